@@ -1,0 +1,20 @@
+"""The two ways femtorque says no: bad input (exit status 2) and an answer that is no (exit status 1)."""
+
+from __future__ import annotations
+
+
+class BadInput(Exception):
+    """Something the user gave cannot be used. Prints as one line: file, key, value, rule, nearest right thing."""
+
+    def __init__(self, file: object, key: str, value: object, rule: str, hint: str = "") -> None:
+        self.file, self.key, self.value, self.rule, self.hint = str(file), key, value, rule, hint
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f" = {self.value!r}"
+        line = f"{self.file}: {self.key}{shown}: {self.rule}"
+        return " ".join((line + (f"; {self.hint}" if self.hint else "")).split())
+
+
+class Refused(Exception):
+    """The input is understood and the answer is no: a check failed, a fault stopped the run."""

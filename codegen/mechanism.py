@@ -1,0 +1,218 @@
+"""One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
+
+Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
+motor. `gear` is motor turns a joint turn, signed. Positive torque moves the joint along its axis. Gravity is an
+acceleration vector. Inertias are about the centre of gravity in link axes.
+
+Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
+everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]  # shape (3,)
+Matrix = NDArray[np.float64]  # shape (3, 3)
+
+BASE = "base"  # the ground, as named in mechanism files
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joint limits; infinite where the file gives none. rad, rad/s, N m (m, m/s, N for prismatic joints)."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+
+
+@dataclass(frozen=True)
+class Friction:
+    """At the joint: viscous N m s/rad, Coulomb N m."""
+
+    viscous: float = 0.0
+    coulomb: float = 0.0
+
+
+@dataclass(frozen=True)
+class Motor:
+    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns a joint turn, signed."""
+
+    R: float
+    L: float
+    K: float
+    gear: float = 1.0
+    inertia: float = 0.0
+    drive: str = "voltage"
+    channel: int = 0
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """counts: counts a turn after x4 quadrature decoding, of the joint or of the motor as `at` says."""
+
+    counts: int
+    at: str = "joint"
+    sign: int = 1
+    zero: str = "start"
+
+
+@dataclass(frozen=True)
+class Gains:
+    """At the joint: ku N m/rad, kv N m s/rad, ki N m/(rad s)."""
+
+    ku: float = 0.0
+    kv: float = 0.0
+    ki: float = 0.0
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s."""
+
+    length: float
+    EI: tuple[float, float]
+    elements: int
+    damping: float = 0.0
+    GJ: float | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    """Cross-section of a link for member stresses: area m^2, radius m."""
+
+    area: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    mass: float
+    com: Vector
+    inertia: Matrix
+    section: Section | None = None
+    beam: Beam | None = None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame moved."""
+
+    name: str
+    type: str  # revolute | continuous | prismatic | fixed
+    parent: str
+    child: str
+    xyz: Vector
+    rpy: Vector
+    axis: Vector  # unit vector in the joint frame
+    actuated: bool = True
+    start: float = 0.0
+    c_mot: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    friction: Friction = field(default_factory=Friction)
+    motor: Motor | None = None
+    encoder: Encoder | None = None
+    gains: Gains = field(default_factory=Gains)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A body fixed to a link; com and inertia in that link's frame."""
+
+    name: str
+    link: str
+    mass: float
+    com: Vector
+    inertia: Matrix
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """One side of a loop closure: a frame fixed in a link."""
+
+    link: str
+    xyz: Vector
+    rpy: Vector
+
+
+@dataclass(frozen=True)
+class Loop:
+    name: str
+    type: str  # ball | planar | revolute | rigid
+    a: Anchor
+    b: Anchor
+
+
+@dataclass(frozen=True)
+class Mode:
+    name: str
+    loops: tuple[str, ...]
+    payloads: tuple[str, ...]
+    passive: tuple[str, ...]
+    root: str
+    ramp_s: float
+
+
+@dataclass(frozen=True)
+class Control:
+    rate_hz: int = 1000
+    knot_hz: int = 250
+    scheme: str = "midpoint"  # midpoint | newmark
+    beta: float = 0.25
+    gamma: float = 0.5
+    allocation: str = "closed"
+    observer_hz: float = 80.0
+    host_timeout_s: float = 0.1
+
+
+@dataclass(frozen=True)
+class BoardUse:
+    """Which board file, and what is wired to it."""
+
+    use: str
+    bus_voltage: float = 24.0
+    pwm_hz: int = 20000
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A validated mechanism. `joints` are in tree order; `links` follow their joints; lock maps joint name to position."""
+
+    name: str
+    gravity: Vector
+    control: Control
+    board: BoardUse | None
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    payloads: tuple[Payload, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    lock: dict[str, float] = field(default_factory=dict)
+    unphysical: str = "refuse"
+    source: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    @staticmethod
+    def load(path: str | Path) -> Mechanism:
+        """Read and validate a mechanism file. Raises BadInput with one line on anything that is not right."""
+        from codegen.mechanism_file import load
+
+        return load(Path(path))
+
+    @property
+    def moving(self) -> tuple[Joint, ...]:
+        """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
+        return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
+
+    def link(self, name: str) -> Link:
+        return next(link for link in self.links if link.name == name)

@@ -1,0 +1,176 @@
+"""The wire: one table of messages, states, faults and refusals, from which the Python codec and the C come.
+
+Frame, before COBS stuffing and a closing zero byte, little endian:
+
+    type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
+
+`tag` is the first two bytes of the configuration's digest (big endian in the digest, so it reads like its start).
+HELLO and IDENT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by `seq`
+(go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
+bypass the knot sequence: they carry a token, are repeated until STATUS.command_token echoes it, and are executed once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PROTOCOL = 1  # raised with every change of the frame or of a message
+
+J = "J"  # array length: the number of joints
+
+
+@dataclass(frozen=True)
+class Field:
+    """type: u8 u16 u32 i32 f32; length: 1, a number, or J for one value a joint."""
+
+    name: str
+    type: str
+    doc: str
+    length: int | str = 1
+
+
+@dataclass(frozen=True)
+class Message:
+    name: str
+    type: int
+    to: str  # "board" | "host"
+    doc: str
+    fields: tuple[Field, ...] = ()
+
+
+MESSAGES = (
+    Message("HELLO", 1, "board", "Who are you? Answered by IDENT, whatever the tag."),
+    Message("KNOT", 2, "board", "One knot of the trajectory; sequenced.", (
+        Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion"),
+        Field("position", "i32", "2^-32 turn (revolute), 2^-28 m (prismatic); wraps", J),
+        Field("rate", "f32", "rad/s or m/s", J),
+        Field("acceleration", "f32", "rad/s^2 or m/s^2", J),
+    )),
+    Message("COMMAND", 3, "board", "One command, executed once for each new token.", (
+        Field("token", "u8", "1..255, changes with every new command"),
+        Field("command", "u8", "one of COMMANDS"),
+    )),
+    Message("HOME", 4, "board", "The position the joints are at now; makes them homed. Only while DISARMED.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("position", "i32", "as in KNOT", J),
+    )),
+    Message("POLL", 5, "board", "I am still here. Sent when there is nothing else to say."),
+    Message("IDENT", 64, "host", "Identity, sent on HELLO.", (
+        Field("protocol", "u16", "PROTOCOL of the image"),
+        Field("digest", "u8", "SHA-256 of the configuration", 32),
+        Field("name", "u8", "mechanism name, zero padded", 32),
+        Field("board", "u8", "board name, zero padded", 16),
+        Field("joints", "u8", "number of joints; STATUS and KNOT arrays have this length"),
+        Field("rate_hz", "u32", "control ticks a second"),
+        Field("knot_hz", "u32", "knots a second"),
+        Field("ring", "u16", "knots the ring can hold"),
+        Field("reset_cause", "u8", "one of RESETS"),
+        Field("last_fault", "u8", "the fault that was latched before the reset, 0 if none"),
+    )),
+    Message("STATUS", 65, "host", "Acknowledgement, credit and telemetry; FT_STATUS_HZ times a second.", (
+        Field("tick", "u32", "control ticks since reset; wraps"),
+        Field("state", "u8", "one of STATES"),
+        Field("fault", "u8", "latched fault, one of FAULTS"),
+        Field("fault_joint", "u8", "first joint that failed, 255 if none"),
+        Field("refusal", "u8", "why the last command was refused, one of REFUSALS"),
+        Field("refusal_joint", "u8", "the joint it names, 255 if none"),
+        Field("command_token", "u8", "token of the last command taken or refused"),
+        Field("flags", "u8", "bits of FLAGS"),
+        Field("limits", "u16", "bits of LIMITS that acted since the last STATUS"),
+        Field("ack", "u16", "sequence number of the next knot wanted"),
+        Field("credit", "u16", "knots there is room for"),
+        Field("buffered", "u16", "knots not yet reached"),
+        Field("knots_played", "u32", "knots passed since START"),
+        Field("pace", "f32", "path time a tick: 1 in motion, 0 stopped"),
+        Field("frames", "u32", "good frames received"),
+        Field("bad_frames", "u16", "frames with a wrong check sum or length"),
+        Field("wrong_tag", "u16", "frames of another configuration"),
+        Field("out_of_order", "u16", "knots that were not the next one"),
+        Field("bus_mv", "u16", "bus voltage, mV"),
+        Field("cycles", "u32", "cycles of the last control tick"),
+        Field("cycles_max", "u32", "largest since reset"),
+        Field("position", "i32", "measured, as in KNOT", J),
+        Field("target", "i32", "desired at the same tick, as in KNOT", J),
+        Field("rate", "f32", "measured by the observer, rad/s or m/s", J),
+        Field("target_rate", "f32", "desired, rad/s or m/s", J),
+        Field("torque_ff", "f32", "tau_ID of the held interval, N m or N", J),
+        Field("torque", "f32", "whole joint torque asked for, N m or N", J),
+        Field("duty", "f32", "-1..1", J),
+    )),
+)
+
+KNOT_START, KNOT_END = 1, 2
+
+COMMANDS = {
+    "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now"),
+    "DISARM": (2, "any state -> DISARMED: outputs off at once"),
+    "START": (3, "HOLD -> TRACK: play the buffered knots from the one marked START"),
+    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays"),
+    "RESUME": (5, "HOLD after a stop on the path -> TRACK: pace ramps back to 1"),
+    "FLUSH": (6, "HOLD: forget what is buffered"),
+    "CLEAR": (7, "FAULT or ESTOP -> DISARMED, once the cause is gone"),
+}
+
+STATES = {
+    "BOOT": (0, "clocks and peripherals come up, outputs off"),
+    "CHECK": (1, "self-test, outputs off"),
+    "DISARMED": (2, "outputs off, ready to be homed and armed"),
+    "HOLD": (3, "outputs on, holding a position on the path"),
+    "TRACK": (4, "outputs on, playing knots"),
+    "FAULT": (5, "outputs off, cause latched"),
+    "ESTOP": (6, "break input active or not yet cleared: the timer itself dropped the outputs"),
+}
+
+# name: (number, what it means, what to do)
+FAULTS = {
+    "NONE": (0, "no fault", ""),
+    "CLOCK": (1, "the external clock did not start or stopped", "check the crystal and hse_hz of the board file"),
+    "CHIP": (2, "a peripheral did not come up", "power-cycle; if it stays, the board file does not fit the board"),
+    "CONFIGURATION": (3, "self-test of the emitted constants failed", "flash the image again"),
+    "HARD_FAULT": (4, "the processor faulted", "report it with the image; outputs were made safe first"),
+    "TICK_OVERRUN": (5, "a control tick was not done when the next came", "lower rate_hz or simplify the mechanism"),
+    "NOT_FINITE": (6, "a torque or duty was not a number", "check gains and mechanism; report it if they are right"),
+    "FOLLOWING": (7, "a joint was too far from its target for too long", "check encoder sign, motor sign, limits, load"),
+    "ENCODER": (8, "an encoder moved farther in a tick than the joint can", "check wiring, shielding and counts"),
+    "OVERSPEED": (9, "a joint ran above its velocity limit", "check gains and encoder; raise limits.velocity if meant"),
+    "POSITION": (10, "a joint left its limits", "move it back by hand, clear"),
+    "KNOT": (11, "a knot broke continuity or a limit", "plan again: the named joint jumped or exceeded a limit"),
+    "BUS_VOLTAGE": (12, "bus voltage out of range", "check the supply"),
+    "WATCHDOG": (13, "the watchdog reset the board: tick or link task had stopped", "report it with the log"),
+    "HOST_LOST": (14, "no good frame from the host while armed", "check cable and host; the arm was stopped first"),
+    "BREAK": (15, "the timer dropped the outputs without an e-stop in sight", "check the break input wiring"),
+}
+
+REFUSALS = {
+    "NONE": (0, "accepted", ""),
+    "NOT_HOMED": (1, "a joint has no zero yet", "home first"),
+    "WRONG_STATE": (2, "not possible in this state", "look at STATUS.state"),
+    "ESTOP_ACTIVE": (3, "the e-stop is pressed", "release it, then clear"),
+    "OUTSIDE_LIMITS": (4, "the joint is outside its limits", "move it back by hand"),
+    "MOVING": (5, "the joint is moving", "let it come to rest"),
+    "NOTHING_BUFFERED": (6, "no motion is buffered", "send knots before START"),
+    "START_POSE": (7, "the motion does not start where the joint is held", "move to the start first, or plan from here"),
+    "FAULT_LATCHED": (8, "a fault is latched", "read its name, mend the cause, clear"),
+    "BUS_VOLTAGE": (9, "bus voltage out of range", "switch the supply on"),
+    "UNKNOWN": (10, "no such command", "host and board differ: compare protocol numbers"),
+}
+
+FLAGS = {
+    "HOMED": (1, "every joint has its zero"),
+    "ENDED": (2, "the last motion reached its END"),
+    "UNDERRUN": (4, "stopped on the path because knots ran out"),
+    "STOPPED": (8, "stopped on the path by STOP"),
+    "OUTPUTS": (16, "outputs are enabled"),
+    "HOST_SILENT": (32, "stopped on the path because the host was silent"),
+}
+
+LIMITS = {
+    "TORQUE": (1, "joint torque clipped to limits.effort"),
+    "VOLTAGE": (2, "motor voltage clipped to the bus voltage"),
+    "INTEGRAL": (4, "integrator stopped by anti-windup"),
+    "POSITION": (8, "torque towards a joint limit removed"),
+}
+
+RESETS = {"POWER": 0, "PIN": 1, "SOFTWARE": 2, "WATCHDOG": 3, "BROWNOUT": 4, "OTHER": 5}
+
+STATUS_HZ = 100

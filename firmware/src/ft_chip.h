@@ -1,0 +1,51 @@
+/* What the portable application asks of a chip. One folder of firmware/chip/
+ * implements it for one family; nothing above this header names a register.
+ *
+ * Joints are numbered as everywhere; which timer or pin serves a joint is the
+ * chip's business, decided by the emitted ft_board.h. */
+#ifndef FT_CHIP_H
+#define FT_CHIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Why the chip came out of its last reset (reported in IDENT). */
+enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
+       FT_RESET_BROWNOUT, FT_RESET_OTHER };
+
+/* What went wrong while the chip was brought up; 0 is nothing. */
+enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2, FT_CHIP_LINK = 4 };
+
+/* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
+uint32_t ft_chip_start(void);
+
+/* Let the control tick run: calls ft_app_tick() at FT_TICK_HZ from now on. */
+void ft_chip_run(void);
+
+/* Outputs: duty -1..1 a joint, taken over together at the next tick boundary
+ * (FT_LEAD ticks later). Disabled outputs are safe whatever the duty says. */
+void ft_chip_duty(uint32_t joint, float duty);
+void ft_chip_outputs(bool enabled);
+bool ft_chip_outputs_enabled(void);
+
+/* Put neutral on every output at once, from any context, without waiting. */
+void ft_chip_safe(void);
+
+/* Encoder counts (x4) since the last call for this joint, signed. */
+int32_t ft_chip_encoder(uint32_t joint);
+
+bool ft_chip_estop(void);          /* true: the break input is active */
+float ft_chip_bus_voltage(void);   /* V; the nominal one where not measured */
+
+/* The link: bytes in and out, never waiting. Both return how many were
+ * taken. ft_chip_send takes all or nothing. */
+size_t ft_chip_receive(uint8_t *bytes, size_t room);
+bool ft_chip_send(const uint8_t *bytes, size_t size);
+
+uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
+uint32_t ft_chip_reset_cause(void);
+void ft_chip_feed_watchdog(void);
+void ft_chip_wait(void);           /* sleep until the next interrupt */
+
+#endif
