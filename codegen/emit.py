@@ -1,0 +1,57 @@
+"""Emission: every source that follows from one mechanism, as {file name: text}, and the folder `generate` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen import board as board_module
+from codegen import control_source, message_source, newmark_source, step_source
+from codegen import digest as digest_module
+from codegen.board import Board
+from codegen.check import supported
+from codegen.mechanism import Mechanism
+from codegen.model import Model
+
+
+def step_sources(model: Model) -> dict[str, str]:
+    """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
+    source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
+    return source.render(model)
+
+
+def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
+    """Every emitted source of the image. Without a board: the step, the control law's constants, the messages.
+
+    feedforward=False emits the same image with the feed-forward torque left out of the control law, to measure what
+    it is worth; its digest differs.
+    """
+    supported(mechanism)
+    model = Model.of(mechanism)
+    files = step_sources(model)
+    files |= control_source.render(mechanism, board, feedforward=feedforward)
+    files |= message_source.render(model.n)
+    if board is not None:
+        files |= board_module.render(mechanism, board)
+    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files))
+
+
+def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> bytes:
+    """The digest an image of this mechanism must carry, 32 bytes."""
+    files = sources(mechanism, board, feedforward)
+    del files["ft_digest.h"]
+    return digest_module.digest(mechanism, files)
+
+
+def generate(mechanism: Mechanism, out: Path) -> list[Path]:
+    """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes."""
+    supported(mechanism)
+    model = Model.of(mechanism)
+    files = step_sources(model)
+    files["README.md"] = step_source.readme(model, sorted(files))
+    out.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in files.items():
+        path = out / name
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+    return paths
