@@ -14,8 +14,10 @@
 enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
        FT_RESET_BROWNOUT, FT_RESET_OTHER };
 
-/* What went wrong while the chip was brought up; 0 is nothing. */
-enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2, FT_CHIP_LINK = 4 };
+/* What went wrong while the chip was brought up, as bits; 0 is nothing.
+ * CRASHED: the processor faulted before this reset, all else is good. */
+enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
+       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8 };
 
 /* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
@@ -45,6 +47,12 @@ bool ft_chip_send(const uint8_t *bytes, size_t size);
 
 uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
 uint32_t ft_chip_reset_cause(void);
+
+/* One word that outlives every reset but power-off: keep it, and read what
+ * was kept before the last reset (0: nothing). */
+void ft_chip_remember(uint32_t word);
+uint32_t ft_chip_remembered(void);
+
 void ft_chip_feed_watchdog(void);
 void ft_chip_wait(void);           /* sleep until the next interrupt */
 
