@@ -86,10 +86,12 @@ class Beam:
 
 @dataclass(frozen=True)
 class Section:
-    """Cross-section of a link for member stresses: area m^2, radius m."""
+    """Round tube for member stresses and for C_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
 
     area: float
     radius: float
+    E: float = 70e9
+    poisson: float = 0.33
 
 
 @dataclass(frozen=True)
