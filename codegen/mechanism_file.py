@@ -61,26 +61,26 @@ def load(path: Path) -> Mechanism:
         raise BadInput(path, "file", None, "is nested too deeply") from None
 
 
-def read_text(path: Path, largest: int = LARGEST_FILE) -> str:
-    """The text of a file the user named. Raises BadInput when there is none, or it is not text."""
+def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
+    """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not text."""
     try:
         size = path.stat().st_size
         if path.is_dir():
-            raise BadInput(path, "file", None, "is a directory", _file_hint(path / "x"))
+            raise BadInput(path, "file", None, "is a directory")
         if size > largest:
             raise BadInput(path, "file", None, f"is too large: {size} bytes, at most {largest}")
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise BadInput(path, "file", None, "does not exist", _file_hint(path)) from None
+        raise BadInput(path, "file", None, "does not exist", _file_hint(path, suffix)) from None
     except UnicodeDecodeError as error:
         raise BadInput(path, f"byte {error.start}", None, "is not text: a file in UTF-8 is needed") from None
     except (OSError, ValueError) as error:
         raise BadInput(path, "file", None, f"cannot be read: {error}") from None
 
 
-def _file_hint(path: Path) -> str:
+def _file_hint(path: Path, suffix: str) -> str:
     try:
-        beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == ".toml")
+        beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == suffix)
     except (OSError, ValueError):
         return ""
     return hint(path.name, beside, "beside it")

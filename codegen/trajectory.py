@@ -1,0 +1,308 @@
+"""Trajectories: rows of a CSV file, quintic between them, knots for the wire.
+
+Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
+`<joint>.acc`. With all three each piece is the quintic Hermite polynomial through its two rows. With positions only
+the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import make_interp_spline
+
+from codegen.errors import BadInput
+from codegen.mechanism import Joint, Mechanism
+from codegen.mechanism_file import read_text
+from codegen.nearest import hint, shown
+from codegen.units import to_wire
+
+Array = NDArray[np.float64]
+
+LARGEST_FILE = 2**27  # bytes
+REST_RATE = 1e-6  # rad/s or m/s: slower than this is at rest
+IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
+SAMPLES = 8  # limit checks a piece
+PRISMATIC_RANGE = 8.0  # m either side of zero on the wire
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """times (R,) s; positions, rates, accelerations (R, J) at the rows, joints in the mechanism's order."""
+
+    joints: tuple[str, ...]
+    times: Array
+    positions: Array
+    rates: Array
+    accelerations: Array
+    source: Path | None = None
+
+    @staticmethod
+    def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
+        """Read and check a CSV file. Raises BadInput with one line on anything that is not right."""
+        return load(Path(path), mechanism)
+
+    @property
+    def duration(self) -> float:
+        return float(self.times[-1])
+
+    @property
+    def starts_at_rest(self) -> bool:
+        return bool(np.all(np.abs(self.rates[0]) <= REST_RATE))
+
+    @property
+    def ends_at_rest(self) -> bool:
+        return bool(np.all(np.abs(self.rates[-1]) <= REST_RATE))
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate and acceleration, each (..., J), at times t (...).
+
+        Outside [0, duration] a motion that is at rest there stays; one that is not goes on along its end piece.
+        """
+        t = np.asarray(t, float)
+        i = np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2)
+        x = (t - self.times[i])[..., None]
+        c0, c1, c2, c3, c4, c5 = np.moveaxis(self._pieces[i], -2, 0)
+        q = c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))))
+        qd = c1 + x * (2 * c2 + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))
+        qdd = 2 * c2 + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))
+        if self.starts_at_rest:
+            q, qd, qdd = _held(t < 0.0, self.positions[0], q, qd, qdd)
+        if self.ends_at_rest:
+            q, qd, qdd = _held(t > self.duration, self.positions[-1], q, qd, qdd)
+        return q, qd, qdd
+
+    @cached_property
+    def _pieces(self) -> Array:
+        """Coefficients (R-1, 6, J) of the quintics in the time since the row before, lowest power first."""
+        h = np.diff(self.times)[:, None]
+        q0, v0, a0 = self.positions[:-1], self.rates[:-1], self.accelerations[:-1]
+        q1, v1, a1 = self.positions[1:], self.rates[1:], self.accelerations[1:]
+        # what the start alone leaves open at the end, each times its power of h
+        q = (q1 - q0) - h * (v0 + h * a0 / 2)
+        v = (v1 - v0 - h * a0) * h
+        a = (a1 - a0) * h * h
+        c3 = (10 * q - 4 * v + a / 2) / h**3
+        c4 = (-15 * q + 7 * v - a) / h**4
+        c5 = (6 * q - 3 * v + a / 2) / h**5
+        return np.stack([q0, v0, a0 / 2, c3, c4, c5], axis=1)
+
+
+def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    where = where[..., None]
+    return np.where(where, position, q), np.where(where, 0.0, qd), np.where(where, 0.0, qdd)
+
+
+@dataclass(frozen=True)
+class Knots:
+    """What the wire carries: position (N, J) int32 in wire units, rate and acceleration (N, J) float32 in SI."""
+
+    position: NDArray[np.int32]
+    rate: NDArray[np.float32]
+    acceleration: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
+    """The trajectory every 1/knot_hz s from t = 0; the last knot, at or just after the end, is at rest."""
+    hz = mechanism.control.knot_hz
+    count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
+    q, qd, qdd = trajectory.at(np.arange(count) / hz)
+    q[-1], qd[-1], qdd[-1] = trajectory.positions[-1], 0.0, 0.0
+    return Knots(to_wire(q, mechanism.moving), qd.astype(np.float32), qdd.astype(np.float32))
+
+
+def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
+              accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
+    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Rates and accelerations together or not."""
+    t, q = np.asarray(times, float), np.asarray(positions, float)
+    if rates is None or accelerations is None:
+        rates, accelerations = _spline(t, q)
+    return Trajectory(tuple(joints), t, q, np.asarray(rates, float), np.asarray(accelerations, float), source)
+
+
+def _spline(t: Array, q: Array) -> tuple[Array, Array]:
+    """Rates and accelerations at the rows of the quintic spline through them, at rest at both ends."""
+    rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
+    spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
+    return spline(t, 1), spline(t, 2)
+
+
+# ---- the file
+
+
+def load(path: Path, mechanism: Mechanism) -> Trajectory:
+    """Read and check a CSV file against the mechanism's joints and their limits. Raises BadInput."""
+    path = Path(path)
+    header, lines, table = _table(path)
+    columns = _columns(path, header, mechanism)
+    t = table[:, columns["t"]]
+    _check_times(path, t, lines)
+    n = len(mechanism.moving)
+    q, qd, qdd = np.empty((len(t), n)), np.empty((len(t), n)), np.empty((len(t), n))
+    for j, joint in enumerate(mechanism.moving):
+        q[:, j] = table[:, columns[joint.name]]
+        _check_jumps(path, joint, t, q[:, j], lines)
+        if f"{joint.name}.vel" in columns:
+            qd[:, j], qdd[:, j] = table[:, columns[f"{joint.name}.vel"]], table[:, columns[f"{joint.name}.acc"]]
+        else:
+            qd[:, j], qdd[:, j] = _spline(t, q[:, j])
+    trajectory = from_rows([j.name for j in mechanism.moving], t, q, qd, qdd, path)
+    check_limits(trajectory, mechanism)
+    return trajectory
+
+
+def _table(path: Path) -> tuple[list[str], list[int], Array]:
+    """Header, line number of every row, and the numbers (R, C)."""
+    text = read_text(path, LARGEST_FILE, ".csv")
+    header: list[str] = []
+    lines: list[int] = []
+    rows: list[list[float]] = []
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not header:
+                header = [cell.strip() for cell in cells]
+                continue
+            rows.append(_numbers(path, reader.line_num, header, cells))
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise BadInput(path, f"line {reader.line_num}", None, f"is not CSV: {error}") from None
+    if not header:
+        raise BadInput(path, "file", None, "is empty", "a header 't,<joint>,...' and rows are needed")
+    if len(rows) < 2:
+        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
+    return header, lines, np.array(rows)
+
+
+def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list[float]:
+    if len(cells) != len(header):
+        raise BadInput(path, f"line {line}", None, f"has {len(cells)} cells, the header has {len(header)}")
+    row = []
+    for name, cell in zip(header, cells, strict=True):
+        try:
+            number = float(cell)
+        except ValueError:
+            raise BadInput(path, f"line {line}, column {name}", shown(cell), "must be a number") from None
+        if not abs(number) <= 1e9:
+            raise BadInput(path, f"line {line}, column {name}", number, "must be a finite number, at most 1e9")
+        row.append(number)
+    return row
+
+
+def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
+    """Place of every column; each moving joint has one, and .vel and .acc come together."""
+    joints = [j.name for j in mechanism.moving]
+    known = ["t", *joints, *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
+    if len(header) == 1 and ";" in header[0]:
+        raise BadInput(path, "line 1", shown(header[0]), "columns must be separated by commas")
+    if all(_is_number(name) for name in header):
+        raise BadInput(path, "line 1", shown(",".join(header)), "must name the columns", f"t,{','.join(joints)}")
+    columns: dict[str, int] = {}
+    for place, name in enumerate(header):
+        if name in columns:
+            raise BadInput(path, f"column {place + 1}", shown(name), "is named twice")
+        if name not in known:
+            rule = "no such moving joint"
+            if any(j.name == name.split(".")[0] for j in mechanism.joints):
+                rule = "the joint is fixed or locked and has no column"
+            raise BadInput(path, f"column {place + 1}", shown(name), rule, hint(name, known, "columns"))
+        columns[name] = place
+    for name in ("t", *joints):
+        if name not in columns:
+            what = "time, s" if name == "t" else "joint position"
+            raise BadInput(path, f"column {name}", None, f"is missing ({what})", f"columns: {','.join(header)[:80]}")
+    for joint in joints:
+        vel, acc = f"{joint}.vel" in columns, f"{joint}.acc" in columns
+        if vel != acc:
+            missing = "acc" if vel else "vel"
+            raise BadInput(path, f"column {joint}.{missing}", None, "is missing: give both .vel and .acc, or neither")
+    return columns
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_times(path: Path, t: Array, lines: list[int]) -> None:
+    if t[0] != 0.0:
+        raise BadInput(path, f"line {lines[0]}, column t", float(t[0]), "time must start at 0",
+                       f"subtract {t[0]:g} from the column")
+    for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
+        rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
+        raise BadInput(path, f"line {lines[i + 1]}, column t", float(t[i + 1]), rule)
+    for i in np.flatnonzero(np.diff(t) < 1e-6)[:1]:
+        raise BadInput(path, f"line {lines[i + 1]}, column t", float(t[i + 1]),
+                       f"is only {t[i + 1] - t[i]:.1e} s after the row before; at least 1e-6 s is needed")
+
+
+def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int]) -> None:
+    step, h = np.diff(q), np.diff(t)
+    for i in np.flatnonzero(np.abs(step) > IMPOSSIBLE_RATE * h)[:1]:
+        unit = "m" if joint.type == "prismatic" else "rad"
+        turns = abs(step[i]) / (2 * np.pi)
+        wrapped = joint.type != "prismatic" and abs(turns - round(turns)) < 0.1 and round(turns) > 0
+        raise BadInput(path, f"line {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
+                       f"jumps by {step[i]:.4g} {unit} in {h[i]:.4g} s",
+                       "unwrap the angle: whole turns must stay in it" if wrapped else "")
+
+
+def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """Positions and rates, also between the rows, are within the joints' limits. Raises BadInput naming the worst."""
+    times = trajectory.times
+    inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
+    t = np.append(inner.ravel(), times[-1])
+    q, qd, _ = trajectory.at(t)
+    for j, joint in enumerate(mechanism.moving):
+        limits, name = joint.limits, joint.name
+        slack = 1e-9
+        _worst(trajectory, name, "position", t, q[:, j], q[:, j] - limits.upper - slack, "upper", limits.upper)
+        _worst(trajectory, name, "position", t, q[:, j], limits.lower - slack - q[:, j], "lower", limits.lower)
+        excess = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
+        _worst(trajectory, name, "rate", t, qd[:, j], excess, "velocity", limits.velocity)
+
+
+def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
+           bound: float) -> None:
+    i = int(np.argmax(excess))
+    if excess[i] > 0.0:
+        raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
+                       f"{what} is outside limits.{limit} = {bound:g}")
+
+
+def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """A board starts and stops at rest, and takes steps below a quarter turn a knot. Raises BadInput."""
+    source = trajectory.source or "trajectory"
+    for place, time, rates in (("start", 0.0, trajectory.rates[0]), ("end", trajectory.duration, trajectory.rates[-1])):
+        for j in np.flatnonzero(np.abs(rates) > REST_RATE)[:1]:
+            raise BadInput(source, f"{trajectory.joints[j]}.vel at t = {time:g} s", float(rates[j]),
+                           f"a streamed motion must {place} at rest", "lead in and out of it, or plan it again")
+    period = 1.0 / mechanism.control.knot_hz
+    if trajectory.duration < period:
+        raise BadInput(source, "duration", trajectory.duration, f"is shorter than one knot period, {period:g} s")
+    t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1) * period
+    q, _, _ = trajectory.at(t)
+    for j, joint in enumerate(mechanism.moving):
+        if joint.type == "prismatic":
+            for i in np.flatnonzero(np.abs(q[:, j]) >= PRISMATIC_RANGE)[:1]:
+                raise BadInput(source, f"{joint.name} at t = {t[i]:g} s", float(q[i, j]),
+                               f"must be within {PRISMATIC_RANGE:g} m of zero to be sent")
+        else:
+            for i in np.flatnonzero(np.abs(np.diff(q[:, j])) > np.pi / 2)[:1]:
+                raise BadInput(source, f"{joint.name} at t = {t[i + 1]:g} s", float(q[i + 1, j]),
+                               "moves by more than a quarter turn in one knot period", "raise control.knot_hz")
