@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import BASE, Control, Joint, Link, Mechanism
-from codegen.model import GROUND, Model, rotation_axis, rotation_rpy
+from codegen.model import GROUND, Model, rotation_axis
 
 Array = NDArray[np.float64]
 
@@ -40,26 +40,32 @@ def pinocchio_model(model: Model) -> pin.Model:
 
 
 def pinocchio_of(mechanism: Mechanism) -> pin.Model:
-    """A Mechanism's links and joints as a Pinocchio model, every fixed or locked joint frozen by Pinocchio itself."""
+    """A Mechanism's links and joints as a Pinocchio model; bodies fixed to each other are put together by Pinocchio."""
     result = pin.Model()
     result.gravity.linear = np.asarray(mechanism.gravity, float)
-    ids = {BASE: 0}
-    frozen = {}
+    place = {BASE: (0, pin.SE3.Identity())}  # link: its moving joint, and its frame there
+    moving = {joint.name for joint in mechanism.moving}
     for joint in mechanism.joints:
-        place = pin.SE3(rotation_rpy(joint.rpy), np.asarray(joint.xyz, float))
-        ids[joint.child] = result.addJoint(ids[joint.parent], _joint_model(joint), place, joint.name)
-        if joint.type == "fixed" or joint.name in mechanism.lock:
-            frozen[joint.name] = mechanism.lock.get(joint.name, 0.0)
+        carrier, frame = place[joint.parent]
+        frame = frame * pin.SE3(pin.rpy.rpyToMatrix(*joint.rpy), np.asarray(joint.xyz, float))
+        if joint.name in moving:
+            place[joint.child] = (result.addJoint(carrier, _joint_model(joint), frame, joint.name), pin.SE3.Identity())
+        else:
+            place[joint.child] = (carrier, frame * _displacement(joint, mechanism.lock.get(joint.name, 0.0)))
     solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
     solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
     for link, mass, com, inertia in solids:
-        if link != BASE:
-            body = pin.Inertia(mass, np.asarray(com, float), np.asarray(inertia, float))
-            result.appendBodyToJoint(ids[link], body, pin.SE3.Identity())
-    reference = pin.neutral(result)
-    for name, position in frozen.items():
-        reference[result.joints[result.getJointId(name)].idx_q] = position
-    return pin.buildReducedModel(result, [result.getJointId(name) for name in frozen], reference)
+        body = pin.Inertia(mass, np.asarray(com, float), np.asarray(inertia, float))
+        carrier, frame = place[link]
+        result.appendBodyToJoint(carrier, body, frame)
+    return result
+
+
+def _displacement(joint: Joint, position: float) -> pin.SE3:
+    axis = np.asarray(joint.axis, float)
+    if joint.type == "prismatic":
+        return pin.SE3(np.eye(3), axis * position)
+    return pin.SE3(pin.AngleAxis(position, axis).toRotationMatrix(), np.zeros(3))
 
 
 def _joint_model(joint: Joint) -> pin.JointModel:
