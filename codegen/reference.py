@@ -37,11 +37,11 @@ Array = NDArray[np.float64]
 
 
 class Motion(Protocol):
-    """A motion known at every time: position rad or m, rate and acceleration per s and s^2; t () or (samples,) in s."""
+    """A motion known at every time, such as a Trajectory."""
 
-    def __call__(self, t: ArrayLike) -> Array: ...
-    def rate(self, t: ArrayLike) -> Array: ...
-    def acceleration(self, t: ArrayLike) -> Array: ...
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, each (..., n), at times t (...) s; rad or m, per s, per s^2."""
+        ...
 
 
 Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
@@ -64,12 +64,11 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     middles = (np.arange(ticks) + 0.5) * dt
     control = model.mechanism.control
     if control.scheme == "newmark":
-        before = middles[0] - dt if ticks else 0.0
-        q = motion(np.append(before, middles))
-        start = newmark_start(model, q[0], motion.rate(before), motion.acceleration(before))
+        q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
+        start = newmark_start(model, q[0], qd[0], qdd[0])
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
-    boundaries = np.arange(ticks + 1) * dt
-    return middles, midpoint_torque(model, motion(boundaries), motion.rate(boundaries), convert)
+    q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
+    return middles, midpoint_torque(model, q, qd, convert)
 
 
 # ---- midpoint: momentum increments -----------------------------------------------------------------

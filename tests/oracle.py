@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from codegen.model import GROUND, Model, rotation_axis
+from codegen.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
@@ -90,10 +91,10 @@ def aba(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike) ->
     return pin.aba(oracle, oracle.createData(), *(np.asarray(x, float) for x in (q, v, tau))).copy()
 
 
-def torque_at(model: Model | pin.Model, motion: Motion, t: ArrayLike) -> Array:
+def torque_at(model: Model | pin.Model, motion: Motion | Trajectory, t: ArrayLike) -> Array:
     """rnea along a motion at the times t (samples,). Shape (samples, n)."""
     t = np.asarray(t, float)
-    return rnea(model, motion(t), motion.rate(t), motion.acceleration(t))
+    return rnea(model, *motion.at(t))
 
 
 # ---- mechanisms ---------------------------------------------------------------------------------
@@ -173,6 +174,10 @@ class Motion:
 
     def __call__(self, t: ArrayLike) -> Array:
         return self.position(t)
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, as Trajectory.at gives them."""
+        return self.position(t), self.rate(t), self.acceleration(t)
 
 
 def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:

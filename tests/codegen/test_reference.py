@@ -11,7 +11,17 @@ from codegen import beam, reference, tree
 from codegen.mechanism import BASE, Joint, Link, Mechanism, Payload, Section
 from codegen.model import Model, skew
 from tests import oracle
-from tests.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, septic, sines, torque_at
+from tests.oracle import (
+    peak,
+    planar_chain,
+    quintic,
+    random_chain,
+    random_quintic,
+    random_tree,
+    septic,
+    sines,
+    torque_at,
+)
 
 EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link motion
 
