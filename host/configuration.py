@@ -1,0 +1,58 @@
+"""What host and board must agree on: the configuration a board carries, and the one a mechanism file describes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.codec import text
+from codegen.errors import BadInput
+from codegen.mechanism import Joint, Mechanism
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """digest: 32 bytes. joints: the streamed ones, in wire order. source: the mechanism file, as commands name it."""
+
+    name: str
+    board: str
+    digest: bytes
+    joints: tuple[Joint, ...]
+    rate_hz: int
+    knot_hz: int
+    source: str = ""
+    host_timeout_s: float = 0.1
+
+    @property
+    def tag(self) -> int:
+        """The two bytes that every frame carries."""
+        return int.from_bytes(self.digest[:2], "big")
+
+    @staticmethod
+    def of(mechanism: Mechanism, feedforward: bool = True) -> Configuration:
+        """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
+        from codegen import board as boards
+        from codegen import emit
+
+        source = str(mechanism.source) if mechanism.source else mechanism.name
+        if mechanism.board is None:
+            raise BadInput(source, "board", None, "is missing, and without one there is no image to talk to",
+                           'add [board] with use = "f405rg-4"')
+        board = boards.load(mechanism.board.use)
+        return Configuration(
+            mechanism.name, board.name, emit.identity(mechanism, board, feedforward), mechanism.moving,
+            mechanism.control.rate_hz, mechanism.control.knot_hz, source, mechanism.control.host_timeout_s,
+        )
+
+    @staticmethod
+    def reported(ident: Any) -> Configuration:
+        """The configuration an IDENT names. Its joints have numbers for names and are taken for revolute."""
+        zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
+        joints = tuple(
+            Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)
+        )
+        return Configuration(
+            text(ident.name), text(ident.board), bytes(ident.digest), joints, ident.rate_hz, ident.knot_hz
+        )

@@ -1,0 +1,121 @@
+"""The link: frames over a serial device or socket://host:port, without ever waiting.
+
+pyserial opens the port (a device on every operating system, a TCP socket for a virtual board). Reads return what is
+there; writes are paced to what the wire can carry, so that a command never queues behind a second of knots.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import serial
+
+from codegen.codec import Codec, Frame, FrameReader
+from codegen.errors import BadInput, Refused
+from host.clock import Clock, WallClock
+
+BAUD = 1_000_000
+BITS_PER_BYTE = 10  # start, eight, stop
+WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
+
+
+class Device(Protocol):
+    """The part of pyserial's Serial that the link uses."""
+
+    def read(self, size: int) -> bytes: ...
+    def write(self, data: bytes) -> int | None: ...
+    def close(self) -> None: ...
+
+
+class Link:
+    """Frames to and from one board.
+
+    joints and tag (the first two bytes of the configuration's digest) may be set later by `configure`, when they are
+    read from the board. Raises BadInput if the port cannot be opened and Refused when it breaks.
+    """
+
+    def __init__(
+        self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
+    ) -> None:
+        self.port = port if isinstance(port, str) else type(port).__name__
+        self.clock = clock or WallClock()
+        self.sent = 0  # frames
+        self.worst_gap = 0.0  # s, longest time between two good frames
+        self.heard_at: float | None = None  # when the last good frame came
+        self.sent_at = self.clock.now()
+        self.bytes_received = 0
+        self._seconds_per_byte = BITS_PER_BYTE / baud
+        self._wire_free_at = self.sent_at
+        self._bad_before = 0
+        self.configure(joints, tag)
+        self._device: Any = _open(port, baud) if isinstance(port, str) else port
+
+    def configure(self, joints: int, tag: int) -> None:
+        """From here on, frames are those of this configuration."""
+        if hasattr(self, "_reader"):
+            self._bad_before += self._reader.bad
+        self.tag = tag
+        self._codec = Codec(joints)
+        self._reader = FrameReader(self._codec)
+
+    @property
+    def bad(self) -> int:
+        """Frames that came with a wrong check sum, type or length."""
+        return self._bad_before + self._reader.bad
+
+    @property
+    def backlog(self) -> float:
+        """Seconds until everything sent is on the wire."""
+        return max(0.0, self._wire_free_at - self.clock.now())
+
+    def send(self, message: Any, seq: int = 0) -> None:
+        """Put one message on the wire."""
+        data = self._codec.encode(message, self.tag, seq)
+        try:
+            self._device.write(data)
+        except (OSError, serial.SerialException) as error:
+            raise Refused(self._broken(error)) from error
+        self.sent += 1
+        self.sent_at = self.clock.now()
+        self._wire_free_at = max(self.sent_at, self._wire_free_at) + len(data) * self._seconds_per_byte
+
+    def receive(self) -> list[Frame]:
+        """The good frames that have come since the last call, of any tag."""
+        try:
+            data = self._device.read(65536)
+        except (OSError, serial.SerialException) as error:
+            raise Refused(self._broken(error)) from error
+        self.bytes_received += len(data)
+        frames = list(self._reader.feed(data)) if data else []
+        if frames:
+            now = self.clock.now()
+            if self.heard_at is not None:
+                self.worst_gap = max(self.worst_gap, now - self.heard_at)
+            self.heard_at = now
+        return frames
+
+    def close(self) -> None:
+        self._device.close()
+
+    def _broken(self, error: Exception) -> str:
+        return f"{self.port}: the link broke ({error}); check cable and power, then start again"
+
+
+def _open(port: str, baud: int) -> Any:
+    try:
+        return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
+    except (OSError, ValueError, serial.SerialException) as error:
+        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint()) from error
+
+
+def _reason(error: Exception) -> str:
+    """The system's own words, without pyserial's repetition of the port."""
+    text = str(error)
+    return text.rsplit(": ", 1)[-1] if ": " in text else text
+
+
+def _ports_hint() -> str:
+    from serial.tools import list_ports
+
+    found = [p.device for p in list_ports.comports()]
+    return "ports here: " + ", ".join(found) if found else "no serial port is plugged in; a virtual board is socket://host:port"

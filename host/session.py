@@ -1,0 +1,324 @@
+"""A conversation with one board: who it is, what it is told, what it answers.
+
+Everything here is one thread that pumps: receive, send knots, repeat a command until it is acknowledged, keep the
+board from thinking that the host is gone. Every wait ends: with what was waited for or with Refused after a bounded
+time, and the line says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import messages
+from codegen.codec import Command, Hello, Home, Ident, Poll, Status, text
+from codegen.errors import Refused
+from codegen.units import from_wire, position_unit, to_wire
+from host.configuration import Configuration
+from host.link import Link
+from host.sender import Sender
+
+PERIOD = 0.002  # s between two rounds of a wait
+REPEAT = 0.02  # s after which an unacknowledged command is sent again
+KEEPALIVE = 0.02  # s of our own silence after which POLL is sent
+ANSWER = 1.0  # s a board has to acknowledge a command
+HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
+SILENCE = 1.0  # s without a good frame after which the board is gone
+
+_STATE = {number: name for name, (number, _) in messages.STATES.items()}
+_RESET = {number: name for name, number in messages.RESETS.items()}
+
+
+def state_name(status: Any) -> str:
+    """The name of a STATUS's state."""
+    return _STATE.get(status.state, f"state {status.state}")
+
+
+def flag(status: Any, name: str) -> bool:
+    """Whether a STATUS has one of messages.FLAGS set."""
+    return bool(status.flags & messages.FLAGS[name][0])
+
+
+def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
+    """The names of the bits that are set (FLAGS, LIMITS)."""
+    return tuple(name for name, row in table.items() if bits & row[0])
+
+
+def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
+    """`NAME at joint X: what it means; what to do`, from FAULTS or REFUSALS."""
+    for name, (value, meaning, mend) in table.items():
+        if value == number:
+            where = f" at joint {joint}" if joint else ""
+            return f"{name}{where}: {meaning}" + (f"; {mend}" if mend else "")
+    return f"number {number}, which this host has no name for; host and board differ in version"
+
+
+class Session:
+    """Talks to one board. Call `connect` first.
+
+    expected: the configuration the board must carry; None takes whatever is there (to look, not to move).
+    listeners: called with every STATUS, for logs and displays.
+    """
+
+    def __init__(self, link: Link, expected: Configuration | None = None) -> None:
+        self.link = link
+        self.clock = link.clock
+        self.expected = expected
+        self.configuration: Configuration | None = expected
+        self.ident: Any = None
+        self.status: Any = None
+        self.sender: Sender | None = None
+        self.listeners: list[Callable[[Any], None]] = []
+        self.other_tag = 0  # frames of another configuration
+        self._pending: Any = None  # a COMMAND or HOME not yet acknowledged
+        self._pending_at = 0.0
+        self._token = 0
+        self._heard_from = self.clock.now()  # silence counts from here until the first frame
+        if expected is not None:
+            link.configure(len(expected.joints), expected.tag)
+
+    # -- identity -----------------------------------------------------------------------------------------------------
+
+    def connect(self) -> Configuration:
+        """Ask who is there, compare digests, wait for the first STATUS. Raises Refused with what to do about it."""
+        self._hello()
+        if self.ident.protocol != messages.PROTOCOL:
+            raise Refused(
+                f"{self.link.port}: the board speaks protocol {self.ident.protocol}, this host {messages.PROTOCOL}; "
+                "build and flash the image with this version"
+            )
+        reported = Configuration.reported(self.ident)
+        if self.expected is None:
+            self.configuration = reported
+            self.link.configure(self.ident.joints, reported.tag)
+        elif bytes(self.ident.digest) != self.expected.digest:
+            raise Refused(self._another_configuration(reported))
+        self._heard_from = self.clock.now()
+        self.wait(lambda: self.status is not None, SILENCE, "sent no STATUS")
+        self._token = self.status.command_token
+        return self.configuration
+
+    def _hello(self) -> None:
+        """HELLO until IDENT."""
+        self.ident = None
+        asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
+        before = self.link.bytes_received
+        while True:
+            self._receive()
+            now = self.clock.now()
+            if self.ident is not None:
+                return
+            if now >= deadline:
+                break
+            if now - asked_at >= HELLO_REPEAT:
+                self.link.send(Hello())
+                asked_at = now
+            self.clock.sleep(PERIOD)
+        if self.link.bytes_received == before:
+            cause = "silent; check power, cable and that this is the right port"
+        else:
+            cause = "sending bytes that are no frames; check the baud rate and that femtorque firmware is flashed"
+        raise Refused(f"{self.link.port}: no answer to HELLO in {HELLO_TIMEOUT:g} s, the line is {cause}")
+
+    def _another_configuration(self, there: Configuration) -> str:
+        here = self.expected
+        return (
+            f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
+            f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
+            f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}` and flash the image it makes"
+        )
+
+    # -- pumping ------------------------------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """One round. Raises Refused if the board has been silent for too long, was reset or broke the link."""
+        self._receive()
+        now = self.clock.now()
+        heard = max(self.link.heard_at or -np.inf, self._heard_from)
+        if now - heard > SILENCE:
+            raise Refused(f"{self.link.port}: the board has been silent for {now - heard:.1f} s; check cable and power")
+        if self._pending is not None and now - self._pending_at >= REPEAT:
+            self._send_pending()
+        if self.sender is not None:
+            self.sender.send()
+        if now - self.link.sent_at >= KEEPALIVE:
+            self.link.send(Poll())
+
+    def _receive(self) -> None:
+        for frame in self.link.receive():
+            if isinstance(frame.message, Ident):
+                self.ident = frame.message
+            elif frame.tag != self.link.tag:
+                self.other_tag += 1
+            elif isinstance(frame.message, Status):
+                self._take(frame.message)
+
+    def _take(self, status: Any) -> None:
+        before, self.status = self.status, status
+        if before is not None and (status.tick - before.tick) & 0xFFFFFFFF > 0x7FFFFFFF:
+            self._report_reset()
+        if self._pending is not None and status.command_token == self._pending.token:
+            self._pending = None
+        if self.sender is not None:
+            self.sender.take(status)
+        for listener in self.listeners:
+            listener(status)
+
+    def _report_reset(self) -> None:
+        """The board's tick went back: it was reset. Ask why and say so."""
+        self.sender, self._pending = None, None
+        self._hello()
+        cause = _RESET.get(self.ident.reset_cause, f"number {self.ident.reset_cause}")
+        fault = self.ident.last_fault
+        latched = f", latched before it: {explain(messages.FAULTS, fault)}" if fault else ""
+        raise Refused(f"{self.link.port}: the board was reset (cause {cause}){latched}; home and start again")
+
+    def wait(self, until: Callable[[], bool], seconds: float, otherwise: str) -> None:
+        """Pump until a condition holds. Raises Refused `the board <otherwise> in <seconds> s`."""
+        deadline = self.clock.now() + seconds
+        while True:
+            self.pump()
+            if until():
+                return
+            if self.clock.now() >= deadline:
+                raise Refused(f"{self.link.port}: the board {otherwise} in {seconds:g} s; {self.describe()}")
+            self.clock.sleep(PERIOD)
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    def post(self, command: str) -> None:
+        """Send a command of messages.COMMANDS without waiting; pump repeats it until the board has acknowledged it."""
+        self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
+
+    @property
+    def posted(self) -> bool:
+        """Whether a command is still to be acknowledged."""
+        return self._pending is not None
+
+    def command(self, command: str) -> None:
+        """Send a command and wait until the board has taken it. Raises Refused with the board's reason."""
+        self.post(command)
+        self._acknowledged(command)
+
+    def home(self, positions: ArrayLike) -> None:
+        """Tell the board where its joints are now, (J,) rad or m. Only while DISARMED."""
+        wire = to_wire(positions, self.configuration.joints).tolist()
+        self._post(Home(self._next_token(), wire))
+        self._acknowledged("HOME")
+
+    def arm(self) -> None:
+        """DISARMED -> HOLD: outputs on."""
+        self.command("ARM")
+        self._reach("HOLD", "ARM")
+
+    def start(self) -> None:
+        """HOLD -> TRACK: play what is buffered."""
+        self.command("START")
+
+    def stop(self) -> None:
+        """TRACK -> HOLD: slow down along the path and stop on it."""
+        self.command("STOP")
+
+    def resume(self) -> None:
+        """HOLD after a stop on the path -> TRACK."""
+        self.command("RESUME")
+
+    def flush(self) -> None:
+        """Forget what is buffered."""
+        self.sender = None
+        self.command("FLUSH")
+
+    def disarm(self) -> None:
+        """Outputs off at once."""
+        self.sender = None
+        self.command("DISARM")
+        self._reach("DISARMED", "DISARM")
+
+    def clear(self) -> None:
+        """FAULT or ESTOP -> DISARMED."""
+        self.command("CLEAR")
+        self._reach("DISARMED", "CLEAR")
+
+    def close(self) -> None:
+        self.link.close()
+
+    def _next_token(self) -> int:
+        self._token = self._token % 255 + 1
+        return self._token
+
+    def _post(self, message: Any) -> None:
+        self._pending = message
+        self._send_pending()
+
+    def _send_pending(self) -> None:
+        self.link.send(self._pending)
+        self._pending_at = self.clock.now()
+
+    def _acknowledged(self, name: str) -> None:
+        self.wait(lambda: self._pending is None, ANSWER, f"did not acknowledge {name}")
+        self.refusal(name)
+
+    def refusal(self, name: str) -> None:
+        """Raises Refused if the last command was refused."""
+        if self.status.refusal:
+            why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
+            raise Refused(f"{self.link.port}: the board refused {name}: {why}; {self.describe()}")
+
+    def _reach(self, state: str, name: str) -> None:
+        number = messages.STATES[state][0]
+        self.wait(lambda: self.status.state == number, ANSWER, f"took {name} but did not reach {state}")
+
+    # -- what the board says ------------------------------------------------------------------------------------------
+
+    def joint(self, index: int) -> str:
+        """Name of a joint in STATUS; empty for 255, none."""
+        joints = self.configuration.joints
+        return joints[index].name if index < len(joints) else ""
+
+    def positions(self) -> NDArray[np.float64]:
+        """(J,) measured, rad or m, within half a turn of zero."""
+        return from_wire(self.status.position, self.configuration.joints)
+
+    def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+        """(..., J) a - b of wire positions in rad or m, the short way round."""
+        units = np.array([position_unit(j) for j in self.configuration.joints])
+        steps = np.asarray(a, np.int64) - np.asarray(b, np.int64)
+        return ((steps + 2**31) % 2**32 - 2**31) * units
+
+    def tracking_error(self) -> NDArray[np.float64]:
+        """(J,) desired - measured at the last STATUS, rad or m."""
+        return self.difference(self.status.target, self.status.position)
+
+    def in_state(self, *states: str) -> bool:
+        return state_name(self.status) in states
+
+    def describe(self) -> str:
+        """The last STATUS in a few words."""
+        s = self.status
+        if s is None:
+            return "no STATUS has come"
+        words = f"its state is {state_name(s)}"
+        if s.fault:
+            words += f", fault {explain(messages.FAULTS, s.fault, self.joint(s.fault_joint))}"
+        return words
+
+    def faulted(self) -> None:
+        """Raises Refused if the board is in FAULT or ESTOP."""
+        if self.in_state("FAULT"):
+            why = explain(messages.FAULTS, self.status.fault, self.joint(self.status.fault_joint))
+            raise Refused(f"{self.link.port}: fault {why}; then clear")
+        if self.in_state("ESTOP"):
+            raise Refused(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear")
+
+    def identity(self) -> dict[str, Any]:
+        """IDENT in plain words, for JSON and logs."""
+        i = self.ident
+        return {
+            "name": text(i.name), "board": text(i.board), "digest": bytes(i.digest).hex(), "protocol": i.protocol,
+            "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
+            "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
+            "last_fault": next((n for n, r in messages.FAULTS.items() if r[0] == i.last_fault), str(i.last_fault)),
+        }

@@ -1,0 +1,331 @@
+"""Stream one motion to an armed board and stay with it until it stands still again.
+
+Order: look before moving (start pose, limits), fill the ring, START, keep it filled, watch. The board plays from its
+own ring by its own tick; the host only keeps it fed, so nothing here is in a hurry except the answer to Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import messages
+from codegen.errors import Refused
+from codegen.units import to_wire
+from host.configuration import Configuration
+from host.sender import Knots, Sender
+from host.session import PERIOD, Session, flag, names, state_name
+
+START_TOLERANCE = 0.05  # rad or m between the pose the joints are held at and the first knot
+PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
+BEGIN = 1.0  # s from START acknowledged to TRACK seen
+GRACE = 2.0  # s a motion may take longer than planned without any stop
+STOPPING = 5.0  # s a controlled stop may take
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a motion is. Arrays (J,) in rad or m."""
+
+    t: float  # s of the path
+    duration: float  # s
+    state: str
+    buffered: int  # knots
+    ring: int  # knots the ring can hold
+    error: NDArray[np.float64]
+    worst_gap: float  # s
+    retransmissions: int
+    limits: tuple[str, ...]  # those that acted since the last one
+
+    @property
+    def left(self) -> float:
+        """s"""
+        return max(0.0, self.duration - self.t)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a motion. Errors (J,) in rad or m, desired - measured, over every STATUS in motion."""
+
+    ended: str  # done | stopped | disarmed
+    duration: float
+    tracking_rms: NDArray[np.float64]
+    tracking_max: NDArray[np.float64]
+    knots: int
+    frames: int  # KNOT frames sent
+    retransmissions: int
+    resumed: int  # times the motion stopped on its path and went on
+    worst_gap: float  # s
+    least_buffered: int  # knots, before the last one was sent
+    limits: tuple[str, ...]
+    cycles_max: int
+
+    def report(self, configuration: Configuration) -> dict[str, Any]:
+        """As the JSON object of `femtorque stream`."""
+        joints = [j.name for j in configuration.joints]
+        return {
+            "ended": self.ended, "duration": self.duration, "digest": configuration.digest.hex(),
+            "tracking_rms": dict(zip(joints, self.tracking_rms.tolist(), strict=True)),
+            "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
+            "knots": self.knots, "frames": self.frames, "retransmissions": self.retransmissions,
+            "resumed": self.resumed, "worst_gap": self.worst_gap, "least_buffered": self.least_buffered,
+            "limits": list(self.limits), "cycles_max": self.cycles_max, "faults": [],
+        }
+
+
+class Interrupts:
+    """How often the user asked to stop: once is a controlled stop, twice is disarm."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @contextmanager
+    def on_ctrl_c(self) -> Iterator[Interrupts]:
+        """Count Ctrl-C instead of raising KeyboardInterrupt."""
+
+        def more(*_: object) -> None:
+            self.count += 1
+
+        before = signal.signal(signal.SIGINT, more)
+        try:
+            yield self
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def knots(q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, configuration: Configuration) -> Knots:
+    """(K, J) positions, rates, accelerations at the configuration's knot rate, SI, as they go over the wire."""
+    return Knots(
+        to_wire(q, configuration.joints), np.asarray(qd, np.float32), np.asarray(qdd, np.float32),
+        configuration.knot_hz,
+    )
+
+
+def check_limits(motion: Knots, configuration: Configuration, q: ArrayLike) -> None:
+    """Raises Refused, naming the first knot (K, J) outside position or velocity limits."""
+    q = np.asarray(q, float)
+    for j, joint in enumerate(configuration.joints):
+        low, high, fastest = joint.limits.lower, joint.limits.upper, joint.limits.velocity
+        for what, values, bad in (
+            ("position", q[:, j], (q[:, j] < low) | (q[:, j] > high)),
+            ("velocity", motion.rate[:, j], np.abs(motion.rate[:, j]) > fastest),
+        ):
+            if bad.any():
+                k = int(np.argmax(bad))
+                limit = f"[{low:g}, {high:g}]" if what == "position" else f"+-{fastest:g}"
+                raise Refused(
+                    f"{joint.name}: {what} {values[k]:.6g} at t = {k / motion.knot_hz:.4g} s is outside limits.{what} "
+                    f"{limit}; plan the motion inside its limits"
+                )
+
+
+def check_start(session: Session, motion: Knots, tolerance: float = START_TOLERANCE) -> None:
+    """Raises Refused if the joints are not where the motion starts."""
+    away = session.difference(motion.position[0], session.status.position)
+    worst = int(np.argmax(np.abs(away)))
+    if abs(away[worst]) > tolerance:
+        raise Refused(
+            f"{session.joint(worst)}: stands {abs(away[worst]):.4g} from where the motion starts, {tolerance:g} is "
+            "allowed; move it there first, or plan from here"
+        )
+
+
+def stream(
+    session: Session,
+    motion: Knots,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    interrupts: Interrupts | None = None,
+    resume: int = 0,
+    hold_after_stop: float = 0.0,
+    start_tolerance: float = START_TOLERANCE,
+) -> Outcome:
+    """Play a motion on a board that is in HOLD, and return when it stands still.
+
+    resume: how often to go on by itself after a stop on the path because knots or host were late.
+    hold_after_stop: seconds to keep holding after a stop the user asked for, until a second Ctrl-C disarms.
+    Raises Refused with the board's or the host's reason; then the board holds or its outputs are off, as its state says.
+    """
+    run = _Run(session, motion, on_progress, interrupts or Interrupts(), resume, hold_after_stop)
+    if not session.in_state("HOLD"):
+        session.faulted()
+        raise Refused(f"{session.link.port}: a motion starts from HOLD, but {session.describe()}; arm first")
+    check_start(session, motion, start_tolerance)
+    try:
+        return run.play()
+    finally:
+        session.sender = None
+        session.listeners.remove(run.observe)
+
+
+class _Run:
+    """One motion under way."""
+
+    def __init__(
+        self,
+        session: Session,
+        motion: Knots,
+        on_progress: Callable[[Progress], None] | None,
+        interrupts: Interrupts,
+        resume: int,
+        hold_after_stop: float,
+    ) -> None:
+        self.session, self.motion, self.clock = session, motion, session.clock
+        self.on_progress, self.interrupts = on_progress, interrupts
+        self.resumes_left, self.resumed, self.hold_after_stop = resume, 0, hold_after_stop
+        self.ring = session.ident.ring
+        self.started = False
+        self.sum_squares = np.zeros(len(session.configuration.joints))
+        self.worst = np.zeros(len(session.configuration.joints))
+        self.samples = 0
+        self.least_buffered = self.ring
+        self.limits: set[str] = set()
+        self.cycles_max = 0
+        self.seen = 0  # STATUS messages
+        session.listeners.append(self.observe)
+
+    # -- the motion, in order -----------------------------------------------------------------------------------------
+
+    def play(self) -> Outcome:
+        session = self.session
+        if session.status.buffered:
+            session.flush()
+        session.link.worst_gap = 0.0
+        self.sender = session.sender = Sender(session.link, self.motion, session.status.ack)
+        self.sender.credit = session.status.credit
+        if not self._fill():
+            session.flush()
+            return self._outcome("stopped")
+        session.start()
+        self.started = True
+        session.wait(lambda: session.in_state("TRACK", "FAULT", "ESTOP") or flag(session.status, "ENDED"), BEGIN,
+                     "took START but did not begin to move")
+        return self._outcome(self._follow())
+
+    def _fill(self) -> bool:
+        """Fill the ring before the start. False if the user changed their mind."""
+        wanted = min(len(self.motion), self.sender.credit)
+        acked, since = 0, self.clock.now()
+        while self.sender.acked < wanted:
+            self._round()
+            if self.interrupts.count:
+                return False
+            if self.sender.acked > acked:
+                acked, since = self.sender.acked, self.clock.now()
+            elif self.clock.now() - since > PREFILL:
+                raise Refused(
+                    f"{self.session.link.port}: the board took {acked} of {wanted} knots and then none for "
+                    f"{PREFILL:g} s; the line is too bad or the knots are refused; {self.session.describe()}"
+                )
+        return True
+
+    def _follow(self) -> str:
+        """From TRACK to standstill. Returns how it ended."""
+        session, deadline = self.session, self.clock.now() + self.motion.duration + GRACE
+        stop_by = np.inf
+        stop_asked = False
+        while True:
+            self._round()
+            if self.interrupts.count >= 2:
+                session.disarm()
+                return "disarmed"
+            if self.interrupts.count == 1 and not stop_asked:
+                session.post("STOP")
+                stop_asked, stop_by = True, self.clock.now() + STOPPING
+            if session.in_state("HOLD") and not session.posted:
+                if flag(session.status, "ENDED"):
+                    return "done"
+                if stop_asked:
+                    return self._hold()
+                self._go_on_or_refuse()
+                deadline = self.clock.now() + self._time_left() + GRACE
+            elif not session.in_state("HOLD", "TRACK"):
+                raise Refused(f"{session.link.port}: the motion was broken off; {session.describe()}")
+            if self.clock.now() > min(deadline, stop_by):
+                session.disarm()
+                late = "did not stop" if stop_asked else "did not come to the end of the motion"
+                raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
+                              f"{self._path_time():.3f} s of {self.motion.duration:.3f} s")
+
+    def _go_on_or_refuse(self) -> None:
+        """The board stopped on the path by itself: resume if allowed, once the ring is full again."""
+        session = self.session
+        why = "the host was silent" if flag(session.status, "HOST_SILENT") else "knots ran out"
+        if self.resumes_left <= 0:
+            raise Refused(
+                f"{session.link.port}: stopped on the path at {self._path_time():.3f} s of "
+                f"{self.motion.duration:.3f} s because {why} (worst gap {session.link.worst_gap * 1e3:.0f} ms, "
+                f"{self.sender.retransmissions} retransmissions); it holds there; look at the link, or let it go on "
+                "by itself with --resume"
+            )
+        self.resumes_left -= 1
+        self.resumed += 1
+        full = min(len(self.motion) - self.sender.acked, self.ring // 2)
+        target = self.sender.acked + max(full - session.status.buffered, 0)
+        session.wait(lambda: self.sender.acked >= target or self.sender.done, PREFILL, "took no knots")
+        session.resume()
+        session.wait(lambda: not session.in_state("HOLD"), BEGIN, "took RESUME but did not move")
+
+    def _hold(self) -> str:
+        """Stopped at the user's wish: keep holding until told to let go, or for as long as was asked."""
+        until = self.clock.now() + self.hold_after_stop
+        while self.clock.now() < until:
+            self._round()
+            self.session.faulted()
+            if self.interrupts.count >= 2:
+                self.session.disarm()
+                return "disarmed"
+        return "stopped"
+
+    def _round(self) -> None:
+        """Pump once, fail on a fault, report, let time pass."""
+        seen = self.seen
+        self.session.pump()
+        self.session.faulted()
+        if self.on_progress is not None and self.seen != seen:
+            self.on_progress(self._progress())
+        self.clock.sleep(PERIOD)
+
+    # -- what is seen -------------------------------------------------------------------------------------------------
+
+    def observe(self, status: Any) -> None:
+        """Collect figures from every STATUS."""
+        self.seen += 1
+        self.cycles_max = max(self.cycles_max, status.cycles_max)
+        if not self.started or state_name(status) != "TRACK":
+            return
+        error = self.session.difference(status.target, status.position)
+        self.sum_squares += error**2
+        self.worst = np.maximum(self.worst, np.abs(error))
+        self.samples += 1
+        self.limits.update(names(messages.LIMITS, status.limits))
+        if not self.sender.done:
+            self.least_buffered = min(self.least_buffered, status.buffered)
+
+    def _path_time(self) -> float:
+        return min(self.session.status.knots_played / self.motion.knot_hz, self.motion.duration) if self.started else 0.0
+
+    def _time_left(self) -> float:
+        return self.motion.duration - self._path_time()
+
+    def _progress(self) -> Progress:
+        s = self.session.status
+        return Progress(
+            self._path_time(), self.motion.duration, state_name(s), s.buffered, self.ring,
+            self.session.tracking_error(), self.session.link.worst_gap, self.sender.retransmissions,
+            names(messages.LIMITS, s.limits),
+        )
+
+    def _outcome(self, ended: str) -> Outcome:
+        return Outcome(
+            ended, self.motion.duration, np.sqrt(self.sum_squares / max(self.samples, 1)), self.worst,
+            len(self.motion), self.sender.frames, self.sender.retransmissions, self.resumed,
+            self.session.link.worst_gap, self.least_buffered, tuple(sorted(self.limits)), self.cycles_max,
+        )
+
