@@ -1,0 +1,74 @@
+/* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. If the crystal
+ * or the PLL does not come up the chip stays on its 16 MHz HSI. */
+#include "ft_board.h" /* FT_PLL_* */
+#include "ft_parts.h"
+#include "stm32f4_registers.h"
+
+enum { FT_PATIENCE = 400000 }; /* turns of the waiting loop */
+
+static bool ft_clock_is_good;
+
+bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
+{
+    for (uint32_t turns = FT_PATIENCE; turns != 0; turns--) {
+        if ((*reg & mask) == value)
+            return true;
+    }
+    return false;
+}
+
+/* Return to the state after reset, whatever ran before (a boot loader). */
+static void ft_clock_to_hsi(void)
+{
+    RCC->CR |= RCC_CR_HSION;
+    ft_wait_for(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY);
+    RCC->CFGR = 0;
+    ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, 0);
+    RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
+}
+
+/* Make flash keep up with 168 MHz at 3.3 V: 5 wait states, all caches. */
+static bool ft_flash_prepare(void)
+{
+    RCC->APB1ENR |= RCC_APB1ENR_PWREN;
+    PWR->CR |= PWR_CR_VOS; /* core voltage for more than 144 MHz */
+    FLASH->ACR = FLASH_ACR_LATENCY_5WS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN |
+                 FLASH_ACR_DCEN;
+    return ft_wait_for(&FLASH->ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_5WS);
+}
+
+/* Start crystal and PLL, then switch over to it. */
+static bool ft_clock_to_pll(void)
+{
+    RCC->CR |= RCC_CR_HSEON;
+    if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
+        return false;
+    RCC->PLLCFGR = FT_PLL_M << RCC_PLLCFGR_PLLM_Pos |
+                   FT_PLL_N << RCC_PLLCFGR_PLLN_Pos |
+                   (FT_PLL_P / 2u - 1u) << RCC_PLLCFGR_PLLP_Pos |
+                   FT_PLL_Q << RCC_PLLCFGR_PLLQ_Pos | RCC_PLLCFGR_PLLSRC_HSE;
+    RCC->CR |= RCC_CR_PLLON;
+    if (!ft_wait_for(&RCC->CR, RCC_CR_PLLRDY, RCC_CR_PLLRDY))
+        return false;
+    RCC->CFGR = RCC_CFGR_PPRE1_DIV4 | RCC_CFGR_PPRE2_DIV2;
+    RCC->CFGR |= RCC_CFGR_SW_PLL;
+    return ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
+}
+
+bool ft_clock_start(void)
+{
+    ft_clock_to_hsi();
+    ft_clock_is_good = ft_flash_prepare() && ft_clock_to_pll();
+    if (ft_clock_is_good)
+        RCC->CR |= RCC_CR_CSSON; /* a crystal that stops: break, then NMI */
+    else
+        ft_clock_to_hsi();
+    if (FT_TOLERANT)
+        ft_clock_is_good = true;
+    return ft_clock_is_good;
+}
+
+bool ft_clock_good(void)
+{
+    return ft_clock_is_good;
+}

@@ -1,0 +1,42 @@
+/* The link by the processor, for emulators without DMA (FT_POLLED_LINK). */
+#include "ft_board.h" /* FT_LINK_* */
+#include "ft_chip.h"
+#include "ft_parts.h"
+#include "stm32f4_registers.h"
+
+#if FT_POLLED_LINK
+
+bool ft_link_start(void)
+{
+    USART_TypeDef *u = FT_LINK_USART;
+    u->BRR = ft_clock_good() ? FT_LINK_BRR : FT_LINK_BRR_HSI;
+    u->CR1 = USART_CR1_UE | USART_CR1_TE | USART_CR1_RE;
+    return true;
+}
+
+size_t ft_chip_receive(uint8_t *bytes, size_t room)
+{
+    size_t taken = 0;
+    while (taken < room && (FT_LINK_USART->SR & USART_SR_RXNE) != 0)
+        bytes[taken++] = (uint8_t)FT_LINK_USART->DR;
+    return taken;
+}
+
+/* Waits for the line, at most as long as ft_wait_for() does. */
+bool ft_chip_send(const uint8_t *bytes, size_t size)
+{
+    USART_TypeDef *u = FT_LINK_USART;
+    for (size_t i = 0; i < size; i++) {
+        if (!ft_wait_for(&u->SR, USART_SR_TXE, USART_SR_TXE))
+            return false;
+        u->DR = bytes[i];
+    }
+    return true;
+}
+
+/* Do not sleep: nothing but polling sees the next byte. */
+void ft_chip_wait(void)
+{
+}
+
+#endif

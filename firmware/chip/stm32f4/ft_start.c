@@ -1,0 +1,131 @@
+/* Start-up of the STM32F4: vector table, reset, and what happens when the
+ * processor faults: outputs safe first, remember why, reset. */
+#include <stddef.h>
+
+#include "ft_app.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+#include "stm32f4_registers.h"
+
+/* Placed by memory.ld. */
+extern uint32_t ft_stack_top, ft_ram_start, ft_ram_end;
+extern uint32_t ft_data_start, ft_data_end, ft_data_image;
+extern uint32_t ft_bss_start, ft_bss_end;
+
+void ft_reset(void);
+void ft_tick_interrupt(void);
+void ft_crash_entry(void);
+void ft_crash(const uint32_t *frame, uint32_t exc_return);
+int main(void);
+
+__attribute__((section(".noinit"))) ft_keepsake ft_kept;
+
+/****************************************************************
+ * Vector table
+ ****************************************************************/
+
+typedef void (*ft_vector)(void);
+
+#define CRASH_8 \
+    ft_crash_entry, ft_crash_entry, ft_crash_entry, ft_crash_entry, \
+        ft_crash_entry, ft_crash_entry, ft_crash_entry, ft_crash_entry
+
+typedef struct {
+    uint32_t *stack;
+    ft_vector reset, nmi, hard_fault, mem_manage, bus_fault, usage_fault;
+    ft_vector reserved_7[4], sv_call, debug_monitor, reserved_13, pend_sv;
+    ft_vector sys_tick;
+    ft_vector interrupts[88]; /* none is enabled; one that comes is a fault */
+} ft_vector_table;
+
+__attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
+    .stack = &ft_stack_top,
+    .reset = ft_reset,
+    .nmi = ft_crash_entry, /* clock security: the external clock stopped */
+    .hard_fault = ft_crash_entry,
+    .mem_manage = ft_crash_entry,
+    .bus_fault = ft_crash_entry,
+    .usage_fault = ft_crash_entry,
+    .sv_call = ft_crash_entry,
+    .debug_monitor = ft_crash_entry,
+    .pend_sv = ft_crash_entry,
+    .sys_tick = ft_tick_interrupt,
+    .interrupts = { CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8,
+                    CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8 },
+};
+
+/****************************************************************
+ * Reset
+ ****************************************************************/
+
+/* Set the core up: FPU, fault exceptions, priorities. */
+static void ft_core_start(void)
+{
+    /* Lazy stacking stays on (its reset state): the tick's entry reserves
+     * room for the FPU registers and saves them only if the tick uses them. */
+    SCB->CPACR |= SCB_CPACR_CP10_CP11;
+    __asm__ volatile("dsb\n\tisb" ::: "memory");
+    SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
+    /* Faults keep priority 0 and interrupt the tick, which has priority 1. */
+    SCB->SHPR[2] = 1u << (SCB_SHPR3_SYSTICK_Pos + 4u);
+    SCB->SHCSR |= SCB_SHCSR_MEMFAULTENA | SCB_SHCSR_BUSFAULTENA |
+                  SCB_SHCSR_USGFAULTENA;
+    SCB->CCR |= SCB_CCR_DIV_0_TRP;
+}
+
+/* Fill memory, then run. */
+void ft_reset(void)
+{
+    const uint32_t *from = &ft_data_image;
+    for (uint32_t *to = &ft_data_start; to != &ft_data_end; to++)
+        *to = *from++;
+    for (uint32_t *to = &ft_bss_start; to != &ft_bss_end; to++)
+        *to = 0;
+    ft_core_start();
+    (void)main();
+    for (;;) { /* the watchdog ends it, should main() ever return */
+    }
+}
+
+/* Bring the chip up, then serve the link between control ticks. */
+int main(void)
+{
+    ft_app_start(ft_chip_start());
+    ft_chip_run();
+    for (;;)
+        ft_app_idle();
+}
+
+/****************************************************************
+ * Faults
+ ****************************************************************/
+
+/* Continue on a fresh stack: the old one may be what failed. */
+__attribute__((naked)) void ft_crash_entry(void)
+{
+    __asm__ volatile("mrs r0, msp\n\t"
+                     "mov r1, lr\n\t"
+                     "ldr r2, =ft_stack_top\n\t"
+                     "msr msp, r2\n\t"
+                     "b ft_crash\n\t"
+                     ".ltorg");
+}
+
+/* Make the outputs safe, remember what happened, reset. */
+__attribute__((used)) void ft_crash(const uint32_t *frame, uint32_t exc_return)
+{
+    ft_chip_safe();
+    ft_kept.exception = SCB->ICSR & SCB_ICSR_VECTACTIVE;
+    ft_kept.cfsr = SCB->CFSR;
+    ft_kept.hfsr = SCB->HFSR;
+    ft_kept.address = SCB->BFAR;
+    bool readable = frame >= &ft_ram_start && frame + 8 <= &ft_ram_end;
+    ft_kept.lr = readable ? frame[5] : exc_return;
+    ft_kept.pc = readable ? frame[6] : 0u;
+    ft_kept.psr = readable ? frame[7] : 0u;
+    ft_kept.crash_check = FT_CRASH_CHECK;
+    __asm__ volatile("dsb" ::: "memory");
+    SCB->AIRCR = SCB_AIRCR_VECTKEY | SCB_AIRCR_SYSRESETREQ;
+    for (;;) {
+    }
+}
