@@ -50,7 +50,7 @@ from codegen.nearest import hint, shown
 
 LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia
-OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.08  # default bandwidth: 80 Hz, slower where the tick is slow
+OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less where the tick is slow
 
 
 def load(path: Path) -> Mechanism:
@@ -213,9 +213,9 @@ class _Reader:
         if t.scheme != "newmark" and (t.beta is not None or t.gamma is not None):
             self.warn(f"control.beta and gamma are not used by scheme {t.scheme!r}")
         observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
-        if observer_hz > t.rate_hz / 4:
+        if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
             self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
-                      f"{OBSERVER_PER_TICK * t.rate_hz:g} is usual")
+                      "a faster one only passes noise on")
         return Control(
             rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme,
             beta=0.25 if t.beta is None else t.beta, gamma=0.5 if t.gamma is None else t.gamma,

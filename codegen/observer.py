@@ -1,0 +1,20 @@
+"""The tracking observer that makes a joint rate of encoder counts (THEORY.md section 7), as difference equations.
+
+At every tick, with the measured position y and the position predicted at the tick before:
+
+    e  = y - predicted
+    qd = qd + rate_gain e / dt
+    predicted = y - e + position_gain e + dt qd
+
+Both poles are at exp(-2 pi f dt): critically damped with bandwidth f, stable at any tick.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def observer_gains(bandwidth_hz: float, dt: float) -> tuple[float, float]:
+    """(position_gain, rate_gain), dimensionless, for a bandwidth in Hz and a tick in s."""
+    pole = math.exp(-2.0 * math.pi * bandwidth_hz * dt)
+    return 1.0 - pole**2, (1.0 - pole) ** 2
