@@ -52,7 +52,9 @@ def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> A
     return joint_torque_matrix(model, R, arms) @ nodal_forces(model, F, Phi)
 
 
-recursion: Conversion = joint_torque
+def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+    """The same by one pass from the tips to the base."""
+    return joint_torque(model, R, arms, F, Phi)
 
 
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
@@ -69,6 +71,21 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
     return middles, midpoint_torque(model, q, qd, convert)
+
+
+def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
+    """Torques (samples, n) at the instants that positions, rates and accelerations (samples, n) belong to.
+
+    No increments and no error in dt: what the incremental schemes approximate, for figures and error reports.
+    """
+    rows = []
+    for row in zip(*(np.asarray(x, float) for x in (q, qd, qdd)), strict=True):
+        at = pose(model, row[0])
+        arms, loads = levers(model, at), newmark_start(model, *row)
+        F, Phi = loads.F.copy(), loads.Phi.copy()
+        add_springs(model, at, arms, row[0], F, Phi)
+        rows.append(convert(model, at.R, arms, F, Phi))
+    return np.array(rows).reshape(np.shape(q))
 
 
 # ---- midpoint: momentum increments -----------------------------------------------------------------
