@@ -23,7 +23,7 @@ class Configuration:
     rate_hz: int
     knot_hz: int
     source: str = ""
-    host_timeout_s: float = 0.1
+    baud: int = 1_000_000
 
     @property
     def tag(self) -> int:
@@ -43,7 +43,7 @@ class Configuration:
         board = boards.load(mechanism.board.use)
         return Configuration(
             mechanism.name, board.name, emit.identity(mechanism, board, feedforward), mechanism.moving,
-            mechanism.control.rate_hz, mechanism.control.knot_hz, source, mechanism.control.host_timeout_s,
+            mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
         )
 
     @staticmethod

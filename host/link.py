@@ -6,6 +6,7 @@ there; writes are paced to what the wire can carry, so that a command never queu
 
 from __future__ import annotations
 
+import os
 from typing import Any, Protocol
 
 import serial
@@ -108,10 +109,14 @@ def _open(port: str, baud: int) -> Any:
         raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint()) from error
 
 
-def _reason(error: Exception) -> str:
-    """The system's own words, without pyserial's repetition of the port."""
-    text = str(error)
-    return text.rsplit(": ", 1)[-1] if ": " in text else text
+def _reason(error: BaseException) -> str:
+    """The operating system's own words where there are any, instead of pyserial's sentence around them."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno)
+        cause = cause.__context__
+    return str(error)
 
 
 def _ports_hint() -> str:

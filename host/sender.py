@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codegen.codec import Knot
 from codegen.errors import Refused
 from codegen.messages import KNOT_END, KNOT_START
+from codegen.trajectory import Knots
 from host.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
@@ -24,26 +24,10 @@ BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
 TIMEOUT_MIN, TIMEOUT_START, TIMEOUT_MAX = 0.02, 0.06, 0.25  # s; STATUS comes every 10 ms
 
 
-@dataclass(frozen=True)
-class Knots:
-    """A motion as it goes over the wire. position (K, J) int32 wire units; rate, acceleration (K, J) float32, SI."""
-
-    position: NDArray[np.int32]
-    rate: NDArray[np.float32]
-    acceleration: NDArray[np.float32]
-    knot_hz: int
-
-    def __len__(self) -> int:
-        return len(self.position)
-
-    @property
-    def duration(self) -> float:
-        """s"""
-        return (len(self) - 1) / self.knot_hz
-
-    def message(self, i: int) -> Any:
-        flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(self) - 1 else 0)
-        return Knot(flags, self.position[i].tolist(), self.rate[i].tolist(), self.acceleration[i].tolist())
+def message(knots: Knots, i: int) -> Any:
+    """Knot i as it goes over the wire."""
+    flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
+    return Knot(flags, knots.position[i].tolist(), knots.rate[i].tolist(), knots.acceleration[i].tolist())
 
 
 @dataclass
@@ -53,6 +37,7 @@ class Sender:
     link: Link
     knots: Knots
     first: int
+    flight: float = 0.0  # s, a round trip without waiting for the next STATUS
     acked: int = 0  # knots the board has
     next: int = 0  # the knot to be sent next
     highest: int = 0  # knots sent at least once
@@ -61,7 +46,6 @@ class Sender:
     retransmissions: int = 0
     round_trip: float = field(default=0.0, init=False)  # s, smoothed
     _variation: float = field(default=0.0, init=False)
-    _shortest: float = field(default=np.inf, init=False)
     _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and when
     _progress_at: float = field(default=0.0, init=False)
     _back_at: float = field(default=-np.inf, init=False)
@@ -93,7 +77,7 @@ class Sender:
         self.credit = status.credit
         lost = self._out_of_order is not None and status.out_of_order != self._out_of_order
         self._out_of_order = status.out_of_order
-        if lost and self.acked < self.next and now - self._back_at >= 0.9 * self._shortest:
+        if lost and self.acked < self.next and now - self._back_at >= self.flight:
             self._go_back(now)
 
     def send(self) -> None:
@@ -105,7 +89,7 @@ class Sender:
         while self.next < end and self.link.backlog < BACKLOG:
             if self.acked == self.next:
                 self._progress_at = now  # nothing was on the way: the wait for an acknowledgement starts here
-            self.link.send(self.knots.message(self.next), seq=self.first + self.next)
+            self.link.send(message(self.knots, self.next), seq=self.first + self.next)
             self.frames += 1
             if self.next < self.highest:
                 self.retransmissions += 1
@@ -131,7 +115,6 @@ class Sender:
             return
         sample = now - self._timed[1]
         self._timed = None
-        self._shortest = min(self._shortest, sample)
         if not self.round_trip:
             self.round_trip, self._variation = sample, sample / 2.0
             return

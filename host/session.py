@@ -23,7 +23,7 @@ from host.sender import Sender
 
 PERIOD = 0.002  # s between two rounds of a wait
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
-KEEPALIVE = 0.02  # s of our own silence after which POLL is sent
+KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
 ANSWER = 1.0  # s a board has to acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
 SILENCE = 1.0  # s without a good frame after which the board is gone
@@ -72,6 +72,7 @@ class Session:
         self.status: Any = None
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Any], None]] = []
+        self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
         self._pending: Any = None  # a COMMAND or HOME not yet acknowledged
         self._pending_at = 0.0
@@ -110,6 +111,7 @@ class Session:
             self._receive()
             now = self.clock.now()
             if self.ident is not None:
+                self.flight = now - asked_at
                 return
             if now >= deadline:
                 break

@@ -1,6 +1,6 @@
 """Stream one motion to an armed board and stay with it until it stands still again.
 
-Order: look before moving (start pose, limits), fill the ring, START, keep it filled, watch. The board plays from its
+Order: look before moving (is it where the motion starts?), fill the ring, START, keep it filled, watch. The board plays from its
 own ring by its own tick; the host only keeps it fed, so nothing here is in a hurry except the answer to Ctrl-C.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from codegen import messages
 from codegen.errors import Refused
-from codegen.units import to_wire
+from codegen.trajectory import Knots
 from host.configuration import Configuration
-from host.sender import Knots, Sender
+from host.sender import Sender
 from host.session import PERIOD, Session, flag, names, state_name
 
 START_TOLERANCE = 0.05  # rad or m between the pose the joints are held at and the first knot
@@ -99,32 +99,6 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
 
-def knots(q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, configuration: Configuration) -> Knots:
-    """(K, J) positions, rates, accelerations at the configuration's knot rate, SI, as they go over the wire."""
-    return Knots(
-        to_wire(q, configuration.joints), np.asarray(qd, np.float32), np.asarray(qdd, np.float32),
-        configuration.knot_hz,
-    )
-
-
-def check_limits(motion: Knots, configuration: Configuration, q: ArrayLike) -> None:
-    """Raises Refused, naming the first knot (K, J) outside position or velocity limits."""
-    q = np.asarray(q, float)
-    for j, joint in enumerate(configuration.joints):
-        low, high, fastest = joint.limits.lower, joint.limits.upper, joint.limits.velocity
-        for what, values, bad in (
-            ("position", q[:, j], (q[:, j] < low) | (q[:, j] > high)),
-            ("velocity", motion.rate[:, j], np.abs(motion.rate[:, j]) > fastest),
-        ):
-            if bad.any():
-                k = int(np.argmax(bad))
-                limit = f"[{low:g}, {high:g}]" if what == "position" else f"+-{fastest:g}"
-                raise Refused(
-                    f"{joint.name}: {what} {values[k]:.6g} at t = {k / motion.knot_hz:.4g} s is outside limits.{what} "
-                    f"{limit}; plan the motion inside its limits"
-                )
-
-
 def check_start(session: Session, motion: Knots, tolerance: float = START_TOLERANCE) -> None:
     """Raises Refused if the joints are not where the motion starts."""
     away = session.difference(motion.position[0], session.status.position)
@@ -180,6 +154,8 @@ class _Run:
         self.on_progress, self.interrupts = on_progress, interrupts
         self.resumes_left, self.resumed, self.hold_after_stop = resume, 0, hold_after_stop
         self.ring = session.ident.ring
+        self.knot_hz = session.configuration.knot_hz
+        self.duration = (len(motion) - 1) / self.knot_hz  # s
         self.started = False
         self.sum_squares = np.zeros(len(session.configuration.joints))
         self.worst = np.zeros(len(session.configuration.joints))
@@ -197,7 +173,7 @@ class _Run:
         if session.status.buffered:
             session.flush()
         session.link.worst_gap = 0.0
-        self.sender = session.sender = Sender(session.link, self.motion, session.status.ack)
+        self.sender = session.sender = Sender(session.link, self.motion, session.status.ack, session.flight)
         self.sender.credit = session.status.credit
         if not self._fill():
             session.flush()
@@ -227,7 +203,7 @@ class _Run:
 
     def _follow(self) -> str:
         """From TRACK to standstill. Returns how it ended."""
-        session, deadline = self.session, self.clock.now() + self.motion.duration + GRACE
+        session, deadline = self.session, self.clock.now() + self.duration + GRACE
         stop_by = np.inf
         stop_asked = False
         while True:
@@ -251,7 +227,7 @@ class _Run:
                 session.disarm()
                 late = "did not stop" if stop_asked else "did not come to the end of the motion"
                 raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
-                              f"{self._path_time():.3f} s of {self.motion.duration:.3f} s")
+                              f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
     def _go_on_or_refuse(self) -> None:
         """The board stopped on the path by itself: resume if allowed, once the ring is full again."""
@@ -260,7 +236,7 @@ class _Run:
         if self.resumes_left <= 0:
             raise Refused(
                 f"{session.link.port}: stopped on the path at {self._path_time():.3f} s of "
-                f"{self.motion.duration:.3f} s because {why} (worst gap {session.link.worst_gap * 1e3:.0f} ms, "
+                f"{self.duration:.3f} s because {why} (worst gap {session.link.worst_gap * 1e3:.0f} ms, "
                 f"{self.sender.retransmissions} retransmissions); it holds there; look at the link, or let it go on "
                 "by itself with --resume"
             )
@@ -309,22 +285,22 @@ class _Run:
             self.least_buffered = min(self.least_buffered, status.buffered)
 
     def _path_time(self) -> float:
-        return min(self.session.status.knots_played / self.motion.knot_hz, self.motion.duration) if self.started else 0.0
+        return min(self.session.status.knots_played / self.knot_hz, self.duration) if self.started else 0.0
 
     def _time_left(self) -> float:
-        return self.motion.duration - self._path_time()
+        return self.duration - self._path_time()
 
     def _progress(self) -> Progress:
         s = self.session.status
         return Progress(
-            self._path_time(), self.motion.duration, state_name(s), s.buffered, self.ring,
+            self._path_time(), self.duration, state_name(s), s.buffered, self.ring,
             self.session.tracking_error(), self.session.link.worst_gap, self.sender.retransmissions,
             names(messages.LIMITS, s.limits),
         )
 
     def _outcome(self, ended: str) -> Outcome:
         return Outcome(
-            ended, self.motion.duration, np.sqrt(self.sum_squares / max(self.samples, 1)), self.worst,
+            ended, self.duration, np.sqrt(self.sum_squares / max(self.samples, 1)), self.worst,
             len(self.motion), self.sender.frames, self.sender.retransmissions, self.resumed,
             self.session.link.worst_gap, self.least_buffered, tuple(sorted(self.limits)), self.cycles_max,
         )
