@@ -1,9 +1,10 @@
 """How stiff the sampled loop may be: the PD law, the observer, the motors and the latency as one discrete system.
 
 Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd, V held over a tick, so that
-with f = N K I the force follows its command with R/L and back-EMF works against it. Law: f* = -Ku y - Kv qd^ with y the
-encoder's position, qd^ the rate of the tracking observer; V makes f* and the back-EMF of qd^. What is computed at t_k
-is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only damps, and gravity's stiffness are left out.
+with f = N K I the force follows its command with R/L and back-EMF damps. Law: f* = -Ku y - Kv qd^ with y the encoder's
+position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
+none of the loop's). What is computed at t_k is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
+damps, and gravity's stiffness are left out.
 
 The stated rule of `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with m the joint's smallest apparent inertia over
 its range and the largest w for which the loop is still stable at every pose with all gains multiplied by `margin`.
@@ -71,7 +72,6 @@ class SampledLoop:
     masses: Array
     A: Array
     B: Array
-    back_emf: Array  # (n,) (N K)^2 / R, N m s/rad
     observer: tuple[float, float]
     lead: int
     dt: float
@@ -94,7 +94,7 @@ class SampledLoop:
             A.append(step[:3 * n, :3 * n])
             B.append(step[:3 * n, 3 * n:])
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
-        return SampledLoop(poses, masses, np.array(A), np.array(B), back_emf, observer, lead, dt)
+        return SampledLoop(poses, masses, np.array(A), np.array(B), observer, lead, dt)
 
     def radii(self, ku: Array, kv: Array) -> Array:
         """Spectral radius (P,) of the closed loop. State: q, qd, f; predicted position, rate; `lead` commands."""
@@ -107,7 +107,7 @@ class SampledLoop:
         position[:, :n] = one
         predicted = np.zeros((n, size))
         predicted[:, :n], predicted[:, 3 * n:4 * n] = one * l1, one * (1.0 - l1)
-        command = -np.diag(ku) @ position + np.diag(self.back_emf - kv) @ rate
+        command = -np.diag(ku) @ position - np.diag(kv) @ rate
         step = np.zeros((len(self.poses), size, size))
         step[:, :3 * n, :3 * n] = self.A
         if self.lead:
