@@ -1,0 +1,309 @@
+"""From a mechanism to a flash image: a self-contained PlatformIO project in a folder of its own, built and examined.
+
+The folder holds all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
+takes arm-none-eabi-gcc from PATH, so `pio run` works there by hand, offline. Delete platformio.local.ini and the same
+project is built with PlatformIO's own platform and toolchain instead.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from codegen import board as boards
+from codegen import emit, stack
+from codegen.digest import COMPILER, FIRMWARE, compiler_identity
+from codegen.errors import BadInput, Refused
+from codegen.mechanism import Mechanism
+
+FLASH_BYTES = 1024 * 1024
+RAM_BYTES = 128 * 1024
+PROJECT = ("application", "chip", "emitted")  # folders below src/
+
+Progress = Callable[[int, int, str], None]  # done, total, what
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What build.json holds, and where the image lies. Sizes in bytes; digest: 64 hexadecimal digits."""
+
+    name: str
+    board: str
+    digest: str
+    compiler: str
+    flash_bytes: int
+    ram_bytes: int
+    stack_bytes: int
+    stack_reserved: int
+    stack_path: tuple[str, ...]
+    elf: Path
+    image: Path
+
+
+# ---------------------------------------------------------------- the project
+
+
+def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
+    """Write the project of one mechanism to `out`; what is there already and right stays untouched.
+
+    Returns `out`. Raises BadInput when board, motors or encoders are missing, naming the joints.
+    """
+    if mechanism.board is None:
+        raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
+                       f'write [board] use = "{boards.names()[-1]}"')
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    boards.served(mechanism, board)
+    files = {f"src/emitted/{name}": text.encode() for name, text in emit.sources(
+        mechanism, board, feedforward=feedforward).items()}
+    files |= _folder(FIRMWARE / "src", "src/application")
+    files |= _folder(FIRMWARE / "chip" / board.chip, "src/chip")
+    files |= _folder(FIRMWARE / "platform", "platform")
+    files |= _folder(FIRMWARE / "test", "test")
+    for name in ("platformio.ini", "flags.py"):
+        files[name] = (FIRMWARE / name).read_bytes()
+    files |= _offline()
+    _write(out, files)
+    return out
+
+
+def _folder(source: Path, target: str) -> dict[str, bytes]:
+    paths = sorted(p for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
+
+
+def _write(out: Path, files: dict[str, bytes]) -> None:
+    """Write what differs; remove sources that are no longer part of the project."""
+    for name, content in files.items():
+        path = out / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    for folder in PROJECT:
+        for path in (out / "src" / folder).rglob("*"):
+            if path.is_file() and path.relative_to(out).as_posix() not in files:
+                path.unlink()
+
+
+_LOCAL_INI = """\
+; Written by femtorque: build with arm-none-eabi-gcc from PATH, fetch nothing.
+; Delete this file to use PlatformIO's own platform and toolchain.
+[platformio]
+core_dir = .platformio
+
+[env]
+platform = symlink://platform
+platform_packages =
+"""
+
+_SCONS = """\
+# SCons as PyPI has it, where PlatformIO looks for its own package.
+import SCons.Script
+
+SCons.Script.main()
+"""
+
+
+def _offline() -> dict[str, bytes]:
+    """platformio.local.ini and a PlatformIO core folder that needs no registry.
+
+    The core wants its SCons package in a version of its own encoding (4.11.1 is 4.41101.0) with a .piopm record.
+    """
+    package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
+    spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
+    record = {"type": "tool", "name": "tool-scons", "version": package["version"], "spec": spec}
+    settings = {"settings": {"enable_telemetry": False, "check_platformio_interval": 9999}}
+    tool = ".platformio/packages/tool-scons"
+    return {
+        "platformio.local.ini": _LOCAL_INI.encode(),
+        ".platformio/appstate.json": json.dumps(settings).encode(),
+        f"{tool}/package.json": json.dumps(package).encode(),
+        f"{tool}/.piopm": json.dumps(record).encode(),
+        f"{tool}/.piokeep": b"",
+        f"{tool}/scons.py": _SCONS.encode(),
+    }
+
+
+def _scons_package_version() -> str:
+    major, minor, patch = (*(int(n) for n in version("scons").split(".")[:3]), 0, 0)[:3]
+    return f"{major}.{major}{minor:02d}{patch:02d}.0"
+
+
+# ---------------------------------------------------------------- building
+
+
+def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True) -> BuildResult:
+    """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
+
+    An image that is there already and belongs to this configuration is taken as it is. Raises Refused when a tool is
+    missing, when the compiler refuses, when the image does not fit or holds what it must not.
+    """
+    _require_tools()
+    out = out.resolve()
+    with _alone(out):
+        assemble(mechanism, out, feedforward)
+        assert mechanism.board is not None
+        board = boards.load(mechanism.board.use)
+        digest = emit.identity(mechanism, board, feedforward).hex()
+        if found := _existing(out, digest):
+            return found
+        result = _run(out, mechanism.name, board.name, digest, progress)
+        _record(out, result)
+        return result
+
+
+def _require_tools() -> None:
+    if shutil.which(COMPILER) is None:
+        raise Refused(f"{COMPILER} is not on PATH: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
+    for module, package in (("platformio", "platformio"), ("SCons", "scons")):
+        if importlib.util.find_spec(module) is None:
+            raise Refused(f"{package} is not installed: pip install {package}")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """One build at a time in one folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    with open(out / ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(out: Path, name: str, board: str, digest: str, progress: Progress | None) -> BuildResult:
+    for stale in (out / ".pio" / "build" / "firmware").rglob("*.ci"):
+        if not stale.with_suffix(".o").is_file():
+            stale.unlink()
+    log = run_pio(out, ["run", "-e", "firmware"], progress)
+    built = out / ".pio" / "build" / "firmware"
+    for kind in ("elf", "bin"):
+        if not (built / f"firmware.{kind}").is_file():
+            raise Refused(f"PlatformIO wrote no firmware.{kind}: {_last_lines(log)}")
+        shutil.copyfile(built / f"firmware.{kind}", out / f"firmware.{kind}")
+    return examine(out, built, name, board, digest)
+
+
+def examine(out: Path, built: Path, name: str, board: str, digest: str) -> BuildResult:
+    """Read sizes and symbols of out/firmware.elf and the call graph below `built`. Raises Refused."""
+    elf = out / "firmware.elf"
+    _refuse_symbols(elf)
+    flash, ram, reserved = _sizes(elf)
+    if flash > FLASH_BYTES or ram > RAM_BYTES:
+        raise Refused(f"the image does not fit: flash {flash} of {FLASH_BYTES} bytes, RAM {ram} of {RAM_BYTES} bytes")
+    need = stack.bound(stack.read(sorted(built.rglob("*.ci"))))
+    if need.bytes > reserved:
+        raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.tick)}")
+    return BuildResult(name, board, digest, compiler_identity(), flash, ram, need.bytes, reserved,
+                       (*need.main, "tick", *need.tick), elf, out / "firmware.bin")
+
+
+def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
+    """Run PlatformIO in a project; returns its output. Raises Refused with the lines that matter."""
+    environment = os.environ | {
+        "PLATFORMIO_CORE_DIR": str(out / ".platformio"),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
+        "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "9999",
+        "PLATFORMIO_NO_ANSI": "true",
+    }
+    total = sum(1 for _ in (out / "src").rglob("*.c")) + 2
+    process = subprocess.Popen([sys.executable, "-m", "platformio", *arguments], cwd=out, env=environment, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    lines: list[str] = []
+    done = 0
+    for line in process.stdout:
+        lines.append(line.rstrip())
+        if line.startswith(("Compiling", "Linking", "Building .pio")):
+            done = min(done + 1, total)
+            if progress:
+                progress(done, total, line.split()[-1].rsplit("/", 1)[-1])
+    if process.wait() != 0:
+        raise Refused(_reason(lines))
+    return "\n".join(lines)
+
+
+def _reason(lines: list[str]) -> str:
+    """One line out of a failed build's log."""
+    text = "\n".join(lines)
+    overflow = re.findall(r"region `(\w+)' overflowed by (\d+) bytes", text)
+    if overflow:
+        room = {"FLASH": FLASH_BYTES, "RAM": RAM_BYTES}
+        return "the image does not fit: " + ", ".join(
+            f"{region} is too small by {excess} bytes (there are {room.get(region, 0)})" for region, excess in overflow)
+    errors = [line for line in lines if re.search(r"\berror:|undefined reference|Error:", line)]
+    return "the image could not be built: " + (" | ".join(errors[:3]) if errors else _last_lines(text))
+
+
+def _last_lines(text: str) -> str:
+    return " | ".join([line for line in text.splitlines() if line.strip()][-3:])
+
+
+# ---------------------------------------------------------------- examining
+
+FORBIDDEN = re.compile(
+    r"^(__aeabi_d\w+|__aeabi_[fil]+2d|__(add|sub|mul|div)df3|_?(malloc|calloc|realloc|free)(_r)?|_sbrk"
+    r"|(__ieee754_)?(sin|cos|tan|asin|acos|atan|atan2|sqrt|exp|log|pow|fmod|floor|ceil|round|hypot)f?)$")
+
+
+def _refuse_symbols(elf: Path) -> None:
+    """No double-precision arithmetic, no heap, no mathematical library."""
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        found = sorted({s.name for s in table.iter_symbols() if FORBIDDEN.match(s.name)})
+    if found:
+        raise Refused(f"the image holds what it must not (double arithmetic, heap or libm): {', '.join(found)}")
+
+
+def _sizes(elf: Path) -> tuple[int, int, int]:
+    """(flash, RAM, reserved stack) in bytes."""
+    flash = ram = reserved = 0
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        for segment in image.iter_segments():
+            if segment["p_type"] == "PT_LOAD":
+                flash += segment["p_filesz"]
+        for section in image.iter_sections():
+            if section["sh_flags"] & 2 and section["sh_addr"] >= 0x20000000:  # SHF_ALLOC
+                ram += section["sh_size"]
+            if section.name == ".stack":
+                reserved = section["sh_size"]
+    return flash, ram, reserved
+
+
+# ---------------------------------------------------------------- build.json
+
+
+def _hashes(out: Path) -> dict[str, str]:
+    return {f"{kind}_sha256": hashlib.sha256((out / f"firmware.{kind}").read_bytes()).hexdigest()
+            for kind in ("elf", "bin")}
+
+
+def _record(out: Path, result: BuildResult) -> None:
+    """build.json holds no path and no date: same input, same bytes."""
+    fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
+    text = json.dumps(fields | _hashes(out), indent=2)
+    (out / "build.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _existing(out: Path, digest: str) -> BuildResult | None:
+    """The image of an earlier build, if it is complete and of this very configuration."""
+    try:
+        fields = json.loads((out / "build.json").read_text(encoding="utf-8"))
+        if fields["digest"] != digest or any(fields.pop(name) != value for name, value in _hashes(out).items()):
+            return None
+        fields["stack_path"] = tuple(fields["stack_path"])
+        return BuildResult(**fields, elf=out / "firmware.elf", image=out / "firmware.bin")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
