@@ -1,0 +1,294 @@
+"""What `femtorque check` says of a mechanism: what it is, as tables and as plain data, and what looks wrong with it.
+
+A file that cannot be right is refused when it is read. Here are the things that its author may mean (warnings), the
+one that no author means (gains that make the sampled loop unstable), and what this version cannot do yet (`supported`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from codegen import board as board_module
+from codegen.errors import BadInput
+from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from codegen.mass_matrix import mass_matrix
+from codegen.mechanism import Gains, Joint, Mechanism
+from codegen.model import Model
+from codegen.nearest import shown
+from codegen.observer import observer_gains
+from codegen.reference import newmark_growth
+
+UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
+SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
+COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
+
+
+def supported(mechanism: Mechanism) -> None:
+    """Refuse, by name, what can be written in a mechanism file but not generated yet. Raises BadInput."""
+    not_yet = "is understood but not supported yet"
+    for loop in mechanism.loops:
+        _refuse(mechanism, f"loop.{loop.name}", None, f"a closed loop {not_yet}", "remove it: the tree alone works")
+    for mode in mechanism.modes:
+        _refuse(mechanism, f"mode.{mode.name}", None, f"a mode {not_yet}", "remove it: one mode has every payload on")
+    for link in mechanism.links:
+        if link.beam is not None:
+            _refuse(mechanism, f"link.{link.name}.beam", None, f"a flexible link {not_yet}", "remove it: rigid works")
+    if mechanism.control.scheme == "newton-euler":
+        _refuse(mechanism, "control.scheme", "newton-euler", f"this scheme {not_yet}", "use midpoint or newmark")
+
+
+def _refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:
+    raise BadInput(mechanism.source or mechanism.name, key, shown(value), rule, hint)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found. `stability` and `rule` only where there are motors or gains; growth only for newmark."""
+
+    mechanism: Mechanism
+    lead: int
+    stability: Stability | None
+    rule: dict[str, Gains]
+    growth: float | None
+    warnings: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Plain data for --json; infinite limits become null."""
+        m, c = self.mechanism, self.mechanism.control
+        loop = None
+        if self.stability is not None:
+            loop = {"spectral_radius": self.stability.radius, "rate_gain": self.stability.rate_gain,
+                    "stable": self.stability.radius <= UNSTABLE,
+                    "worst_pose": dict(zip([j.name for j in m.moving], self.stability.pose.tolist(), strict=True))}
+        return {
+            "name": m.name,
+            "file": str(m.source) if m.source else None,
+            "gravity": m.gravity.tolist(),
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": c.scheme, "observer_hz": c.observer_hz,
+                        "newmark_growth": self.growth},
+            "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
+                                                   "pwm_hz": m.board.pwm_hz, "lead": self.lead},
+            "links": [{"name": x.name, "mass": x.mass, "com": x.com.tolist(), "inertia": x.inertia.tolist()}
+                      for x in m.links],
+            "payloads": [{"name": p.name, "link": p.link, "mass": p.mass} for p in m.payloads],
+            "joints": [_joint_data(m, j) for j in m.joints],
+            "moving": [j.name for j in m.moving],
+            "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
+            "loop": loop,
+            "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
+            "warnings": list(self.warnings),
+        }
+
+    def renderable(self) -> RenderableType:
+        """Tables for a terminal."""
+        parts: list[RenderableType] = [_heading(self), _joint_table(self.mechanism), _link_table(self.mechanism)]
+        if self.rule:
+            parts += [_gain_table(self), _loop_line(self)]
+        parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
+        return Group(*parts)
+
+
+def examine(mechanism: Mechanism) -> Report:
+    """Look at everything that one mechanism says. Raises BadInput where its gains are unstable or its board wrong."""
+    lead = 0
+    warnings = list(mechanism.warnings)
+    if mechanism.board is not None:
+        board = board_module.load(mechanism.board.use)
+        lead = board.lead
+        try:
+            board_module.render(mechanism, board)
+        except BadInput as error:
+            warnings.append(f"cannot be built for board {board.name}: {error.key}: {error.rule}"
+                            + (f"; {error.hint}" if error.hint else ""))
+    try:
+        supported(mechanism)
+    except BadInput as error:
+        warnings.append(f"{error.key}: {error.rule}")
+    growth = _newmark(mechanism, warnings)
+    model = Model.of(mechanism)
+    _drives(mechanism, warnings)
+    stability, rule = None, {}
+    if any(j.motor or j.gains.ku or j.gains.kv for j in mechanism.moving) and _regular(model, warnings):
+        rule = stiffest_gains(model, lead)
+        if any(j.gains.ku or j.gains.kv for j in mechanism.moving):
+            stability = loop_stability(model, lead)
+            _gains(mechanism, stability, rule, warnings)
+    return Report(mechanism, lead, stability, rule, growth, tuple(warnings))
+
+
+# ---- findings
+
+
+def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
+    """Driven by prescribed displacements, Newmark keeps errors when its growth is one and adds to them above."""
+    c = mechanism.control
+    if c.scheme != "newmark":
+        return None
+    growth = newmark_growth(c.beta, c.gamma)
+    if growth >= 1.0 - 1e-9:
+        how = "grow linearly" if growth < 1.0 + 1e-6 else f"grow {growth:.3g} times a tick"
+        warnings.append(
+            f"control.scheme: newmark with beta = {c.beta:g}, gamma = {c.gamma:g} is unstable when displacements are "
+            f"prescribed: its largest eigenvalue has modulus {growth:.4g}, so errors of acceleration {how}; "
+            "use midpoint, or damp it with gamma = 0.6, beta = 0.3025")
+    return growth
+
+
+def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
+    """Motors, encoders, friction, one joint at a time."""
+    for joint in mechanism.moving:
+        key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
+        if motor is None:
+            continue
+        if voltage:
+            idle = voltage / (abs(motor.gear) * motor.K)
+            if math.isfinite(joint.limits.velocity) and joint.limits.velocity > idle:
+                warnings.append(f"{key}.limits.velocity = {joint.limits.velocity:g}: the motor runs at most V / "
+                                f"(gear K) = {idle:.4g} without load")
+            if math.isinf(joint.limits.effort):
+                stall = voltage * abs(motor.gear) * motor.K / motor.R
+                warnings.append(f"{key}.limits.effort is not given: torque is limited by the motor alone, "
+                                f"{stall:.4g} at stall")
+        if joint.encoder is None:
+            warnings.append(f"{key} has a motor but no encoder: it cannot be controlled")
+        elif joint.gains.ku == 0.0:
+            warnings.append(f"{key} has a motor but no gains.ku: nothing holds it in place")
+        else:
+            _resolution(mechanism, joint, warnings)
+        if joint.friction.coulomb == 0.0:
+            warnings.append(f"{key}.friction.coulomb is 0: dry friction will not be fed forward; "
+                            "'femtorque identify' measures it")
+
+
+def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
+    """The torque that one encoder count makes through the observer and Kv."""
+    assert joint.encoder is not None
+    dt = 1.0 / mechanism.control.rate_hz
+    turn = 2.0 * math.pi / joint.encoder.counts
+    if joint.encoder.at == "motor" and joint.motor is not None:
+        turn /= abs(joint.motor.gear)
+    torque = joint.gains.kv * observer_gains(mechanism.control.observer_hz, dt)[1] / dt * turn + joint.gains.ku * turn
+    if math.isfinite(joint.limits.effort) and torque > COARSE * joint.limits.effort:
+        warnings.append(f"joint.{joint.name}.encoder.counts = {joint.encoder.counts}: one count makes a torque of "
+                        f"{torque:.3g}, more than {COARSE:.0%} of limits.effort; lower control.observer_hz or the gains")
+
+
+def _regular(model: Model, warnings: list[str]) -> bool:
+    """Whether the mass matrix can be inverted at every sampled pose."""
+    masses = mass_matrix(model, sample_poses(model))
+    diagonal = np.sqrt(np.diagonal(masses, axis1=-2, axis2=-1))
+    for i, body in enumerate(model.bodies):
+        if np.any(diagonal[:, i] < 1e-9):
+            warnings.append(f"joint.{body.joint.name}: nothing resists its motion in some pose: no inertia about its "
+                            "axis; a motor's rotor inertia or a body with thickness would")
+            return False
+    scaled = masses / (diagonal[:, :, None] * diagonal[:, None, :])
+    if np.min(np.linalg.eigvalsh(scaled)) < SINGULAR:
+        warnings.append("the mass matrix is singular in some pose: two joints move the same mass in the same way")
+        return False
+    return True
+
+
+def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
+    """Refuse gains that make the sampled loop unstable; warn of those with less than a quarter of margin left."""
+    if stability.radius > UNSTABLE:
+        joint = max(mechanism.moving, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
+        fit = rule[joint.name]
+        pose = ", ".join(f"{q:.3g}" for q in stability.pose[:8])
+        _refuse(mechanism, f"joint.{joint.name}.gains", None,
+                f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
+                f"{stability.radius:.4g} at pose ({pose})", f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
+    for joint in mechanism.moving:
+        g, fit = joint.gains, rule[joint.name]
+        if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
+            warnings.append(f"joint.{joint.name}.gains: above the stiffest with gain margin {MARGIN:g}, "
+                            f"ku = {fit.ku:g}, kv = {fit.kv:g}")
+        if g.ku > 0.0 and g.kv == 0.0:
+            warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
+
+
+# ---- plain data and tables
+
+
+def _number(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
+    plain = {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child, "axis": j.axis.tolist(),
+             "start": j.start, "actuated": j.actuated, "locked": mechanism.lock.get(j.name),
+             "limits": {k: _number(getattr(j.limits, k)) for k in ("lower", "upper", "velocity", "effort")},
+             "friction": {"viscous": j.friction.viscous, "coulomb": j.friction.coulomb},
+             "gains": {"ku": j.gains.ku, "kv": j.gains.kv, "ki": j.gains.ki},
+             "motor": None, "encoder": None}
+    if j.motor is not None:
+        plain["motor"] = {"R": j.motor.R, "L": j.motor.L, "K": j.motor.K, "gear": j.motor.gear,
+                          "inertia": j.motor.inertia, "channel": j.motor.channel, "sign": j.motor.sign}
+        if mechanism.board is not None:
+            plain["motor"]["stall_effort"] = abs(j.motor.gear) * j.motor.K * mechanism.board.bus_voltage / j.motor.R
+    if j.encoder is not None:
+        plain["encoder"] = {"counts": j.encoder.counts, "at": j.encoder.at, "zero": j.encoder.zero}
+    return plain
+
+
+def _heading(report: Report) -> Text:
+    m, c = report.mechanism, report.mechanism.control
+    board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
+    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {c.scheme} at "
+            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, {board}")
+    return Text(text, style="bold")
+
+
+def _joint_table(mechanism: Mechanism) -> Table:
+    table = Table(title="joints", title_justify="left")
+    for column in ("joint", "type", "parent > child", "range", "velocity", "effort", "friction", "motor", "encoder",
+                   "ku", "kv"):
+        table.add_column(column)
+    for j in mechanism.joints:
+        kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
+        motor = "-" if j.motor is None else (
+            f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
+        encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
+        table.add_row(j.name, kind, f"{j.parent} > {j.child}", f"{j.limits.lower:g} .. {j.limits.upper:g}",
+                      f"{j.limits.velocity:g}", f"{j.limits.effort:g}",
+                      f"{j.friction.viscous:g}, {j.friction.coulomb:g}", motor, encoder,
+                      f"{j.gains.ku:g}", f"{j.gains.kv:g}")
+    return table
+
+
+def _link_table(mechanism: Mechanism) -> Table:
+    table = Table(title="links", title_justify="left")
+    for column in ("link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz"):
+        table.add_column(column)
+    bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links]
+    bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    for name, mass, com, J in bodies:
+        table.add_row(name, f"{mass:.4g}", ", ".join(f"{x:.4g}" for x in com),
+                      ", ".join(f"{x:.3g}" for x in np.diag(J)),
+                      ", ".join(f"{x:.3g}" for x in (J[0, 1], J[0, 2], J[1, 2])))
+    return table
+
+
+def _gain_table(report: Report) -> Table:
+    table = Table(title="gains", title_justify="left")
+    for column in ("joint", "ku", "kv", "stiffest ku", "stiffest kv"):
+        table.add_column(column)
+    for j in report.mechanism.moving:
+        fit = report.rule[j.name]
+        table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")
+    return table
+
+
+def _loop_line(report: Report) -> Text:
+    text = f"stiffest: stable at every pose with all gains times {MARGIN:g}, damping ratio {DAMPING:g}, lead {report.lead}"
+    if report.stability is not None:
+        text += (f"\nthe file's gains: spectral radius {report.stability.radius:.5f} (stable below 1), "
+                 f"Kv M^-1 dt at most {report.stability.rate_gain:.3f}")
+    return Text(text)
