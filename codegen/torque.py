@@ -1,0 +1,102 @@
+"""The feed-forward torques of a whole motion: what `femtorque torque` does.
+
+The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
+of the image in the emulated chip. The last two are passed in as functions, so that this floor stands on nothing above.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import reference
+from codegen.errors import BadInput
+from codegen.mechanism import Mechanism
+from codegen.model import Model
+from codegen.trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+BACKENDS = ("reference", "c", "chip")
+PRECISIONS = ("single", "double")
+
+Step = Callable[[Model, Array], Array]
+"""The emitted step over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, to torques (N, n) at s_0 .. s_N-1."""
+
+
+@dataclass(frozen=True)
+class Torque:
+    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; error of tau_ID over its peak."""
+
+    joints: tuple[str, ...]
+    t: Array
+    tau: Array
+    error: float
+
+    def summary(self) -> dict[str, object]:
+        """What `--json` prints of it."""
+        return {
+            "ticks": len(self.t),
+            "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
+            "max_error": self.error,
+        }
+
+    def write(self, path: Path) -> None:
+        """As CSV: t and a column a joint, in digits enough to read every number back exactly."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["t", *self.joints])
+            for t, row in zip(self.t.tolist(), self.tau.tolist(), strict=True):
+                table.writerow([repr(round(t, 12)), *map(repr, row)])
+
+
+def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False) -> Torque:
+    """Torques of every control tick of a motion, by the float64 reference, or by the emitted `step` if one is given.
+
+    `total` adds what the motors themselves need (Eq. 19). Raises BadInput if the motion is shorter than a tick.
+    """
+    model = Model.of(mechanism)
+    ticks = round(trajectory.duration * mechanism.control.rate_hz)
+    if ticks < 1:
+        raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,
+                       f"is shorter than one control tick, {model.dt:g} s")
+    if step is None:
+        t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
+    else:
+        t, tau = (np.arange(ticks) + 0.5) * model.dt, step(model, samples(model, trajectory, ticks))
+    q, qd, qdd = trajectory.at(t)
+    exact = reference.newton_euler(model, q, qd, qdd)
+    error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
+    if total:
+        tau = tau + motor_torque(mechanism, qd, qdd)
+    return Torque(tuple(j.name for j in mechanism.moving), t, tau, error)
+
+
+def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
+    """Positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of their neighbours.
+
+    Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
+    """
+    if model.mechanism.control.scheme == "newmark" and not trajectory.starts_at_rest:
+        j = int(np.argmax(np.abs(trajectory.rates[0])))
+        raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
+                       float(trajectory.rates[0, j]), 'the emitted scheme "newmark" starts at rest',
+                       "lead into the motion, or take --backend reference")
+    return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
+
+
+def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
+    """What the motors need beyond tau_ID (Eq. 19, corrected): J qdd + D qd + f_c sgn(qd), each (samples, n).
+
+    J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
+    """
+    joints = mechanism.moving
+    J = np.array([0.0 if j.motor is None else j.motor.gear**2 * j.motor.inertia for j in joints])
+    D = np.array([j.friction.viscous for j in joints])
+    f_c = np.array([j.friction.coulomb for j in joints])
+    return J * qdd + D * qd + f_c * np.sign(qd)
