@@ -24,6 +24,7 @@ class Configuration:
     knot_hz: int
     source: str = ""
     baud: int = 1_000_000
+    start_tolerance: tuple[float, ...] = ()  # rad or m a joint: farther from a motion's first knot, it is not started
 
     @property
     def tag(self) -> int:
@@ -35,6 +36,7 @@ class Configuration:
         """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
         from codegen import board as boards
         from codegen import emit
+        from codegen.control_source import joint_constants
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
         if mechanism.board is None:
@@ -44,6 +46,7 @@ class Configuration:
         return Configuration(
             mechanism.name, board.name, emit.identity(mechanism, board, feedforward), mechanism.moving,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
+            tuple(joint_constants(mechanism, joint).start for joint in mechanism.moving),
         )
 
     @staticmethod

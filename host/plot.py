@@ -36,6 +36,7 @@ def draw(run: Run, path: Path) -> None:
         axes[0, j].set_title(name)
         scale, prefix = _scale(error[:, j])
         _lines(axes[1, j], t, (error[:, j] * scale, "", "C3", "-"))
+        axes[1, j].axhline(0.0, color="0.5", linewidth=0.8)
         axes[1, j].set_title(_rms(error[_moving(run), j], prefix, scale, length), fontsize="medium")
         _lines(axes[2, j], t, (run.torque[:, j], "asked for", "0.2", "-"),
                (run.torque_ff[:, j], "feed-forward", "C2", "-"),

@@ -56,6 +56,19 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
     return f"number {number}, which this host has no name for; host and board differ in version"
 
 
+def fault_name(number: int) -> str:
+    """The name of one of messages.FAULTS."""
+    return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
+
+
+class Faulted(Refused):
+    """A fault on the board ended what was under way. fault: its name; joint: the first one that failed, or empty."""
+
+    def __init__(self, line: str, fault: str, joint: str = "") -> None:
+        super().__init__(line)
+        self.fault, self.joint = fault, joint
+
+
 class Session:
     """Talks to one board. Call `connect` first.
 
@@ -280,6 +293,10 @@ class Session:
         joints = self.configuration.joints
         return joints[index].name if index < len(joints) else ""
 
+    def unit(self, index: int) -> str:
+        """Unit of a joint's position."""
+        return "m" if self.configuration.joints[index].type == "prismatic" else "rad"
+
     def positions(self) -> NDArray[np.float64]:
         """(J,) measured, rad or m, within half a turn of zero."""
         return from_wire(self.status.position, self.configuration.joints)
@@ -308,12 +325,13 @@ class Session:
         return words
 
     def faulted(self) -> None:
-        """Raises Refused if the board is in FAULT or ESTOP."""
+        """Raises Faulted if the board is in FAULT or ESTOP."""
         if self.in_state("FAULT"):
-            why = explain(messages.FAULTS, self.status.fault, self.joint(self.status.fault_joint))
-            raise Refused(f"{self.link.port}: fault {why}; then clear")
+            joint = self.joint(self.status.fault_joint)
+            why = explain(messages.FAULTS, self.status.fault, joint)
+            raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
         if self.in_state("ESTOP"):
-            raise Refused(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear")
+            raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")
 
     def identity(self) -> dict[str, Any]:
         """IDENT in plain words, for JSON and logs."""
@@ -322,5 +340,5 @@ class Session:
             "name": text(i.name), "board": text(i.board), "digest": bytes(i.digest).hex(), "protocol": i.protocol,
             "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
             "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
-            "last_fault": next((n for n, r in messages.FAULTS.items() if r[0] == i.last_fault), str(i.last_fault)),
+            "last_fault": fault_name(i.last_fault),
         }

@@ -22,7 +22,6 @@ from host.configuration import Configuration
 from host.sender import Sender
 from host.session import PERIOD, Session, flag, names, state_name
 
-START_TOLERANCE = 0.05  # rad or m between the pose the joints are held at and the first knot
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen
 GRACE = 2.0  # s a motion may take longer than planned without any stop
@@ -99,14 +98,16 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
 
-def check_start(session: Session, motion: Knots, tolerance: float = START_TOLERANCE) -> None:
-    """Raises Refused if the joints are not where the motion starts."""
-    away = session.difference(motion.position[0], session.status.position)
-    worst = int(np.argmax(np.abs(away)))
-    if abs(away[worst]) > tolerance:
+def check_start(session: Session, motion: Knots) -> None:
+    """Raises Refused if the joints are not where the motion starts: held there, or lying there while disarmed."""
+    status = session.status
+    here = status.target if session.in_state("HOLD") else status.position
+    away = np.abs(session.difference(motion.position[0], here))
+    allowed = session.configuration.start_tolerance
+    for j in np.flatnonzero(away > allowed) if allowed else ():
         raise Refused(
-            f"{session.joint(worst)}: stands {abs(away[worst]):.4g} from where the motion starts, {tolerance:g} is "
-            "allowed; move it there first, or plan from here"
+            f"{session.link.port}: {session.joint(j)} stands {away[j]:.4g} {session.unit(j)} from where the motion "
+            f"starts, {allowed[j]:.2g} is allowed; move it there first, or plan from here"
         )
 
 
@@ -118,7 +119,6 @@ def stream(
     interrupts: Interrupts | None = None,
     resume: int = 0,
     hold_after_stop: float = 0.0,
-    start_tolerance: float = START_TOLERANCE,
 ) -> Outcome:
     """Play a motion on a board that is in HOLD, and return when it stands still.
 
@@ -130,7 +130,7 @@ def stream(
     if not session.in_state("HOLD"):
         session.faulted()
         raise Refused(f"{session.link.port}: a motion starts from HOLD, but {session.describe()}; arm first")
-    check_start(session, motion, start_tolerance)
+    check_start(session, motion)
     try:
         return run.play()
     finally:

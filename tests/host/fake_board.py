@@ -68,7 +68,7 @@ def configuration(joints: int = 3, digest: bytes = bytes(range(1, 33)), **keys) 
     return Configuration(
         "three-link", "f405rg-4", digest,
         tuple(Joint(f"j{i + 1}", "revolute", "base", f"l{i}", zero, zero, z, limits=limits) for i in range(joints)),
-        rate_hz=1000, knot_hz=250, source="arm.toml", **keys,
+        rate_hz=1000, knot_hz=250, source="arm.toml", start_tolerance=(0.01,) * joints, **keys,
     )
 
 

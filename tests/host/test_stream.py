@@ -382,7 +382,7 @@ def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
     session, board = a_session()
     motion = a_motion()
     motion.position[:] += int(0.2 / (2 * np.pi) * 2**32)
-    with pytest.raises(Refused, match="j1: stands 0.2 from where the motion starts.*move it there first"):
+    with pytest.raises(Refused, match="j1 stands 0.2 rad from where the motion starts.*move it there first"):
         stream(session, motion)
     assert not board.received
 
