@@ -23,12 +23,14 @@ TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text} of ft_model.h, ft_step.h and ft_step.c."""
+    """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
                       trim_blocks=True, lstrip_blocks=True)
+    common = step_source.render(model)
     context = _context(model)
     return {
-        "ft_model.h": step_source.model_header(model),
+        "ft_model.h": common["ft_model.h"],
+        "ft_trig.h": common["ft_trig.h"],
         "ft_step.h": env.get_template("ft_newmark.h.j2").render(context),
         "ft_step.c": env.get_template("ft_newmark.c.j2").render(context),
     }
@@ -98,8 +100,9 @@ def _spring(model: Model, i: int, stiffness: float, rest: float) -> dict[str, st
 
 
 def _literal(value: float) -> str:
-    """A C literal of the build's precision; the compiler rounds the shortest text that is exact in double."""
-    return f"FT_C({value + 0.0!r})"
+    """A C literal of the build's precision; 14 digits, so that the last bit of a matrix product does not show."""
+    text = f"{value + 0.0:.14g}"
+    return f"FT_C({text})" if set(text) & set(".e") else f"FT_C({text}.0)"
 
 
 def _row(x: NDArray[np.float64]) -> str:
