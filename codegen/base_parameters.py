@@ -1,0 +1,280 @@
+"""Frames and base parameters: the description of a model in which the step costs least.
+
+Every body gets a frame whose z axis is its joint's axis, Denavit-Hartenberg fashion: the frame of a joint reaches its
+parent's body frame by a turn about the parent's z (gamma), a turn about the new x (alpha) and an offset. The joint
+turns the body frame about z by theta; constant angles about z go into theta, so gamma is 0 for one child of each body.
+
+Consecutive joints with parallel axes form a *group*. They share one frame, that of the group's first joint, which
+turns with none of them: theta then counts from there (theta_3 = q_2 + q_3), and vectors need no rotation in between.
+
+A needle along a revolute joint's axis (mass mu, first moment nu along the axis, inertia kappa about the two axes across)
+moves the same whether it is fixed to the body or to its parent. So these three amounts can be shifted from each body to
+its parent until three of the body's inertial parameters are zero; on the ground they vanish (Khalil, Bennis and Gautier's
+regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of its body goes to the parent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from codegen.discretisation import PARALLEL, poses
+from codegen.mechanism import Matrix, Vector
+from codegen.model import GROUND, Model, skew
+
+TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is free for one joint; step_source picks what costs least."""
+
+    origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or "given"
+    mass: str = "own"  # which first parameter the shift of mu makes zero: the "own" mass, or the "parent"'s first moment
+    kappa: str = "yy"  # which inertia the shift of kappa makes zero: "yy" or "xx"
+    inertia: str = "body"  # where the body's own momentum is formed: its "body" frame or the group's "frame"
+
+
+@dataclass(frozen=True)
+class Body:
+    """One body in its own frame (z along the joint). theta = sum of sign * q over the group up to here + turn."""
+
+    joint: int
+    parent: int
+    children: tuple[int, ...]
+    prismatic: bool
+    sign: float  # of the joint's position along z
+    first: int  # index of the first member of the group; the joint itself if it continues none
+    gamma: tuple[float, float]  # cosine, sine
+    alpha: tuple[float, float]
+    offset: Vector  # from the parent's origin, in the parent's body frame; m
+    turn: float  # theta at joint zero, rad
+    mass: float
+    moment: Vector  # mass times centre of gravity, body frame, kg m
+    inertia: Matrix  # about the origin, body frame, kg m^2
+
+    @property
+    def continues(self) -> bool:
+        """True if it shares the frame of its parent's group."""
+        return self.first != self.joint
+
+
+@dataclass(frozen=True)
+class Tree:
+    bodies: tuple[Body, ...]
+    gravity: tuple[Vector, ...]  # in the frame of each joint, for joints on the ground (zero elsewhere)
+
+    def members(self, j: int) -> tuple[int, ...]:
+        """Joints whose positions make theta_j, in tree order."""
+        path = [j]
+        while self.bodies[path[-1]].continues:
+            path.append(self.bodies[path[-1]].parent)
+        return tuple(reversed(path))
+
+
+def arrange(model: Model, choices: tuple[Choice, ...] | None = None) -> Tree:
+    """Frames and regrouped parameters of a model under the given choices (one a joint)."""
+    n = model.n
+    choices = choices or (Choice(),) * n
+    placed = poses(model, np.zeros(n))
+    z = np.array([R @ b.axis for (R, _), b in zip(placed, model.bodies, strict=True)])
+    size = max([1e-3, *(float(np.linalg.norm(b.p0)) for b in model.bodies)])
+
+    # signs and groups: an axis against its parent's is turned round
+    sign, first = np.ones(n), list(range(n))
+    for j, b in enumerate(model.bodies):
+        p = b.parent
+        if p == GROUND or b.prismatic or model.bodies[p].prismatic:
+            continue
+        if np.linalg.norm(np.cross(z[p], z[j])) < PARALLEL:
+            if z[p] @ z[j] < 0.0:
+                sign[j], z[j] = -1.0, -z[j]
+            z[j], first[j] = z[p], first[p]
+
+    origin = _origins(model, placed, z, first, choices)
+    x_frame, x_body = _directions(model, z, origin, first, size)
+
+    bodies: list[Body] = []
+    gravity: list[Vector] = []
+    for j, b in enumerate(model.bodies):
+        p = b.parent
+        axes = np.column_stack([x_body[j], np.cross(z[j], x_body[j]), z[j]])
+        R, o = placed[j]
+        com = axes.T @ (R @ b.com + o - origin[j])
+        inertia = axes.T @ R @ b.inertia @ R.T @ axes - b.mass * skew(com) @ skew(com)
+        turn = _angle(x_frame[j], x_body[j], z[j])
+        frame = np.column_stack([x_frame[j], np.cross(z[j], x_frame[j]), z[j]])
+        if p == GROUND:
+            gamma, alpha, offset = (1.0, 0.0), (1.0, 0.0), np.zeros(3)
+        else:
+            parent = np.column_stack([x_body[p], np.cross(z[p], x_body[p]), z[p]])
+            offset = parent.T @ (origin[j] - origin[p])
+            if first[j] != j:
+                gamma, alpha = (1.0, 0.0), (1.0, 0.0)
+            else:
+                E = parent.T @ frame  # = Rz(gamma) Rx(alpha)
+                gamma, alpha = (E[0, 0], E[1, 0]), (E[2, 2], E[2, 1])
+        bodies.append(
+            Body(
+                joint=j,
+                parent=p,
+                children=b.children,
+                prismatic=b.prismatic,
+                sign=float(sign[j]),
+                first=first[j],
+                gamma=_tidy_turn(gamma),
+                alpha=_tidy_turn(alpha),
+                offset=_tidy(offset, size),
+                turn=turn,
+                mass=b.mass,
+                moment=b.mass * com,
+                inertia=inertia,
+            )
+        )
+        gravity.append(_tidy(frame.T @ model.gravity, 10.0) if p == GROUND else np.zeros(3))
+    return Tree(_regroup(bodies, choices, size), tuple(gravity))
+
+
+def _origins(model, placed, z, first, choices) -> list[Vector]:
+    """Origins slid along their own axes."""
+    n = model.n
+    origin = [o.copy() for _, o in placed]
+    feet: list[tuple[Vector | None, Vector | None]] = [(None, None)] * n
+    for j, b in enumerate(model.bodies):
+        onto_parent = _foot(placed[j][1], z[j], placed[b.parent][1], z[b.parent]) if b.parent != GROUND else None
+        child = _primary(model, j, first)
+        onto_child = None if child is None else _foot(placed[j][1], z[j], placed[child][1], z[child])
+        feet[j] = (onto_parent, onto_child)
+    for j, b in enumerate(model.bodies):
+        if b.prismatic:
+            continue
+        parent_foot, child_foot = feet[j]
+        if first[j] != j:  # a group lies in one plane: no offset along z between its members
+            origin[j] = origin[j] + z[j] * (z[j] @ (origin[b.parent] - origin[j]))
+            continue
+        group = [i for i in range(n) if first[i] == j]
+        last_foot = next((feet[i][1] for i in reversed(group) if feet[i][1] is not None), None)
+        order = (last_foot, parent_foot) if choices[j].origin == "child" else (parent_foot, last_foot)
+        if choices[j].origin == "given":
+            order = (None, None)
+        target = next((f for f in order if f is not None), None)
+        if target is not None:
+            origin[j] = origin[j] + z[j] * (z[j] @ (target - origin[j]))
+    return origin
+
+
+def _primary(model: Model, j: int, first: list[int]) -> int | None:
+    """The child a body's x axis is laid towards: one of the same group if there is one, else the first."""
+    children = model.bodies[j].children
+    return next((c for c in children if first[c] != c), children[0] if children else None)
+
+
+def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
+    """The point of axis (o, z) nearest the other axis; None if they are parallel."""
+    normal = np.cross(z, other_z)
+    sine2 = float(normal @ normal)
+    if sine2 < PARALLEL**2:
+        return None
+    return o + z * float(np.cross(other_o - o, other_z) @ normal) / sine2
+
+
+def _directions(model, z, origin, first, size) -> tuple[list[Vector], list[Vector]]:
+    """x axes of the joint frames and of the body frames, at joint zero, global."""
+    n = model.n
+    x_frame: list[Vector] = [np.zeros(3)] * n
+    x_body: list[Vector] = [np.zeros(3)] * n
+    for j, b in enumerate(model.bodies):
+        p = b.parent
+        if first[j] != j:
+            x_frame[j] = x_frame[first[j]]
+        elif p == GROUND:
+            x_frame[j] = _across(z[j], model.gravity, np.eye(3), 1e-9)
+        else:
+            normal = np.cross(z[p], z[j])
+            if np.linalg.norm(normal) > PARALLEL:
+                x_frame[j] = normal / np.linalg.norm(normal)
+            else:
+                x_frame[j] = _across(z[j], x_body[p], np.eye(3), 1e-9)
+        if b.prismatic:
+            x_body[j] = x_frame[j]
+            continue
+        child = _primary(model, j, first)
+        if child is None:
+            R = poses(model, np.zeros(n))[j]
+            towards = R[0] @ b.com + R[1] - origin[j]
+        elif np.linalg.norm(np.cross(z[j], z[child])) > PARALLEL:
+            towards = np.cross(z[j], z[child])
+        else:
+            towards = origin[child] - origin[j]
+        x_body[j] = _across(z[j], towards, x_frame[j][None, :], TINY * size)
+    return x_frame, x_body
+
+
+def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
+    """The unit vector across z nearest `towards`, or nearest one of the others if that lies along z."""
+    for candidate in (towards, *others):
+        across = candidate - z * (z @ candidate)
+        length = float(np.linalg.norm(across))
+        if length > max(tiny, 1e-9 * float(np.linalg.norm(candidate))):
+            return across / length
+    raise AssertionError("three axes cannot all lie along z")
+
+
+def _angle(a: Vector, b: Vector, z: Vector) -> float:
+    return float(np.arctan2(np.cross(a, b) @ z, a @ b))
+
+
+def _tidy(v: Vector, size: float) -> Vector:
+    return np.where(np.abs(v) < TINY * size, 0.0, v)
+
+
+def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:
+    """Cosine and sine, exact where they are 0 or 1 to rounding."""
+    c, s = (0.0 if abs(x) < PARALLEL else float(np.sign(x)) if abs(abs(x) - 1.0) < TINY else float(x) for x in pair)
+    return c, s
+
+
+def _regroup(bodies: list[Body], choices: tuple[Choice, ...], size: float) -> tuple[Body, ...]:
+    """Shift what may be shifted, from the tips to the ground."""
+    mass = np.array([b.mass for b in bodies])
+    moment = np.array([b.moment for b in bodies])
+    inertia = np.array([b.inertia for b in bodies])
+    scale = np.array([max(1e-12, b.mass) for b in bodies])
+    for b in reversed(bodies):
+        j, p = b.joint, b.parent
+        (cg, sg), (ca, sa) = b.gamma, b.alpha
+        E = np.array([[cg, -sg * ca, sg * sa], [sg, cg * ca, -cg * sa], [0.0, sa, ca]])
+        d = b.offset
+        if b.prismatic:
+            if p != GROUND:
+                inertia[p] += E @ inertia[j] @ E.T
+            inertia[j] = 0.0
+            continue
+        mu, nu = mass[j], moment[j, 2]
+        if choices[j].mass == "parent" and p != GROUND and not bodies[p].prismatic and abs(d[0]) > TINY * size:
+            mu = -(moment[p, 0] + nu * E[0, 2]) / d[0]
+        k = 0 if choices[j].kappa == "xx" else 1
+        kappa = inertia[j, k, k]
+        mass[j] -= mu
+        moment[j, 2] -= nu
+        inertia[j] -= kappa * np.diag([1.0, 1.0, 0.0])
+        if p != GROUND:
+            axis = E[:, 2]
+            mass[p] += mu
+            scale[p] += abs(mu) * 1e-3
+            moment[p] += mu * d + nu * axis
+            inertia[p] += kappa * (np.eye(3) - np.outer(axis, axis)) - mu * skew(d) @ skew(d)
+            inertia[p] += nu * (2.0 * (d @ axis) * np.eye(3) - np.outer(d, axis) - np.outer(axis, d))
+    result = []
+    for b in bodies:
+        j = b.joint
+        result.append(
+            replace(
+                b,
+                mass=float(mass[j]) if abs(mass[j]) > TINY * scale[j] else 0.0,
+                moment=_tidy(moment[j], max(size * scale[j], float(np.abs(moment[j]).max()))),
+                inertia=_tidy(inertia[j], float(np.abs(inertia[j]).max()) + TINY * size**2 * scale[j]),
+            )
+        )
+    return tuple(result)

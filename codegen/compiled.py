@@ -1,0 +1,198 @@
+"""The emitted C on this computer: compiled with the host's C compiler and called through cffi.
+
+Flags are those of the chip where they touch a result (-O2 -ffp-contract=off), so single precision gives the chip's
+numbers bit for bit. Libraries are kept in the user's cache directory under the hash of their sources and flags.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import cffi
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import step_source
+from codegen.errors import Refused
+from codegen.model import Model
+from codegen.units import position_unit
+
+Precision = Literal["single", "double"]
+
+WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
+ARITHMETIC = ("-ffp-contract=off",)  # one rounding an operation: what makes host and chip agree
+
+
+@cache
+def compiler() -> str:
+    """The host's C compiler: $CC, else cc, gcc or clang from PATH. Refused if there is none."""
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and (found := shutil.which(name)):
+            return found
+    raise Refused("no C compiler found (cc, gcc, clang): install one, e.g. `apt install gcc`")
+
+
+def cache_directory() -> Path:
+    """Where compiled libraries are kept: $FEMTORQUE_CACHE, else the user's cache directory."""
+    if given := os.environ.get("FEMTORQUE_CACHE"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "femtorque"
+
+
+def precision_flags(precision: Precision) -> tuple[str, ...]:
+    return ("-DFT_REAL_IS_DOUBLE",) if precision == "double" else ()
+
+
+def build(
+    sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
+) -> tuple[cffi.FFI, Any]:
+    """Compile C files {name: text} into one library; returns (ffi, lib) with the declarations `cdef`.
+
+    Headers are found beside the sources. Raises Refused with the compiler's first error if it does not compile.
+    """
+    options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
+    key = hashlib.sha256()
+    for part in (compiler(), platform.machine(), *options, *(t for item in sorted(sources.items()) for t in item)):
+        key.update(part.encode() + b"\0")
+    library = cache_directory() / f"{key.hexdigest()[:32]}.so"
+    if not library.exists():
+        _compile(sources, options, library)
+    ffi = cffi.FFI()
+    ffi.cdef(cdef)
+    return ffi, ffi.dlopen(str(library))
+
+
+def _compile(sources: dict[str, str], options: tuple[str, ...], library: Path) -> None:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        for name, text in sources.items():
+            (Path(folder) / name).write_text(text)
+        files = sorted(name for name in sources if name.endswith(".c"))
+        done = subprocess.run(
+            [compiler(), *options, "-I.", *files, "-o", "library.so"], cwd=folder, capture_output=True, text=True
+        )
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[:1]
+            raise Refused(f"the emitted C did not compile: {' '.join(lines[:1])}")
+        os.replace(Path(folder) / "library.so", library)
+
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+void *ft_host_state(void);
+void ft_step_start(void *s, const ft_turn *q);
+void ft_step_anchor(void *s, const ft_turn *q);
+void ft_step(void *s, const ft_turn *q_next, const ft_real *u, ft_real *tau);
+void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q, const ft_real *u, ft_real *tau);
+"""
+
+HOST_SOURCE = """\
+/* The step in a loop, for the host. */
+#include "ft_step.h"
+
+void *ft_host_state(void);
+void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
+                    const ft_real *u, ft_real *tau);
+
+/* The one state of this library. */
+void *ft_host_state(void)
+{
+    static ft_step_state state;
+
+    return &state;
+}
+
+/* ticks steps over arrays of FT_JOINTS columns; anchored every `knot` ticks
+ * (0: never). */
+void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
+                    const ft_real *u, ft_real *tau)
+{
+    long k;
+
+    for (k = 0; k < ticks; k++) {
+        ft_step((ft_step_state *)s, q + k * FT_JOINTS, u + k * FT_JOINTS,
+                tau + k * FT_JOINTS);
+        if (knot && k % knot == 0)
+            ft_step_anchor((ft_step_state *)s, q + k * FT_JOINTS);
+    }
+}
+"""
+
+
+def cdef_of(precision: Precision) -> str:
+    return CDEF.format(real="double" if precision == "double" else "float", bits=64 if precision == "double" else 32)
+
+
+class Turns:
+    """Positions in rad and m as the integers of one precision."""
+
+    def __init__(self, model: Model, precision: Precision) -> None:
+        self.units = np.array([position_unit(body.joint) for body in model.bodies])  # rad or m a wire step
+        self.integer: type = np.int64 if precision == "double" else np.int32
+        self.real: type = np.float64 if precision == "double" else np.float32
+
+    def of(self, positions: ArrayLike) -> NDArray[Any]:
+        """Integer positions (..., J), rounded to nearest, wrapping at whole turns."""
+        steps = np.asarray(positions, np.float64) / self.units
+        whole = np.floor(steps)
+        if self.integer is np.int32:
+            return _wrap(np.rint(steps)).astype(np.uint32).view(np.int32)
+        part = np.rint((steps - whole) * 2.0**32)  # 32 more binary digits
+        return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
+
+    def half_increments(self, positions: ArrayLike) -> NDArray[Any]:
+        """u (N-1, J) in rad or m, formed in double precision from positions (N, J) and then rounded."""
+        return (0.5 * np.diff(np.asarray(positions, np.float64), axis=0)).astype(self.real)
+
+
+def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
+    return np.mod(steps, 2.0**32).astype(np.uint64)
+
+
+class CompiledStep:
+    """The emitted step of a model on this computer: start(q), step(q_next, u), torque(positions)."""
+
+    def __init__(self, model: Model, precision: Precision = "single", trig: step_source.Trig = "tick") -> None:
+        self.model, self.trig = model, trig
+        self.turns = Turns(model, precision)
+        sources = step_source.render(model, trig) | {"ft_host.c": HOST_SOURCE}
+        self.ffi, self.lib = build(sources, cdef_of(precision), precision)
+        self.state = self.lib.ft_host_state()
+
+    def _pointer(self, array: NDArray[Any]) -> Any:
+        return self.ffi.from_buffer("ft_turn[]" if array.dtype == self.turns.integer else "ft_real[]", array)
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,), rad or m."""
+        self.lib.ft_step_start(self.state, self._pointer(self.turns.of(q)))
+
+    def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[Any]:
+        """Torque (J,), N m or N, at s_k from q(s_k+1) (J,) and half increments u (J,), rad or m."""
+        tau = np.empty(self.model.n, self.turns.real)
+        u = np.ascontiguousarray(u, self.turns.real)
+        self.lib.ft_step(self.state, self._pointer(self.turns.of(q_next)), self._pointer(u), self._pointer(tau))
+        return tau
+
+    def run(self, q: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
+        """Torque (N, J) of N steps with integer positions q (N, J) and half increments u (N, J)."""
+        q, u = np.ascontiguousarray(q, self.turns.integer), np.ascontiguousarray(u, self.turns.real)
+        tau = np.empty(u.shape, self.turns.real)
+        control = self.model.mechanism.control
+        knot = control.rate_hz // control.knot_hz if self.trig == "knot" else 0
+        self.lib.ft_host_torque(self.state, len(u), knot, self._pointer(q), self._pointer(u), self._pointer(tau))
+        return tau
+
+    def torque(self, positions: ArrayLike) -> NDArray[Any]:
+        """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m."""
+        positions = np.asarray(positions, np.float64)
+        self.start(positions[0])
+        return self.run(self.turns.of(positions[1:]), self.turns.half_increments(positions))[1:]
