@@ -1,0 +1,171 @@
+"""The hand-written register header against independent sources: ST's SVD and pyocd's own constants for the core."""
+
+import re
+import subprocess
+import xml.etree.ElementTree as ET
+import zipfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip" / "stm32f4"
+HEADER = (CHIP / "stm32f4_registers.h").read_text(encoding="utf-8")
+
+# Of the same layout as another peripheral in the SVD, or spread over two names there.
+SVD_NAMES = {"CCMR1": "CCMR1_Input", "CCMR2": "CCMR2_Output", "AFR[0]": "AFRL", "AFR[1]": "AFRH",
+             "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR"}
+
+
+@cache
+def svd(device: str = "STM32F41x") -> dict[str, dict[str, tuple[int, dict[str, tuple[int, int]]]]]:
+    """Peripheral -> register -> (address, field -> (lowest bit, bits)). The F405 has the layout of the F41x."""
+    package = find_spec("pyocd")
+    assert package is not None, "pyocd is not installed (pip install pyocd): it carries the SVD"
+    path = Path(package.origin).parent / "debug" / "svd" / "svd_data.zip"
+    root = ET.fromstring(zipfile.ZipFile(path).read(f"{device}.svd"))
+    bare = {p.findtext("name"): p for p in root.iter("peripheral")}
+    found = {}
+    for name, p in bare.items():
+        base = int(p.findtext("baseAddress"), 0)
+        layout = bare[p.get("derivedFrom")] if p.get("derivedFrom") else p
+        found[name] = {}
+        for r in layout.iter("register"):
+            fields = {f.findtext("name"): (int(f.findtext("bitOffset")), int(f.findtext("bitWidth")))
+                      for f in r.iter("field")}
+            found[name][r.findtext("name")] = (base + int(r.findtext("addressOffset"), 0), fields)
+    return found
+
+
+def evaluate(tmp_path: Path, expressions: list[str]) -> list[int]:
+    """Values of C expressions over the header, by the cross compiler."""
+    source = tmp_path / "values.c"
+    source.write_text('#include "stm32f4_registers.h"\n' + "const uint32_t values[] = {\n"
+                      + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
+    target = tmp_path / "values.o"
+    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", "-I", CHIP, source, "-o", target],
+                   check=True)
+    with target.open("rb") as file:
+        data = ELFFile(file).get_section_by_name(".rodata").data()
+    return [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+
+
+def members(struct: str) -> list[str]:
+    """Register names of one struct of the header, arrays spelled out."""
+    body = re.search(r"typedef struct \{([^}]*)\} " + struct + ";", HEADER)[1]
+    body = re.sub(r"/\*.*?\*/|RESERVED\([^)]*\);", "", body, flags=re.S)
+    names = []
+    for declaration in re.findall(r"volatile uint32_t ([^;]+);", body):
+        for name in re.split(r"\s*,\s*", declaration.strip()):
+            array = re.fullmatch(r"(\w+)\[(\d+)\]", name)
+            names += [f"{array[1]}[{i}]" for i in range(int(array[2]))] if array else [name]
+    return names
+
+
+def peripherals() -> dict[str, str]:
+    """Instance -> struct, of ST's peripherals."""
+    found = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", HEADER))
+    return found | {f"GPIO{port}": "GPIO_TypeDef" for port in "ABCDEFGH"}
+
+
+def test_every_register_is_where_the_vendor_says(tmp_path):
+    expected, expressions = [], []
+    for name, struct in peripherals().items():
+        instance = f"GPIO({'ABCDEFGH'.index(name[4:])})" if name.startswith("GPIO") else name
+        for member in members(struct):
+            if name in ("TIM2", "TIM3", "TIM4", "TIM5") and member in ("RCR", "BDTR"):
+                continue  # these two only TIM1 and TIM8 have
+            plain = re.sub(r"CCR\[(\d)\]", lambda m: f"CCR{int(m[1]) + 1}", member)
+            expected.append((name, member, svd()[name][SVD_NAMES.get(plain, plain)][0]))
+            expressions.append(f"&{instance}->{member}")
+        if struct == "DMA_TypeDef":
+            for stream in range(8):
+                for member in members("DMA_Stream_TypeDef"):
+                    expected.append((name, f"S[{stream}].{member}", svd()[name][f"S{stream}{member}"][0]))
+                    expressions.append(f"&{instance}->S[{stream}].{member}")
+    assert len(expected) > 200
+    wrong = [(n, m, hex(there), hex(here)) for (n, m, there), here in
+             zip(expected, evaluate(tmp_path, expressions), strict=True) if there != here]
+    assert wrong == []
+
+
+# Macro prefix -> (peripheral, register) of the SVD.
+BITS = {
+    "RCC_CR_": ("RCC", "CR"), "RCC_PLLCFGR_": ("RCC", "PLLCFGR"), "RCC_CFGR_": ("RCC", "CFGR"),
+    "RCC_AHB1ENR_": ("RCC", "AHB1ENR"), "RCC_APB1ENR_": ("RCC", "APB1ENR"), "RCC_APB2ENR_": ("RCC", "APB2ENR"),
+    "RCC_CSR_": ("RCC", "CSR"), "FLASH_ACR_": ("FLASH", "ACR"), "PWR_CR_": ("PWR", "CR"), "TIM_CR1_": ("TIM8", "CR1"),
+    "TIM_SMCR_": ("TIM3", "SMCR"), "TIM_SR_": ("TIM8", "SR"), "TIM_EGR_": ("TIM8", "EGR"),
+    "TIM_CCMR1_": ("TIM3", "CCMR1_Input"), "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
+    "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
+}
+RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
+           "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
+           "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS"}
+
+
+def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:
+    """(lowest bit, bits) of a field; the SVD splits some (PLLM0 ... PLLM5, SWS0, SWS1) and renames a few."""
+    if name in fields:
+        return fields[name]
+    alias = {"NF": "NF", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF", "IC2F": "IC2F"}.get(name)
+    if alias in fields:
+        return fields[alias]
+    bits = sorted(offset for key, (offset, _) in fields.items() if re.fullmatch(name + r"\d", key))
+    return (bits[0], len(bits)) if bits else None
+
+
+def test_every_bit_is_where_the_vendor_says(tmp_path):
+    macros = re.findall(r"^#define (\w+) ", HEADER, re.M)
+    checks = []
+    for prefix, (peripheral, register) in BITS.items():
+        for macro in (m for m in macros if m.startswith(prefix)):
+            name = macro[len(prefix):].removesuffix("_Pos")
+            device = "STM32F429x" if macro == "PWR_CR_VOS" else "STM32F41x"  # which leaves this field out
+            found = field_of(svd(device)[peripheral][register][1], RENAMED.get(name, name))
+            assert found is not None, f"{macro}: {peripheral}.{register} has no such field"
+            checks.append((macro, found))
+    assert len(checks) > 65
+    wrong = []
+    for (macro, (low, bits)), value in zip(checks, evaluate(tmp_path, [m for m, _ in checks]), strict=True):
+        mask = ((1 << bits) - 1) << low
+        right = value == low if macro.endswith("_Pos") else value and not value & ~mask
+        if not right:
+            wrong.append((macro, hex(value), hex(mask)))
+    assert wrong == []
+
+
+def test_core_registers_are_where_another_debugger_finds_them(tmp_path):
+    from pyocd.coresight.cortex_m import CortexM
+    from pyocd.coresight.dwt import DWT
+
+    expected = {
+        "&SCB->CPUID": CortexM.CPUID, "&SCB->ICSR": CortexM.ICSR, "&SCB->VTOR": CortexM.VTOR,
+        "&SCB->AIRCR": CortexM.NVIC_AIRCR, "&SCB->SCR": CortexM.SCR, "&SCB->SHPR[0]": CortexM.SHPR1,
+        "&SCB->SHPR[2]": CortexM.SHPR3, "&SCB->SHCSR": CortexM.SHCSR, "&SCB->DFSR": CortexM.DFSR,
+        "&SCB->CPACR": CortexM.CPACR, "SCB_CPACR_CP10_CP11": CortexM.CPACR_CP10_CP11_MASK,
+        "SCB_AIRCR_VECTKEY": CortexM.NVIC_AIRCR_VECTKEY, "SCB_AIRCR_SYSRESETREQ": CortexM.NVIC_AIRCR_SYSRESETREQ,
+        "&DEMCR": CortexM.DEMCR, "DEMCR_TRCENA": CortexM.DEMCR_TRCENA,
+        "&DWT->CTRL": 0xE0001000 + DWT.DWT_CTRL, "&DWT->CYCCNT": 0xE0001000 + DWT.DWT_CYCCNT,
+        "DWT_CTRL_CYCCNTENA": DWT.DWT_CTRL_CYCCNTENA_MASK, "&SysTick->CTRL": CortexM.SYSTICK_CSR,
+        # from here on by ARM DDI 0403E, tables B3-4 (system control) and B3-7 (SysTick)
+        "&SysTick->LOAD": 0xE000E014, "&SysTick->VAL": 0xE000E018, "&SCB->CCR": 0xE000ED14,
+        "&SCB->CFSR": 0xE000ED28, "&SCB->HFSR": 0xE000ED2C, "&SCB->MMFAR": 0xE000ED34, "&SCB->BFAR": 0xE000ED38,
+    }
+    values = evaluate(tmp_path, list(expected))
+    assert dict(zip(expected, values, strict=True)) == expected
+
+
+@pytest.mark.parametrize("mutation", [("#define USART2 ((USART_TypeDef *)0x40004400u)", "0x40004800u"),
+                                      ("#define RCC_CR_HSEON (1u << 16)", "(1u << 15)")])
+def test_a_wrong_header_would_be_noticed(tmp_path, monkeypatch, mutation):
+    line, wrong = mutation
+    right = re.search(r"0x\w+|\(1u << \d+\)", line)[0]
+    assert line in HEADER
+    (tmp_path / "stm32f4_registers.h").write_text(HEADER.replace(line, line.replace(right, wrong)), encoding="utf-8")
+    monkeypatch.setattr("tests.firmware.test_registers.CHIP", tmp_path)
+    check = test_every_bit_is_where_the_vendor_says if "HSEON" in line else (
+        test_every_register_is_where_the_vendor_says)
+    with pytest.raises(AssertionError):
+        check(tmp_path)
