@@ -1,0 +1,333 @@
+"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a TCP port.
+
+Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
+moves in between: outcomes do not depend on how fast the machine is. The plant is brought up to date whenever the
+chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import board as board_file
+from codegen.mechanism import Mechanism
+from codegen.units import position_unit
+from hil.cortex_m4 import Handled
+from hil.disturbance import Disturbance
+from hil.elf import Image
+from hil.nvic import SYSTICK
+from hil.plant import Plant
+from hil.stm32f4.chip import FLASH_START, REGIONS, Stm32F405
+
+Array = NDArray[np.float64]
+
+TOGETHER = 20e-6  # s
+SLICE = 1e-3  # s between two looks at the link
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
+
+    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units: as
+    the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning. instructions,
+    cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it.
+    """
+
+    tick: NDArray[np.uint32]
+    torque_ff: NDArray[np.float32]
+    torque: NDArray[np.float32]
+    duty: NDArray[np.float32]
+    rate: NDArray[np.float32]
+    target_rate: NDArray[np.float32]
+    position: NDArray[np.int32]
+    target: NDArray[np.int32]
+    q: Array
+    v: Array
+    seconds: Array
+    instructions: NDArray[np.int64]
+    cycles: NDArray[np.int64]
+    step_instructions: NDArray[np.int64]
+
+
+def telemetry_type(joints: int) -> np.dtype:
+    """The layout of the image's `ft_telemetry`."""
+    floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
+    return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
+
+
+@dataclass
+class EncoderFault:
+    """What is wrong with one encoder: frozen at a count, off by some counts, turned round."""
+
+    frozen: int | None = None
+    offset: int = 0
+    sign: int = 1
+
+    def seen(self, counts: int) -> int:
+        return (self.sign * counts if self.frozen is None else self.frozen) + self.offset
+
+
+class VirtualBoard:
+    """One board with its plant. `port` is the TCP port of its serial link, `url` what pyserial opens.
+
+    crystal=False: the external oscillator is dead from the start.
+    """
+
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0, crystal: bool = True) -> None:
+        self.mechanism, self.plant = mechanism, plant
+        self.board = board_file.load(mechanism.board.use)
+        flash = REGIONS[0]
+        self.image = Image.load(elf, flash.start, flash.size)
+        self.chip = Stm32F405(self.image.flash, self.board.hse_hz if crystal else None)
+        self.dt = 1.0 / mechanism.control.rate_hz
+        self.bus_voltage = mechanism.board.bus_voltage
+        self.joints = board_file.served(mechanism, self.board)
+        self.encoder_faults = [EncoderFault() for _ in self.joints]
+        self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
+        self._plant_at = 0.0
+        self._wire()
+        self._telemetry = telemetry_type(len(self.joints))
+        self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
+        self.recording = True
+        self._handled = Handled()
+        self._step_blocks: list = []
+        self._known_blocks = self._step_before = 0
+        self.chip.core.on_exception = self._exception_done
+        self._server = socket.create_server((HOST, port))
+        self._server.setblocking(False)
+        self._host: socket.socket | None = None
+        self.port = self._server.getsockname()[1]
+        self.ticks = 0
+
+    @property
+    def url(self) -> str:
+        return f"socket://{HOST}:{self.port}"
+
+    @property
+    def seconds(self) -> float:
+        """Simulated time since power-on."""
+        return self.chip.seconds
+
+    def close(self) -> None:
+        if self._host:
+            self._host.close()
+        self._server.close()
+
+    def __enter__(self) -> VirtualBoard:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- wiring -------------------------------------------------------------
+
+    def _wire(self) -> None:
+        chip = self.chip
+        chip.before_change = chip.before_read = self._bring_plant_up
+        for j, (_, channel) in enumerate(self.joints):
+            if channel:
+                chip.timers[channel.encoder.timer].counts = self._counter(j, channel)
+        self.estop(False)
+
+    def _pin(self, name: str) -> tuple[object, int]:
+        return self.chip.gpio[name[1]], int(name[2:])
+
+    def _counter(self, j: int, channel: board_file.Channel) -> Callable[[], int]:
+        (port_a, a), (port_b, b) = self._pin(channel.encoder.a), self._pin(channel.encoder.b)
+        function, plant, fault = channel.encoder.af, self.plant, self.encoder_faults[j]
+
+        def counts() -> int:
+            connected = port_a.alternate(a) == port_b.alternate(b) == function
+            return fault.seen(int(plant.counts()[j])) if connected else 0
+
+        return counts
+
+    def voltages(self) -> Array:
+        """What the drivers put on the motors (n,) V; NaN where they let them float."""
+        volts = np.full(len(self.joints), np.nan)
+        outputs = self.board.outputs
+        if outputs is None:
+            return volts
+        timer = self.chip.timers[outputs.timer]
+        port, pin = self._pin(outputs.enable)
+        if not port.driven(pin):
+            return volts
+        for j, (joint, channel) in enumerate(self.joints):
+            if channel is None:
+                continue
+            pwm_port, pwm = self._pin(channel.pwm.pin)
+            high = timer.duty(channel.pwm.output) if pwm_port.alternate(pwm) == channel.pwm.af else 0.0
+            direction_port, direction = self._pin(channel.direction)
+            way = -1.0 if direction_port.driven(direction) else 1.0
+            volts[j] = joint.motor.sign * way * high * self.bus_voltage
+        return volts
+
+    def outputs_safe(self) -> bool:
+        """Whether no motor is driven: drivers off, or every PWM output low."""
+        volts = self.voltages()
+        return bool(np.all(np.isnan(volts) | (volts == 0.0)))
+
+    def _bring_plant_up(self) -> None:
+        now = self.chip.seconds
+        if now - self._plant_at > TOGETHER:
+            self.plant.drive(now - self._plant_at, self.voltages())
+            self._plant_at = now
+
+    # -- time ---------------------------------------------------------------
+
+    def run(self, seconds: float) -> None:
+        """Let that much simulated time pass."""
+        self.run_until(self.seconds + seconds)
+
+    def run_until(self, seconds: float) -> None:
+        """Let time pass until `seconds` after power-on."""
+        while self.seconds < seconds - 1e-9:
+            self._listen()
+            self.chip.run(min(seconds, self.seconds + SLICE))
+            self._talk()
+        self._bring_plant_up()
+
+    def advance(self, ticks: int) -> None:
+        """Let that many control periods pass."""
+        self.run(ticks * self.dt)
+
+    def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
+        """Run paced by the machine's clock, `speed` times real time, until interrupted or until() says so."""
+        began, start = time.monotonic(), self.seconds
+        while not until():
+            behind = (time.monotonic() - began) * speed - (self.seconds - start)
+            if behind > 0.0:
+                self.run(min(behind, 0.05))
+                if behind > 1.0:  # the machine is too slow: do not run after lost time
+                    began, start = time.monotonic(), self.seconds
+            else:
+                time.sleep(min(-behind / speed, 0.005) + 1e-4)
+
+    # -- link ---------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Bytes from the host onto the wire."""
+        if self._host is None:
+            try:
+                self._host, _ = self._server.accept()
+                self._host.setblocking(False)
+                self._host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except BlockingIOError:
+                return
+        try:
+            data = self._host.recv(65536)
+            if not data:
+                self._hang_up()
+                return
+        except BlockingIOError:
+            data = b""
+        except OSError:
+            self._hang_up()
+            return
+        data = self.incoming(data)
+        if data:
+            self._usart.line_in(data)
+
+    def _talk(self) -> None:
+        """Bytes that have left the chip to the host."""
+        data = self.outgoing(self._usart.line_out())
+        if not data or self._host is None:
+            return
+        try:
+            self._host.sendall(data)
+        except OSError:  # a host that does not read loses bytes, as on a wire
+            pass
+
+    def _hang_up(self) -> None:
+        self._host.close()
+        self._host = None
+
+    @property
+    def _usart(self):  # noqa: ANN202
+        return self.chip.usarts[self.board.link.usart]
+
+    # -- faults -------------------------------------------------------------
+
+    def estop(self, pressed: bool) -> None:
+        """Open (True) or close the e-stop loop: the break input goes low."""
+        if self.board.outputs:
+            port, pin = self._pin(self.board.outputs.break_.pin)
+            port.drive(pin, not pressed)
+            self.chip.timers[self.board.outputs.timer].set_break(pressed)
+
+    def reset(self, cause: str = "pin") -> None:
+        """Reset the chip in the middle of whatever it does: 'pin', 'brownout' or 'power'."""
+        self.chip.reset(cause)
+
+    def kill_crystal(self) -> None:
+        """The external oscillator stops."""
+        self.chip.rcc.fail_hse()
+
+    # -- recording ----------------------------------------------------------
+
+    def _exception_done(self, number: int, done: Handled) -> None:
+        if number != SYSTICK:
+            return
+        self.ticks += 1
+        instructions = done.instructions - self._handled.instructions
+        cycles = done.cycles - self._handled.cycles
+        self._handled = Handled(done.entries, done.instructions, done.cycles)
+        step = self._step_executed()
+        if self.recording:
+            raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)
+            plant = self.plant
+            self._samples.append((raw, plant.q, plant.v, self.seconds, instructions, cycles, step))
+
+    def _step_executed(self) -> int:
+        """Instructions of ft_step since last asked."""
+        core = self.chip.core
+        step = self.image.symbols.get("ft_step")
+        if step is None:
+            return 0
+        if len(core.blocks) != self._known_blocks:
+            self._known_blocks = len(core.blocks)
+            self._step_blocks = [b for b in core.blocks.values() if step.address <= b.start < step.end]
+        total = sum(b.runs * b.instructions for b in self._step_blocks)
+        done, self._step_before = total - self._step_before, total
+        return done
+
+    def record(self) -> Record:
+        """All recorded ticks."""
+        raw = np.frombuffer(b"".join(s[0] for s in self._samples), self._telemetry)
+        joints = len(self.joints)
+        truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, joints)
+        numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
+        return Record(**{name: raw[name].copy() for name in self._telemetry.names}, q=truth[:, 0], v=truth[:, 1],
+                      seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
+                      cycles=numbers[:, 1], step_instructions=numbers[:, 2])
+
+    def target_positions(self, record: Record) -> Array:
+        """Desired positions (T, J) in rad or m."""
+        return record.target * np.array([position_unit(joint) for joint, _ in self.joints])
+
+
+class VirtualClock:
+    """The board's time as a host's clock: sleeping lets the board run."""
+
+    def __init__(self, board: VirtualBoard) -> None:
+        self._board = board
+        self._asked = board.seconds
+
+    def now(self) -> float:
+        return self._board.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self._asked = max(self._asked, self._board.seconds) + seconds
+        self._board.run_until(self._asked)
+
+
+__all__ = ["Disturbance", "EncoderFault", "FLASH_START", "Record", "VirtualBoard", "VirtualClock", "telemetry_type"]

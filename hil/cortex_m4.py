@@ -1,0 +1,368 @@
+"""A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
+
+Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
+counted in processor cycles by the model of hil.timing, one basic block at a time: events and interrupts come at block
+boundaries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_INTR, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn import arm_const as arm
+from unicorn import unicorn_const as const
+
+from hil import timing
+from hil.events import Events
+from hil.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, NMI, SVCALL, SYSTICK, USAGE_FAULT, Nvic
+from hil.registers import WORD, Bus, Unmodelled
+from hil.scs import BASE as SCS_BASE
+from hil.scs import Dwt, SystemControl
+
+_FRAME = [arm.UC_ARM_REG_R0, arm.UC_ARM_REG_R1, arm.UC_ARM_REG_R2, arm.UC_ARM_REG_R3, arm.UC_ARM_REG_R12,
+          arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC, arm.UC_ARM_REG_XPSR]
+_FLOATS = [arm.UC_ARM_REG_D0 + i for i in range(8)]  # s0 to s15
+_ALIGNED = 1 << 9  # in the stacked xPSR: the stack pointer was moved by four for alignment
+_FPCA = 1 << 2  # CONTROL: the floating-point unit holds something
+_SPSEL = 1 << 1  # CONTROL: thread mode runs on the process stack
+_EXC_RETURN = 0xFFFFFFE1
+_UNTIL = 0xFFFFFFFE  # an address execution never reaches
+_TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
+
+# exceptions QEMU's translator reports through UC_HOOK_INTR
+_INTR_UNDEFINED, _INTR_SVC, _INTR_PREFETCH, _INTR_DATA, _INTR_BKPT, _INTR_RETURN = 1, 2, 3, 4, 7, 8
+
+# bits of CFSR
+_IACCVIOL, _PRECISERR, _BFARVALID, _UNDEFINSTR, _INVSTATE, _NOCP = 1 << 0, 1 << 9, 1 << 15, 1 << 16, 1 << 17, 1 << 19
+_HFSR_FORCED, _HFSR_DEBUGEVT = 1 << 30, 1 << 31
+
+
+@dataclass(frozen=True)
+class Region:
+    """A piece of memory, bytes. Writable ones keep their content over resets, as SRAM does."""
+
+    name: str
+    start: int
+    size: int
+    writable: bool = True
+
+
+@dataclass
+class Handled:
+    """What one exception handler (0: thread mode) has executed so far, without what preempted it."""
+
+    entries: int = 0
+    instructions: int = 0
+    cycles: int = 0
+
+
+class CortexM4:
+    """The processor with its memory. Peripherals are attached to `bus` by the chip model.
+
+    vectors: where the vector table is out of reset; `image` is put there.
+    """
+
+    def __init__(self, regions: tuple[Region, ...], vectors: int, bus: Bus, image: bytes) -> None:
+        self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+        self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
+        self.regions, self.vectors, self.bus = regions, vectors, bus
+        for region in regions:
+            rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
+            self.uc.mem_map(region.start, region.size, rights)
+        self.uc.mem_write(vectors, image)
+        for start, size in _TO_PERIPHERALS:
+            self.uc.mmio_map(start, size, self._mmio_read, start, self._mmio_write, start)
+        self.events, self.nvic = Events(), Nvic()
+        self.on_systick: Callable[[], None] = lambda: None
+        self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
+        self.dwt = Dwt(self)
+        self.scs = SystemControl(self)
+        bus.attach(self.scs, 0x1000)
+        bus.attach(self.dwt, 0x1000)
+        self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
+        self.uc.hook_add(UC_HOOK_INTR, self._on_interrupt)
+        self.blocks: dict[tuple[int, int], timing.Block] = {}
+        self.instructions = 0
+        self.handled: dict[int, Handled] = {}
+        self.reset_requested = False
+        self.reset()
+
+    # -- life ---------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Registers to their reset values, stack pointer and program counter from the vector table."""
+        self.nvic.reset()
+        self.scs.reset()
+        self.dwt.reset()
+        self.dwt.traced = False
+        self.floating_point = False
+        self.asleep = self.locked_up = self.reset_requested = False
+        self._stopped = False
+        self._interrupt: int | None = None
+        self._refused: Exception | None = None
+        self._block_end = 0
+        self._refill = 0
+        self._since = (self.instructions, self.events.now)
+        for register in (arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,
+                         arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_FPSCR):
+            self.uc.reg_write(register, 0)
+        self.uc.reg_write(arm.UC_ARM_REG_XPSR, 1 << 24)
+        stack, start = struct.unpack("<II", self.uc.mem_read(self.vectors, 8))
+        self.uc.reg_write(arm.UC_ARM_REG_LR, WORD)
+        self.uc.reg_write(arm.UC_ARM_REG_MSP, stack)
+        self._pc = start
+
+    def request_reset(self) -> None:
+        """A system reset at the next block; whoever runs the core sees `reset_requested`."""
+        self.reset_requested = True
+        self.events.attend()
+
+    def load(self, address: int, data: bytes) -> None:
+        """Put bytes into memory, as a programmer or debugger does."""
+        self.uc.mem_write(address, data)
+        self.blocks = {key: block for key, block in self.blocks.items()
+                       if block.end <= address or block.start >= address + len(data)}
+
+    def memory(self, address: int, size: int) -> bytes:
+        return bytes(self.uc.mem_read(address, size))
+
+    @property
+    def now(self) -> int:
+        """Processor cycles since power-on (of the clock that runs)."""
+        return self.events.now
+
+    # -- execution ----------------------------------------------------------
+
+    def run(self, until: int, stop: Callable[[], bool] = lambda: False) -> None:
+        """Execute until cycle `until` (up to one block more), until a reset is requested or `stop()`."""
+        events, nvic = self.events, self.nvic
+        while events.now < until and not self.reset_requested and not stop():
+            events.fire()
+            if nvic.pending and not self.locked_up:
+                self._take_exception()
+            wake = min(events.next(), until)
+            if self.asleep or self.locked_up:
+                events.now = max(events.now, wake)
+                continue
+            # an exception that waits behind a mask is looked at after every block
+            events.deadline = min(wake, events.now + 1) if nvic.pending & nvic.enabled else wake
+            if events.deadline > events.now:
+                self._execute()
+
+    def _execute(self) -> None:
+        self._stopped, self._interrupt = False, None
+        fault = None
+        try:
+            self.uc.emu_start(self._pc | 1, _UNTIL)
+        except UcError as error:
+            fault = error
+        self._pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
+        if self._refused:
+            refused, self._refused = self._refused, None
+            raise refused
+        if fault is not None:
+            self._memory_fault(fault)
+        elif self._interrupt is not None:
+            self._internal(self._interrupt)
+        elif not self._stopped:
+            self.asleep = True  # WFI
+
+    def _on_block(self, uc: Uc, address: int, size: int, _: object) -> None:
+        events = self.events
+        if events.now >= events.deadline:
+            self._stopped = True
+            uc.emu_stop()
+            return
+        block = self.blocks.get((address, size)) or self._decode(address, size)
+        if self._refill and address != self._block_end:
+            events.now += self._refill
+        block.runs += 1
+        events.now += block.cycles
+        self.instructions += block.instructions
+        self._block_end, self._refill = block.end, block.refill
+
+    def _decode(self, address: int, size: int) -> timing.Block:
+        block = timing.Block(address, self.memory(address, size))
+        if block.floating_point and not self.floating_point:
+            self._refuse(Unmodelled(f"floating-point instruction in the block at 0x{address:08X} while CPACR is off"))
+            return block
+        self.blocks[address, size] = block
+        return block
+
+    def executed_in(self, start: int, end: int) -> int:
+        """Instructions executed so far at addresses [start, end)."""
+        return sum(b.runs * b.instructions for b in self.blocks.values() if start <= b.start < end)
+
+    # -- memory-mapped registers --------------------------------------------
+
+    def _mmio_read(self, uc: Uc, offset: int, size: int, base: int) -> int:
+        try:
+            peripheral = self.bus.find(base + offset)
+            return peripheral.read(base + offset - peripheral.base, size)
+        except Exception as error:
+            self._refuse(error)
+            return 0
+
+    def _mmio_write(self, uc: Uc, offset: int, size: int, value: int, base: int) -> None:
+        try:
+            peripheral = self.bus.find(base + offset)
+            peripheral.write(base + offset - peripheral.base, size, value)
+        except Exception as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> None:
+        """Stop execution; the error leaves run() with the place in the image added."""
+        if self._refused is None:
+            pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
+            self._refused = type(error)(f"{error}, in the block at pc 0x{pc:08X}") if isinstance(
+                error, Unmodelled) else error
+        self.uc.emu_stop()
+
+    # -- exceptions ---------------------------------------------------------
+
+    def _on_interrupt(self, uc: Uc, number: int, _: object) -> None:
+        self._interrupt = number
+        uc.emu_stop()
+
+    def _internal(self, number: int) -> None:
+        """What the running code brought about itself."""
+        if number == _INTR_RETURN:
+            self._return(self._pc | 1)
+        elif number == _INTR_SVC:
+            self.nvic.pend(SVCALL)
+        elif number == _INTR_PREFETCH:
+            self._fault(MEM_MANAGE, _IACCVIOL)
+        elif number == _INTR_DATA:
+            self._fault(BUS_FAULT, _PRECISERR)
+        elif number == _INTR_BKPT:
+            self.scs.value["HFSR"] |= _HFSR_DEBUGEVT
+            self._fault(HARD_FAULT, 0)
+        elif number == _INTR_UNDEFINED:
+            self._fault(USAGE_FAULT, _UNDEFINSTR)
+        else:
+            self._fault(USAGE_FAULT, _INVSTATE)
+
+    def _memory_fault(self, error: UcError) -> None:
+        fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT)
+        if error.errno == const.UC_ERR_INSN_INVALID:
+            self._fault(USAGE_FAULT, _UNDEFINSTR)
+        elif error.errno in fetches:
+            self._fault(MEM_MANAGE, _IACCVIOL)
+        else:
+            self._fault(BUS_FAULT, _PRECISERR)
+
+    def _fault(self, fault: int, status: int) -> None:
+        """A synchronous fault at the present instruction: taken at once, escalated where it must be."""
+        self.scs.value["CFSR"] |= status
+        level = self._level()
+        number = self.nvic.escalate(fault, level)
+        if number == HARD_FAULT and fault != HARD_FAULT:
+            self.scs.value["HFSR"] |= _HFSR_FORCED
+        if level <= -1:
+            self.locked_up = True  # a fault inside the fault handler: only a reset ends it
+            return
+        self._enter(number)
+
+    def _level(self) -> int:
+        read = self.uc.reg_read
+        return self.nvic.running(read(arm.UC_ARM_REG_PRIMASK) & 1, read(arm.UC_ARM_REG_BASEPRI),
+                                 read(arm.UC_ARM_REG_FAULTMASK) & 1)
+
+    def _take_exception(self) -> None:
+        number = self.nvic.candidate()
+        if number is None:
+            return
+        self.asleep = False  # WFI ends whatever PRIMASK says
+        if self.nvic.group(number) < self._level() and not self._inside_it_block():
+            self._enter(number)
+
+    def _inside_it_block(self) -> bool:
+        return bool(self.uc.reg_read(arm.UC_ARM_REG_XPSR) & 0x0600FC00)
+
+    def _enter(self, number: int) -> None:
+        """Stack the frame (ARMv7-M B1.5.6) and go to the handler."""
+        uc = self.uc
+        control = uc.reg_read(arm.UC_ARM_REG_CONTROL)
+        thread = not self.nvic.active
+        floats = bool(control & _FPCA)
+        frame = [value & WORD for value in uc.reg_read_batch(_FRAME)]
+        frame[6] = self._pc
+        frame[7] |= 1 << 24  # Thumb
+        stack = uc.reg_read(arm.UC_ARM_REG_SP)
+        top = stack - (0x68 if floats else 0x20)
+        if top & 4:
+            top -= 4
+            frame[7] |= _ALIGNED
+        else:
+            frame[7] &= ~_ALIGNED
+        stacked = struct.pack("<8I", *frame)
+        if floats:
+            values = [uc.reg_read(d) for d in _FLOATS]
+            stacked += struct.pack("<8QII", *values, uc.reg_read(arm.UC_ARM_REG_FPSCR) & WORD, 0)
+        if not self._stack_is_memory(top, len(stacked)):
+            self.locked_up = True
+            return
+        uc.mem_write(top, stacked)
+        uc.reg_write(arm.UC_ARM_REG_SP, top)
+        code = _EXC_RETURN | (0 if floats else 0x10)
+        code |= 0x8 | (0x4 if control & _SPSEL else 0) if thread else 0
+        self._account(number)
+        self.nvic.enter(number)
+        uc.reg_write(arm.UC_ARM_REG_XPSR, (1 << 24) | number)  # handler mode: the main stack
+        uc.reg_write(arm.UC_ARM_REG_CONTROL, control & ~(_FPCA | _SPSEL | 8))
+        uc.reg_write(arm.UC_ARM_REG_LR, code)
+        vectors = self.scs.value["VTOR"] or self.vectors
+        self._pc = struct.unpack("<I", uc.mem_read(vectors + 4 * number, 4))[0]
+        self._refill = 0
+        self.events.now += timing.EXCEPTION_ENTRY + (timing.FLOATING_POINT_FRAME if floats else 0)
+
+    def _stack_is_memory(self, top: int, size: int) -> bool:
+        return any(r.writable and r.start <= top and top + size <= r.start + r.size for r in self.regions)
+
+    def _return(self, code: int) -> None:
+        """Unstack the frame (ARMv7-M B1.5.8) that EXC_RETURN `code` names."""
+        uc = self.uc
+        if code & 0xFFFFFFE3 != _EXC_RETURN or not self.nvic.active:
+            self._fault(USAGE_FAULT, _INVSTATE)
+            return
+        self._account(None)
+        number = self.nvic.leave()
+        if number not in (NMI, ):
+            uc.reg_write(arm.UC_ARM_REG_FAULTMASK, 0)
+        floats, thread, process = not code & 0x10, bool(code & 0x8), bool(code & 0x4)
+        if thread:  # switch modes first, so that SP names the stack the frame is on
+            uc.reg_write(arm.UC_ARM_REG_XPSR, 1 << 24)
+        uc.reg_write(arm.UC_ARM_REG_CONTROL, (_SPSEL if process else 0) | (_FPCA if floats else 0))
+        top = uc.reg_read(arm.UC_ARM_REG_SP)
+        frame = struct.unpack("<8I", uc.mem_read(top, 32))
+        if floats:
+            *values, status, _ = struct.unpack("<8QII", uc.mem_read(top + 32, 72))
+            for register, value in zip(_FLOATS, values, strict=True):
+                uc.reg_write(register, value)
+            uc.reg_write(arm.UC_ARM_REG_FPSCR, status)
+        for register, value in zip(_FRAME[:6], frame[:6], strict=True):
+            uc.reg_write(register, value)
+        stack = top + (0x68 if floats else 0x20) + (4 if frame[7] & _ALIGNED else 0)
+        uc.reg_write(arm.UC_ARM_REG_XPSR, frame[7] & ~_ALIGNED)
+        uc.reg_write(arm.UC_ARM_REG_SP, stack)
+        self._pc = frame[6] & ~1
+        self._refill = 0
+        self.events.now += timing.EXCEPTION_RETURN + (timing.FLOATING_POINT_FRAME if floats else 0)
+
+    def _account(self, entering: int | None) -> None:
+        """Charge what was executed since the last entry or return to the handler (or thread) that executed it."""
+        running = self.nvic.active[-1] if self.nvic.active else 0
+        done = self.handled.setdefault(running, Handled())
+        done.instructions += self.instructions - self._since[0]
+        done.cycles += self.events.now - self._since[1]
+        self._since = (self.instructions, self.events.now)
+        if entering is not None:
+            self.handled.setdefault(entering, Handled()).entries += 1
+        else:
+            self.on_exception(running, done)
+
+
+__all__ = ["CortexM4", "Handled", "Region", "SCS_BASE", "SYSTICK"]

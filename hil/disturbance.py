@@ -1,0 +1,62 @@
+"""A bad line: bytes of one direction of a link, with frames flipped, lost, doubled, held up or invented."""
+
+from __future__ import annotations
+
+import numpy as np
+
+END = 0  # of a COBS frame
+
+
+class Disturbance:
+    """Passes bytes on, frame by frame, after doing to each frame what chance decides.
+
+    flip, drop, duplicate: probability a frame of one wrong bit, of being lost, of coming twice. stalled: bytes wait
+    until it is False again. cut: bytes are lost. Counts what it did in `flipped`, `dropped`, `duplicated`.
+    """
+
+    def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
+        self.flip, self.drop, self.duplicate = flip, drop, duplicate
+        self.stalled = self.cut = False
+        self.flipped = self.dropped = self.duplicated = self.frames = 0
+        self._random = np.random.default_rng(seed)
+        self._partial = bytearray()
+        self._waiting = bytearray()
+
+    @property
+    def quiet(self) -> bool:
+        return not (self.flip or self.drop or self.duplicate or self._partial)
+
+    def inject(self, size: int) -> None:
+        """Random bytes on the line, ahead of what comes."""
+        self._waiting += self._random.bytes(size)
+
+    def __call__(self, data: bytes) -> bytes:
+        self._waiting += data if self.quiet else self._disturbed(data)
+        if self.stalled:
+            return b""
+        out, self._waiting = bytes(self._waiting), bytearray()
+        return b"" if self.cut else out
+
+    def _disturbed(self, data: bytes) -> bytes:
+        out = bytearray()
+        for byte in data:
+            self._partial.append(byte)
+            if byte == END:
+                out += self._one(self._partial)
+                self._partial = bytearray()
+        return bytes(out)
+
+    def _one(self, frame: bytearray) -> bytes:
+        self.frames += 1
+        chance = self._random.random(3)
+        if chance[0] < self.drop:
+            self.dropped += 1
+            return b""
+        if chance[1] < self.flip:
+            self.flipped += 1
+            bit = int(self._random.integers(8 * len(frame)))
+            frame[bit // 8] ^= 1 << bit % 8
+        if chance[2] < self.duplicate:
+            self.duplicated += 1
+            return bytes(frame) * 2
+        return bytes(frame)

@@ -1,0 +1,105 @@
+"""Memory-mapped peripherals: blocks of 32-bit registers, and the bus that finds them.
+
+A model knows the registers and bits it gives a meaning to and refuses every other access with address, register and
+program counter: an image that touches hardware the virtual board does not have must fail loudly, not run on zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PAGE = 10  # log2 of the granularity at which peripherals are placed, bytes
+WORD = 0xFFFFFFFF
+
+
+class Unmodelled(Exception):
+    """The image used a register, a bit or a combination that the virtual board does not model."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """name; value after reset; bits that software may set (writing a one to any other bit is refused)."""
+
+    name: str
+    reset: int = 0
+    writable: int = WORD
+
+
+class Peripheral:
+    """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
+
+    A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
+    storage. Stored values are in `self.value[NAME]`.
+    """
+
+    REGISTERS: dict[int, Register] = {}
+
+    def __init__(self, name: str, base: int) -> None:
+        self.name, self.base = name, base
+        self.clocked = True  # the clock controller switches this for peripherals behind a gate
+        self.value: dict[str, int] = {}
+        self._read: dict[int, Callable[[], int]] = {}
+        self._write: dict[int, tuple[Callable[[int], None], int]] = {}
+        for offset, register in self.REGISTERS.items():
+            key = register.name
+            reader = getattr(self, f"read_{key}", None) or (lambda key=key: self.value[key])
+            writer = getattr(self, f"write_{key}", None) or (lambda value, key=key: self._store(key, value))
+            self._read[offset], self._write[offset] = reader, (writer, register.writable)
+        self.clear()
+
+    def _store(self, key: str, value: int) -> None:
+        self.value[key] = value
+
+    def clear(self) -> None:
+        """All registers to their reset values."""
+        self.value = {register.name: register.reset for register in self.REGISTERS.values()}
+
+    def reset(self) -> None:
+        """What a system reset does to this peripheral."""
+        self.clear()
+
+    def read(self, offset: int, size: int) -> int:
+        word, shift = offset & ~3, 8 * (offset & 3)
+        reader = self._read.get(word)
+        if reader is None or not self.clocked:
+            raise Unmodelled(f"read of {self._where(offset)}")
+        return (reader() >> shift) & (WORD >> (32 - 8 * size))
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        word, shift = offset & ~3, 8 * (offset & 3)
+        if word not in self._write or not self.clocked:
+            raise Unmodelled(f"write of 0x{value:X} to {self._where(offset)}")
+        writer, writable = self._write[word]
+        if size != 4:
+            mask = (WORD >> (32 - 8 * size)) << shift
+            value = (self._read[word]() & ~mask) | (value << shift & mask)
+        if value & ~writable & WORD:
+            raise Unmodelled(f"bits 0x{value & ~writable & WORD:X} written to {self._where(offset)}")
+        writer(value)
+
+    def _where(self, offset: int) -> str:
+        register = self.REGISTERS.get(offset & ~3)
+        name = f"{self.name}.{register.name}" if register else f"{self.name}+0x{offset:X}"
+        return f"{name} at 0x{self.base + offset:08X}{'' if self.clocked else ' while its clock is off'}"
+
+
+class Bus:
+    """Peripherals by address."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, Peripheral] = {}
+
+    def attach(self, peripheral: Peripheral, size: int = 1 << PAGE) -> None:
+        for page in range(peripheral.base >> PAGE, (peripheral.base + size - 1 >> PAGE) + 1):
+            self._pages[page] = peripheral
+
+    def find(self, address: int) -> Peripheral:
+        peripheral = self._pages.get(address >> PAGE)
+        if peripheral is None:
+            raise Unmodelled(f"access to 0x{address:08X}, where the virtual board has nothing")
+        return peripheral
+
+    @property
+    def peripherals(self) -> tuple[Peripheral, ...]:
+        return tuple(dict.fromkeys(self._pages.values()))

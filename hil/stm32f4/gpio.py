@@ -1,0 +1,83 @@
+"""A GPIO port (RM0090 section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.registers import Peripheral, Register
+
+
+class Gpio(Peripheral):
+    """Pins 0 to 15. `drive(pin, level)` is what is wired to an input; None lets it float to its pull resistor."""
+
+    REGISTERS = {
+        0x00: Register("MODER"), 0x04: Register("OTYPER", 0, 0xFFFF), 0x08: Register("OSPEEDR"),
+        0x0C: Register("PUPDR"), 0x10: Register("IDR", 0, 0), 0x14: Register("ODR", 0, 0xFFFF),
+        0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
+    }
+
+    def __init__(self, name: str, base: int) -> None:
+        self._wired: dict[int, bool] = {}
+        self.before_change: Callable[[], None] = lambda: None  # called before outputs change
+        super().__init__(name, base)
+        if name == "GPIOA":  # the debug port's pins
+            self._after_reset = {"MODER": 0xA8000000, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000}
+        elif name == "GPIOB":
+            self._after_reset = {"MODER": 0x00000280, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}
+        else:
+            self._after_reset = {}
+        self.reset()
+
+    def reset(self) -> None:
+        self.before_change()
+        self.clear()
+        self.value.update(self._after_reset)
+
+    def drive(self, pin: int, level: bool | None) -> None:
+        if level is None:
+            self._wired.pop(pin, None)
+        else:
+            self._wired[pin] = level
+
+    def mode(self, pin: int) -> int:
+        """0 input, 1 output, 2 alternate function, 3 analogue."""
+        return self.value["MODER"] >> 2 * pin & 3
+
+    def alternate(self, pin: int) -> int | None:
+        """The alternate function a pin is switched to, if any."""
+        if self.mode(pin) != 2:
+            return None
+        return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
+
+    def level(self, pin: int) -> bool:
+        """The level on a pin, as its input register sees it."""
+        if self.mode(pin) == 1:
+            return bool(self.value["ODR"] >> pin & 1)
+        if pin in self._wired:
+            return self._wired[pin]
+        return (self.value["PUPDR"] >> 2 * pin & 3) == 1
+
+    def driven(self, pin: int) -> bool:
+        """The level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
+        return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
+
+    def read_IDR(self) -> int:
+        return sum(self.level(pin) << pin for pin in range(16) if self.mode(pin) != 3)
+
+    def _output(self, value: int) -> None:
+        if value != self.value["ODR"]:
+            self.before_change()
+            self.value["ODR"] = value
+
+    def write_ODR(self, value: int) -> None:
+        self._output(value)
+
+    def write_BSRR(self, value: int) -> None:
+        self._output(self.value["ODR"] & ~(value >> 16) | value & 0xFFFF)
+
+    def read_BSRR(self) -> int:
+        return 0
+
+    def write_MODER(self, value: int) -> None:
+        self.before_change()
+        self.value["MODER"] = value

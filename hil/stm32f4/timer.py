@@ -1,0 +1,268 @@
+"""Timers TIM1 to TIM5 and TIM8 (RM0090 sections 17, 18): time base with repetition, PWM, break, encoder mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.events import Event, Events
+from hil.registers import WORD, Peripheral, Register, Unmodelled
+
+CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
+UIF, BIF = 1 << 0, 1 << 7
+BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+_PWM1, _PWM2 = 6, 7
+_LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
+
+
+class Timer(Peripheral):
+    """One timer. `width` is 16 or 32 bits; `advanced` timers have repetition counter, break and MOE.
+
+    Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
+    and the level of the break pin by `set_break`. `before_change` is called before an output changes,
+    `before_read` before an encoder's count is read.
+    """
+
+    REGISTERS = {
+        0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, 0), 0x08: Register("SMCR", 0, 7),
+        0x0C: Register("DIER", 0, 0), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
+        0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3333),
+        0x24: Register("CNT"), 0x28: Register("PSC", 0, 0xFFFF), 0x2C: Register("ARR"),
+        0x30: Register("RCR", 0, 0xFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
+        0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF00),
+    }
+
+    def __init__(self, name: str, base: int, events: Events, width: int, advanced: bool,
+                 cycles_per_clock: Callable[[], float]) -> None:
+        self.events, self.width, self.advanced = events, width, advanced
+        self._cycles_per_clock = cycles_per_clock
+        self.before_change: Callable[[], None] = lambda: None
+        self.before_read: Callable[[], None] = lambda: None
+        self.on_update: Callable[[], None] = lambda: None
+        self.counts: Callable[[], int] = lambda: 0
+        self._break_low = False
+        self._event: Event | None = None
+        super().__init__(name, base)
+        self.reset()
+
+    def reset(self) -> None:
+        self.before_change()
+        self.clear()
+        self.value["ARR"] = self._full
+        if self._event:
+            self._event.cancel()
+        self._event = None
+        self._shadow = {"PSC": 0, "ARR": self._full, "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
+        self._repetition = 0
+        self._phase, self._rising = 0, True  # cycle and direction of the last over- or underflow, or of the start
+        self._origin = 0  # encoder: CNT minus the counts given
+
+    @property
+    def _full(self) -> int:
+        return WORD >> 32 - self.width
+
+    def _store(self, key: str, value: int) -> None:
+        if not self.advanced and key in ("RCR", "BDTR"):
+            raise Unmodelled(f"{self.name}.{key}: this timer has none")
+        self.value[key] = value
+
+    @property
+    def encoder(self) -> bool:
+        return self.value["SMCR"] == 3
+
+    # -- time base ----------------------------------------------------------
+
+    def _lap(self) -> float:
+        """Cycles from one over- or underflow to the next."""
+        centred = self.value["CR1"] & CMS
+        counts = self._shadow["ARR"] if centred else self._shadow["ARR"] + 1
+        return counts * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
+
+    def _schedule(self) -> None:
+        if self._event:
+            self._event.cancel()
+            self._event = None
+        if self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"]:
+            laps = self._repetition + 1
+            at = self._phase + laps * self._lap()
+            self._event = self.events.at(round(at), lambda: self._update_due(at, laps))
+
+    def _update_due(self, at: float, laps: int) -> None:
+        self._phase = at
+        if self.value["CR1"] & CMS and laps % 2:
+            self._rising = not self._rising
+        self._update()
+        self._schedule()
+
+    def _update(self) -> None:
+        """The update event: preloaded values are taken over together."""
+        self.before_change()
+        self._shadow = {key: self.value[key] for key in self._shadow}
+        self._repetition = self.value["RCR"]
+        self.value["SR"] |= UIF
+        self.on_update()
+
+    def write_CR1(self, value: int) -> None:
+        if self.value["CR1"] & CEN & value and value != self.value["CR1"]:
+            raise Unmodelled(f"{self.name}.CR1 changed while the timer runs")
+        if value & DIR:
+            raise Unmodelled(f"{self.name}.CR1: counting down is not modelled")
+        started = value & CEN and not self.value["CR1"] & CEN
+        self.value["CR1"] = value
+        if started and self.encoder:
+            if self.value["ARR"] != self._full:
+                raise Unmodelled(f"{self.name}: encoder mode with ARR = 0x{self.value['ARR']:X} loses counts")
+            self._origin = self.value["CNT"] - self._signed_counts()
+        elif started:
+            if self.value["CNT"]:
+                raise Unmodelled(f"{self.name}: started with CNT = {self.value['CNT']}")
+            self._phase, self._rising = self.events.now, True
+        self._schedule()
+
+    def write_EGR(self, value: int) -> None:
+        if value & 1:
+            self._phase, self._rising = self.events.now, True
+            self.value["CNT"] = 0
+            self._update()
+            self._schedule()
+
+    def read_EGR(self) -> int:
+        return 0
+
+    def write_ARR(self, value: int) -> None:
+        if value > self._full:
+            raise Unmodelled(f"{self.name}.ARR is {self.width} bits wide")
+        self.value["ARR"] = value
+        if not self.value["CR1"] & ARPE:
+            if self.value["CR1"] & CEN and value != self._shadow["ARR"]:
+                raise Unmodelled(f"{self.name}.ARR changed without preload while the timer runs")
+            self._shadow["ARR"] = value
+
+    def write_SR(self, value: int) -> None:
+        self.value["SR"] &= value  # rc_w0
+        self._sense_break()
+
+    def _sense_break(self) -> None:
+        """The break input acts by level: MOE stays low and BIF high while it is active."""
+        if self.break_active:
+            self.value["SR"] |= BIF
+            if self.value["BDTR"] & MOE:
+                self.before_change()
+                self.value["BDTR"] &= ~MOE
+
+    def write_CNT(self, value: int) -> None:
+        if not self.encoder and self.value["CR1"] & CEN:
+            raise Unmodelled(f"{self.name}.CNT written while the timer runs")
+        self.before_read()
+        self.value["CNT"] = value & self._full
+        self._origin = self.value["CNT"] - self._signed_counts()
+
+    def read_CNT(self) -> int:
+        if not self.value["CR1"] & CEN:
+            return self.value["CNT"]
+        if self.encoder:
+            self.before_read()
+            return self._origin + self._signed_counts() & self._full
+        gone = (self.events.now - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
+        if not self.value["CR1"] & CMS:
+            return int(gone) % (self._shadow["ARR"] + 1)
+        top = self._shadow["ARR"]
+        place = int(gone + (0 if self._rising else top)) % (2 * top)
+        return place if place <= top else 2 * top - place
+
+    # -- outputs ------------------------------------------------------------
+
+    def _compare(self, channel: int, value: int) -> None:
+        key = f"CCR{channel}"
+        self.value[key] = value & self._full
+        if not self._output_mode(channel) & 8:  # no preload: at once
+            self.before_change()
+            self._shadow[key] = self.value[key]
+
+    def write_CCR1(self, value: int) -> None:
+        self._compare(1, value)
+
+    def write_CCR2(self, value: int) -> None:
+        self._compare(2, value)
+
+    def write_CCR3(self, value: int) -> None:
+        self._compare(3, value)
+
+    def write_CCR4(self, value: int) -> None:
+        self._compare(4, value)
+
+    def _output_mode(self, channel: int) -> int:
+        """The CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
+        return self.value["CCMR1" if channel < 3 else "CCMR2"] >> (8 if channel % 2 == 0 else 0) & 0xFF
+
+    @property
+    def outputs_on(self) -> bool:
+        return not self.advanced or bool(self.value["BDTR"] & MOE)
+
+    def duty(self, channel: int) -> float:
+        """Share of time (0..1) for which the pin of a channel (1..4) is high."""
+        if not self.value["CCER"] >> 4 * (channel - 1) & 1 or not self.outputs_on:
+            return 0.0
+        mode = self._output_mode(channel)
+        if mode & 3 or mode >> 4 & 7 not in (_PWM1, _PWM2):
+            raise Unmodelled(f"{self.name} channel {channel}: only PWM modes 1 and 2 drive outputs")
+        top = self._shadow["ARR"] + (0 if self.value["CR1"] & CMS else 1)
+        share = min(self._shadow[f"CCR{channel}"] / top, 1.0) if top else 0.0
+        inverted = (mode >> 4 & 7 == _PWM2) != bool(self.value["CCER"] >> 4 * (channel - 1) & 2)
+        return 1.0 - share if inverted else share
+
+    # -- break --------------------------------------------------------------
+
+    @property
+    def break_active(self) -> bool:
+        return bool(self.value["BDTR"] & BKE) and self._break_low != bool(self.value["BDTR"] & BKP)
+
+    def set_break(self, low: bool) -> None:
+        """The level of the break pin (True: low)."""
+        self._break_low = low
+        self._sense_break()
+
+    def clock_failed(self) -> None:
+        """The clock security system acts on the break input too."""
+        if self.advanced and self.value["BDTR"] & BKE:
+            self.before_change()
+            self.value["SR"] |= BIF
+            self.value["BDTR"] &= ~MOE
+
+    def write_BDTR(self, value: int) -> None:
+        if not self.advanced:
+            raise Unmodelled(f"{self.name}.BDTR: this timer has none")
+        old = self.value["BDTR"]
+        frozen = _LOCKED[old >> 8 & 3] | (0x300 if old & 0x300 else 0)
+        new = old & frozen | value & ~frozen
+        if new & MOE != old & MOE:
+            self.before_change()
+        self.value["BDTR"] = new
+        self._sense_break()
+
+    # -- encoder ------------------------------------------------------------
+
+    def _signed_counts(self) -> int:
+        """Counts in the direction that the channels' polarities give: one inverted input reverses it."""
+        inverted = bool(self.value["CCER"] & 2) != bool(self.value["CCER"] & 0x20)
+        return -self.counts() if inverted else self.counts()
+
+    def write_SMCR(self, value: int) -> None:
+        if value not in (0, 3):
+            raise Unmodelled(f"{self.name}.SMCR = {value}: only encoder mode 3 (x4) is modelled")
+        self.value["SMCR"] = value
+
+    def write_CCMR1(self, value: int) -> None:
+        self._modes("CCMR1", value)
+
+    def write_CCMR2(self, value: int) -> None:
+        self._modes("CCMR2", value)
+
+    def _modes(self, key: str, value: int) -> None:
+        if self.advanced and self.value["BDTR"] >> 8 & 3 == 3 and value != self.value[key]:
+            return  # LOCK level 3
+        self.before_change()
+        self.value[key] = value
+
+    def write_CCER(self, value: int) -> None:
+        self.before_change()
+        self.value["CCER"] = value
