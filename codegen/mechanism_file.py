@@ -399,7 +399,8 @@ class _Reader:
     def _lock(self, joints: Sequence[Joint]) -> dict[str, float]:
         by_name = {j.name: j for j in joints}
         for name, value in self.table.lock.items():
-            self._known(f"lock.{name}" if name.isidentifier() else f"lock.{name!r}", name, by_name, "joint")
+            if name not in by_name:
+                self.fail(self._key(("lock", name)), value, "no such joint", hint(name, by_name, "joints"))
             joint = by_name[name]
             if joint.type == "fixed":
                 self.fail(f"lock.{name}", value, "the joint is fixed already")
