@@ -1,0 +1,164 @@
+"""Deformable beams: cells with mass, joined by elastic elements.
+
+A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a
+slender solid with its own rotary inertia; so the whole beam has exactly the mass, the centre of gravity and the
+inertia of a uniform beam, the mass matrix stays diagonal and a mechanism joins a node as it joins any solid.
+
+Between two nodes lies an Euler-Bernoulli element in the co-rotational frame of its chord c = pB - pA of length l: the
+slopes of the nodes against the chord and the twist are its strains,
+
+    phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
+
+all bilinear in the points, invariant under any rigid motion, and so valid for large rotations with small strains in
+each element (sine of the slope for the slope: 0.2 % at 0.1 rad). The elastic energy is a quadratic form of them,
+
+    U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
+
+whose exact gradient is the force on the points: energy is conserved. The chord keeps its length by a row: an
+inextensible beam has no axial waves, which would otherwise set the stability step. Damping is proportional to the
+strain rate: moments K (phi + damping dphi/dt).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import BadInput
+from codegen.mechanism import Link
+from hil.plexus.elements import Frame, Row, directions, point, subtract
+from hil.plexus.forms import Combination, Forms
+from hil.plexus.solids import Solid
+
+Array = NDArray[np.float64]
+
+POISSON = 0.3  # of a round section, where the file gives no torsional stiffness: GJ = EI / (1 + nu)
+UNIFORM = 1e-6  # of M L^2: how exactly a flexible link has to be a uniform beam
+BENDING = np.array([[4.0, 2.0], [2.0, 4.0]])  # EI/l times this: end moments of end slopes
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The mass around node `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, link frame."""
+
+    node: int
+    x: float
+    end: float
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
+class Element:
+    """An elastic element between the frames of two nodes (axis 1 along the beam)."""
+
+    name: str
+    a: Frame
+    b: Frame
+    length: float
+    EI: tuple[float, float]  # about axes 2 and 3
+    GJ: float
+    damping: float
+
+
+def cells(link: Link) -> list[Cell]:
+    """The cells of a flexible link. Raises BadInput where the link's mass is not that of a uniform beam along x."""
+    beam = link.beam
+    across = link.mass * beam.length**2 / 12.0
+    size = link.mass * beam.length**2
+    if np.abs(link.com - [0.5 * beam.length, 0.0, 0.0]).max() > UNIFORM * beam.length:
+        raise BadInput(f"link {link.name}", "com", link.com.tolist(), "a beam is uniform along its x axis",
+                       f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
+    around = float(link.inertia[0, 0])
+    expected = np.diag([around, across + 0.5 * around, across + 0.5 * around])
+    slender = np.diag([around, across, across])
+    if min(np.abs(link.inertia - J).max() for J in (expected, slender)) > 1e-3 * size:
+        raise BadInput(f"link {link.name}", "inertia", None, "a beam is uniform along its x axis",
+                       f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
+    h = beam.length / beam.elements
+    ends = np.concatenate([[0.0], h * (np.arange(beam.elements) + 0.5), [beam.length]])
+    result = []
+    for node in range(beam.elements + 1):
+        low, high = ends[node], ends[node + 1]
+        share = (high - low) / beam.length
+        own = link.mass * share * (high - low) ** 2 / 12.0
+        twist = max(around * share, _least_around(link, share, h))
+        result.append(Cell(node, node * h, np.inf if node == beam.elements else high, link.mass * share,
+                           np.array([0.5 * (low + high), 0.0, 0.0]), np.diag([twist, own + 0.5 * twist, own + 0.5 * twist])))
+    return result
+
+
+def _least_around(link: Link, share: float, h: float) -> float:
+    """Inertia about the beam that keeps torsion from being faster than bending in one element; a slender beam's own
+    is far smaller and would set the stability step by a motion that carries no energy."""
+    m = link.mass * h / link.beam.length
+    return share * link.beam.elements * torsion(link) / max(link.beam.EI) * m * h**2 / 48.0
+
+
+def torsion(link: Link) -> float:
+    """GJ, N m^2."""
+    return link.beam.GJ if link.beam.GJ is not None else float(np.mean(link.beam.EI)) / (1.0 + POISSON)
+
+
+def elements(link: Link, frames: list[Frame]) -> list[Element]:
+    """The elements between the nodes of a flexible link."""
+    beam = link.beam
+    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping)
+            for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
+
+
+def length_row(element: Element, solids: list[Solid]) -> Row:
+    """The row that keeps a chord's length."""
+    chord = _chord(element, solids)
+    # (c . c) / (2 l) has the dimension of a length
+    return Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)
+
+
+class Beams:
+    """All elastic elements of a system. strains: (E, 5): phi_Az, phi_Bz, phi_Ay, phi_By, twist."""
+
+    def __init__(self, elements: tuple[Element, ...], solids: tuple[Solid, ...]) -> None:
+        self.elements = elements
+        pairs: list[tuple[Combination, Combination]] = []
+        for element in elements:
+            a, b = directions(element.a, solids), directions(element.b, solids)
+            chord = _scaled(_chord(element, solids), 1.0 / element.length)
+            pairs += [(_scaled(chord, -1.0), a[1]), (_scaled(chord, -1.0), b[1]), (chord, a[2]), (chord, b[2]),
+                      (a[1], b[2])]
+        self.forms = Forms.of(pairs, len(solids))
+        self.stiffness = np.zeros((len(elements), 5, 5))
+        for k, e in enumerate(elements):
+            self.stiffness[k, 0:2, 0:2] = e.EI[1] / e.length * BENDING
+            self.stiffness[k, 2:4, 2:4] = e.EI[0] / e.length * BENDING
+            self.stiffness[k, 4, 4] = e.GJ / e.length
+        self.damping = np.array([e.damping for e in elements])[:, None]
+
+    def moments(self, x: Array, v: Array) -> Array:
+        """Generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
+        return self._moments(self.forms.factors(x), v)
+
+    def forces(self, x: Array, v: Array) -> Array:
+        """Elastic and damping forces on the points, (P, 3)."""
+        factors = self.forms.factors(x)
+        return -self.forms.forces(factors, self._moments(factors, v).ravel())
+
+    def energy(self, x: Array) -> float:
+        strains = self.forms.values(x).reshape(-1, 5)
+        return 0.5 * float(np.einsum("ei,eij,ej->", strains, self.stiffness, strains))
+
+    def _moments(self, factors: tuple[Array, Array], v: Array) -> Array:
+        (u, w), (du, dw) = factors, self.forms.factors(v)
+        strains = np.einsum("kc,kc->k", u, w).reshape(-1, 5)
+        rates = (np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)).reshape(-1, 5)
+        return np.einsum("eij,ej->ei", self.stiffness, strains + self.damping * rates)
+
+
+def _chord(element: Element, solids: tuple[Solid, ...] | list[Solid]) -> Combination:
+    return subtract(point(element.b, solids), point(element.a, solids))
+
+
+def _scaled(combination: Combination, factor: float) -> Combination:
+    return {solid: factor * coefficients for solid, coefficients in combination.items()}

@@ -1,0 +1,73 @@
+"""The equations of motion at one configuration: M gamma = F + C' lambda, C gamma = S ("Complementary equations").
+
+    lambda = H^-1 (S - C M^-1 F),   gamma = M^-1 (F + C' lambda),   H = C M^-1 C'
+
+H is inverted in two steps. The six distances of a solid couple to no other distances, so their multipliers are
+eliminated solid by solid (all 6 x 6 blocks at once, FreeSolids); what is left is dense and as large as the mechanisms
+have rows: the Cholesky factor of C W C'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from codegen.errors import Refused
+from hil.plexus.system import FreeSolids, Structure
+
+Array = NDArray[np.float64]
+
+
+class Equations:
+    """Rows and factor at degrees of freedom z (size,).
+
+    C: (K, size) rows of mechanisms and rotors. Y: (size, K) = W C'. q: (n,) coordinates, angles within half a turn.
+    G: (n, size) gradient of the coordinates.
+    """
+
+    def __init__(self, structure: Structure, z: Array) -> None:
+        s, system = structure, structure.system
+        self.structure = s
+        self.free = FreeSolids(s, z)
+        self.x = system.points(z)
+        self.q, gradient = system.coordinates.gradient(self.x)
+        self.G = np.zeros((len(self.q), system.size))
+        self.G[:, : s.split] = gradient[:, 4:].reshape(len(self.q), s.split)
+        self.C = s.rotor_columns.copy()
+        self.C[: s.m, : s.split] = s.row_gradient(system.row_forms.factors(self.x))
+        self.C[s.m:, : s.split] = self.G[system.geared, : s.split]
+        self.Y = self.free.mobility(self.C)
+        if s.K:
+            self.factor, singular = lapack.dpotrf(self.C @ self.Y, lower=1)
+            if singular:
+                raise Refused(f"singular pose: {system.row_names[singular - 1]} depends on the other rows here")
+
+    def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
+        """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
+        s, free = self.structure, self.free
+        gamma = s.inverse * forces
+        points = gamma[: s.split].reshape(s.S, 12, 1)
+        points += free.P.transpose(0, 2, 1) @ (distances[:, :, None] - free.Cs @ points)
+        multipliers = self.back(others - self.C @ gamma)
+        return gamma + self.Y @ multipliers, multipliers
+
+    def back(self, right: Array) -> Array:
+        """(C W C')^-1 applied to (K,) or (K, k)."""
+        if not self.structure.K:
+            return right
+        return lapack.dpotrs(self.factor, right, lower=1)[0].reshape(right.shape)
+
+    def rates(self, v: Array) -> tuple[Array, Array]:
+        """C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
+        s = self.structure
+        return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
+
+    def curvature(self, v: Array) -> tuple[Array, Array]:
+        """Cdot v of the same rows."""
+        s, system = self.structure, self.structure.system
+        edges, velocities = s.edges(v), system.velocities(v)
+        others = system.row_forms.curvature(velocities)
+        if s.r:
+            others = np.concatenate([others, system.coordinates.curvature(self.x, velocities)[system.geared]])
+        return np.einsum("sec,sec->se", edges, edges) / s.lengths, others

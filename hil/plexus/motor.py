@@ -1,0 +1,53 @@
+"""Geared DC motors ("Direct current motor"), exact in the electrical time constant.
+
+    V = R I + L dI/dt + K N dtheta/dt,   torque at the joint N K I,   reflected inertia N^2 Jm
+
+(the paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt). For the voltage and the mean rate of
+a step the current follows its exponential; its mean over the step,
+
+    mean I = lag I(0) + (1 - lag) (V - K N rate) / R,   lag = (1 - exp(-R t/L)) L / (R t),
+
+is a torque that does not depend on the rate, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which
+drives.py treats as viscous. No electrical time constant limits the step, L = 0 is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism import Motor
+
+Array = NDArray[np.float64]
+
+
+class Motors:
+    """One motor a coordinate, or none. torque, damping: (n,) of the present step. current: (n,) A."""
+
+    def __init__(self, motors: Sequence[Motor | None]) -> None:
+        self.R = np.array([m.R if m else 1.0 for m in motors])
+        self.L = np.array([m.L if m else 0.0 for m in motors])
+        self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])  # N K, signed
+        self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
+        self.current = np.zeros(len(motors))
+        self.torque, self.damping = np.zeros(len(motors)), np.zeros(len(motors))
+
+    def begin(self, t: float, voltage: Array) -> None:
+        """A step of t seconds begins, with voltage (n,) V at the terminals; NaN floats (no current)."""
+        floating = np.isnan(voltage)
+        constant = np.where(floating, 0.0, self.constant)
+        self._live = constant != 0.0
+        self._volts = np.where(floating, 0.0, voltage)
+        ratio = np.divide(self.R * t, self.L, out=np.full_like(self.R, np.inf), where=self.L > 0.0)
+        self._decay = np.exp(-ratio)
+        lag = np.divide(1.0 - self._decay, ratio)
+        self.current = np.where(self._live, self.current, 0.0)
+        self.torque = constant * (lag * self.current + (1.0 - lag) * self._volts / self.R)
+        self.damping = constant**2 / self.R * (1.0 - lag)
+
+    def end(self, rate: Array) -> None:
+        """The step ends; rate: (n,) its mean rates of the joints."""
+        steady = (self._volts - self.constant * rate) / self.R
+        self.current = np.where(self._live, steady + (self.current - steady) * self._decay, 0.0)

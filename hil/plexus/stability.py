@@ -1,0 +1,58 @@
+"""The stability step of the explicit cycle: 2 / omega, omega the fastest oscillation that springs and beams allow.
+
+Bounded from above by the joined solids set free of one another: mechanisms only add constraints, and a constraint
+never raises the largest frequency. So the bound holds in every pose that leaves the laws' lever arms as they are, and
+a margin covers the rest. A damper lowers the step to (2 / omega) (sqrt(1 + zeta^2) - zeta).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.plexus.loads import Loads
+from hil.plexus.system import FreeSolids, Structure
+
+Array = NDArray[np.float64]
+
+MARGIN = 0.8
+
+
+def largest_step(structure: Structure, loads: Loads, z: Array) -> float:
+    """Largest step, s, with its margin; infinite where nothing is elastic."""
+    system = structure.system
+    x = system.points(z)
+    rows: list[Array] = []
+    stiffness: list[Array] = []
+    damping: list[Array] = []
+    if loads.laws:
+        _, gradient = system.coordinates.gradient(x)
+        G = gradient[:, 4:].reshape(len(gradient), structure.split)
+        for acting in loads.laws:
+            rows += list(acting.B @ G)
+            stiffness += [np.full((1, 1), acting.law.stiffness)] * len(acting.B)
+            damping += [np.full((1, 1), acting.law.damping)] * len(acting.B)
+    if loads.beams is not None:
+        strains = loads.beams.forms.gradient(loads.beams.forms.factors(x))[:, 4:].reshape(-1, structure.split)
+        rows += list(strains)
+        stiffness += list(loads.beams.stiffness)
+        damping += [K * time for K, time in zip(loads.beams.stiffness, loads.beams.damping[:, 0], strict=True)]
+    if not rows:
+        return np.inf
+    B = np.zeros((len(rows), system.size))
+    B[:, : structure.split] = rows
+    compliance = B @ FreeSolids(structure, z).mobility(B)
+    square = _largest(compliance, stiffness)
+    if square == 0.0:
+        return np.inf
+    omega = np.sqrt(square)
+    zeta = 0.5 * _largest(compliance, damping) / omega
+    return MARGIN * 2.0 / omega * (np.sqrt(1.0 + zeta**2) - zeta)
+
+
+def _largest(compliance: Array, blocks: list[Array]) -> float:
+    """Largest eigenvalue of compliance times the block-diagonal matrix: that of B' K B against the mass."""
+    from scipy.linalg import block_diag
+
+    K = block_diag(*blocks)
+    return float(np.max(np.linalg.eigvals(compliance @ K).real, initial=0.0))

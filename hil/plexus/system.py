@@ -1,0 +1,239 @@
+"""A whole articulated system as arrays: points, rows, coordinates, rotors; and how it is put together.
+
+Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle a rotor; the mass matrix is
+diagonal. Kinematic rows: six distances a solid, then the rows of the mechanisms, then one row a rotor that ties it to
+its coordinate. A rotor is what turns with a coordinate on the motor's side of a reduction; its inertia is reflected
+to the joint (N^2 Jm, which the paper omits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.errors import Refused
+from hil.plexus.coordinates import Coordinates, unwrap
+from hil.plexus.elements import Element, Row, rows
+from hil.plexus.forms import Forms
+from hil.plexus.solids import EDGE_MATRIX, Solid
+
+Array = NDArray[np.float64]
+
+DEPENDENT = 1e-8  # a row's pivot relative to its own mobility: below it the row says nothing that the others do not
+NUDGE = 0.05  # m or rad: how far from the start pose the rank of the rows is looked at a second time
+CLOSED = 1e-11  # m: largest residual of closed mechanisms
+
+
+@dataclass(frozen=True)
+class System:
+    """solids[0] is the ground. Rotor r turns with coordinate geared[r].
+
+    dropped: names of the rows that were left out because they follow from the others.
+    """
+
+    solids: tuple[Solid, ...]
+    rows: tuple[Row, ...]
+    row_forms: Forms
+    coordinate_names: tuple[str, ...]
+    coordinates: Coordinates
+    geared: NDArray[np.intp]  # (r,)
+    rotor_inertia: Array  # (r,) kg m^2 (kg for slides)
+    gravity: Array
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def moving(self) -> int:
+        return len(self.solids) - 1
+
+    @property
+    def size(self) -> int:
+        """Number of degrees of freedom."""
+        return 12 * self.moving + len(self.geared)
+
+    @property
+    def row_names(self) -> list[str]:
+        rotors = [f"{self.coordinate_names[c]}: rotor" for c in self.geared]
+        return [f"{row.element}: {row.label}" for row in self.rows] + rotors
+
+    def points(self, z: Array) -> Array:
+        """Points (P, 3) of all solids, the ground's first, from degrees of freedom z (size,)."""
+        return np.concatenate([self.solids[0].points, z[: 12 * self.moving].reshape(-1, 3)])
+
+    def velocities(self, v: Array) -> Array:
+        """The same of velocities: the ground's are zero."""
+        return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
+
+
+class Structure:
+    """What the equations at any configuration have in common, laid out once."""
+
+    def __init__(self, system: System) -> None:
+        moving, r = system.solids[1:], len(system.geared)
+        self.system = system
+        self.S, self.r, self.m = len(moving), r, len(system.rows)
+        self.K = self.m + r  # rows beyond the solids' own
+        self.split = 12 * self.S
+        self.mass = np.concatenate([np.repeat([0.25 * s.mass for s in moving], 12), system.rotor_inertia])
+        self.inverse = 1.0 / self.mass
+        self.lengths = np.array([s.lengths for s in moving])
+        self.edge_pattern = EDGE_MATRIX[None, :, :, None] / self.lengths[:, :, None, None]  # (S, 6, 4, 1)
+        self.weight = self.mass * np.concatenate([np.tile(system.gravity, 4 * self.S), np.zeros(r)])
+        self.targets = np.array([row.target for row in system.rows])
+        self.rotor_turning = system.coordinates.turning[system.geared]
+        self.rotor_columns = np.zeros((self.K, system.size))
+        self.rotor_columns[self.m + np.arange(r), self.split + np.arange(r)] = -1.0
+
+    def edges(self, z: Array) -> Array:
+        """(S, 6, 3) edges of the tetrahedra of points, of positions or of velocities."""
+        return EDGE_MATRIX @ z[: self.split].reshape(self.S, 4, 3)
+
+    def residual(self, z: Array) -> tuple[Array, Array]:
+        """How far z is from satisfying the rows: (S, 6) of the distances, m, and (K,) of the others."""
+        system = self.system
+        edges = self.edges(z)
+        distances = 0.5 * (np.einsum("sec,sec->se", edges, edges) / self.lengths - self.lengths)
+        x = system.points(z)
+        others = system.row_forms.values(x) - self.targets
+        if self.r:
+            rotors = z[self.split:]
+            angle = system.coordinates.values(x)[system.geared]
+            others = np.concatenate([others, unwrap(angle, rotors, self.rotor_turning) - rotors])
+        return distances, others
+
+    def row_gradient(self, factors: tuple[Array, Array]) -> Array:
+        """C of the mechanisms' rows, (m, 12 S)."""
+        return self.system.row_forms.gradient(factors)[:, 4:].reshape(self.m, self.split)
+
+
+class FreeSolids:
+    """The solids at one configuration as if nothing joined them: six distance rows each, eliminated in 6 x 6 blocks.
+
+    Cs: (S, 6, 12) distance rows. P: (S, 6, 12) = Hs^-1 Cs M^-1. W: (S, 12, 12) = M^-1 - M^-1 Cs' Hs^-1 Cs M^-1, the
+    accelerations of a free solid's points under unit forces on them.
+    """
+
+    def __init__(self, structure: Structure, z: Array) -> None:
+        self.structure = structure
+        S, inverse = structure.S, structure.inverse[: structure.split].reshape(-1, 1, 12)
+        self.Cs = (structure.edge_pattern * structure.edges(z)[:, :, None, :]).reshape(S, 6, 12)
+        weighted = self.Cs * inverse
+        self.P = np.linalg.solve(weighted @ self.Cs.transpose(0, 2, 1), weighted)
+        self.W = -weighted.transpose(0, 2, 1) @ self.P
+        self.W[:, np.arange(12), np.arange(12)] += inverse[:, 0]
+
+    def mobility(self, rows: Array) -> Array:
+        """W C': accelerations (size, k) of solids and rotors under unit multipliers of the rows (k, size)."""
+        s, k = self.structure, len(rows)
+        result = np.empty((s.system.size, k))
+        blocks = rows[:, : s.split].reshape(k, s.S, 12).transpose(1, 2, 0)
+        np.matmul(self.W, blocks, out=result[: s.split].reshape(s.S, 12, k))
+        result[s.split:] = rows[:, s.split:].T * s.inverse[s.split:, None]
+        return result
+
+
+def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
+          rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
+          extra_rows: Sequence[Row] = (), near: ArrayLike | None = None) -> tuple[System, Array]:
+    """A system whose rows are independent, and degrees of freedom z (size,) at which every mechanism is closed.
+
+    solids: the ground first. places: (S, 4, 3) points of the moving ones, about where they are. coordinates: names of
+    the hinges and slides that are read and driven; near: their values (n,), which fixes the rotors' whole turns.
+    rotors: by name, the inertia that turns with a coordinate. Raises Refused where the mechanisms do not close.
+    """
+    named = {element.name: element for element in elements}
+    every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
+    inertia = {name: J for name, J in (rotors or {}).items() if J > 0.0}
+    geared = [k for k, name in enumerate(coordinates) if name in inertia]
+    system = System(
+        solids=tuple(solids), rows=tuple(every), row_forms=Forms.of([(row.u, row.w) for row in every], len(solids)),
+        coordinate_names=tuple(coordinates),
+        coordinates=Coordinates.of([named[name] for name in coordinates], solids),
+        geared=np.array(geared, int), rotor_inertia=np.array([inertia[coordinates[k]] for k in geared]),
+        gravity=np.asarray(gravity, float),
+    )
+    z = np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
+    z = close(system, z)
+    system = _independent(system, z)
+    values = system.coordinates.values(system.points(z))
+    if near is not None:
+        values = unwrap(values, np.asarray(near, float), system.coordinates.turning)
+    z[12 * system.moving:] = values[system.geared]
+    return system, z
+
+
+def close(system: System, z: Array) -> Array:
+    """The nearest degrees of freedom, mass-weighted, that satisfy every row; dependent rows are no obstacle."""
+    structure = Structure(replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0)))
+    moved = z[: structure.split].copy()
+    root = np.sqrt(structure.inverse)
+    worst = np.inf
+    for _ in range(50):
+        distances, others = structure.residual(moved)
+        residual = np.concatenate([distances.ravel(), others])
+        last, worst = worst, float(np.abs(residual).max(initial=0.0))
+        if worst < CLOSED and worst > 0.5 * last or worst == 0.0:
+            break
+        step = np.linalg.lstsq(_all_rows(structure, moved) * root, -residual, rcond=DEPENDENT)[0]
+        moved += root * step
+    if worst >= CLOSED:
+        gap = np.abs(structure.residual(moved)[1])
+        name = system.row_names[int(gap.argmax())] if len(gap) else "the solids"
+        raise Refused(f"the mechanisms do not close: {name} stays open by {worst:.3g} m from the start pose")
+    return np.concatenate([moved, z[structure.split:]])
+
+
+def _all_rows(structure: Structure, z: Array) -> Array:
+    """The distance rows and the mechanisms' rows as one dense matrix, (6 S + m, 12 S)."""
+    free = FreeSolids(structure, z)
+    result = np.zeros((6 * structure.S + structure.m, structure.split))
+    for s in range(structure.S):
+        result[6 * s: 6 * s + 6, 12 * s: 12 * s + 12] = free.Cs[s]
+    result[6 * structure.S:] = structure.row_gradient(structure.system.row_forms.factors(structure.system.points(z)))
+    return result
+
+
+def _independent(system: System, z: Array) -> System:
+    """The system without rows that follow from earlier ones, at the start pose and at a pose beside it.
+
+    A row that is dependent at the start pose only (a linkage stretched out, say) is kept: it is needed elsewhere.
+    """
+    bare = replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0))
+    structure = Structure(bare)
+    start = z[: structure.split]
+    dependent = _dependent(structure, start)
+    if dependent:
+        beside = close(bare, start + NUDGE * _admissible(structure, start))
+        dependent &= _dependent(structure, beside)
+    kept = [k for k in range(len(system.rows)) if k not in dependent]
+    return replace(
+        system, rows=tuple(system.rows[k] for k in kept),
+        row_forms=Forms(system.row_forms.U[kept], system.row_forms.W[kept]),
+        dropped=tuple(system.row_names[k] for k in sorted(dependent)),
+    )
+
+
+def _dependent(structure: Structure, z: Array) -> set[int]:
+    """Rows whose mobility is taken away by the rows before them: vanishing pivots of the Cholesky factor of C W C'."""
+    rows_at = structure.row_gradient(structure.system.row_forms.factors(structure.system.points(z)))
+    A = rows_at @ FreeSolids(structure, z).mobility(rows_at)
+    own = A.diagonal().copy()
+    dependent = set()
+    for k in range(len(A)):
+        if A[k, k] <= DEPENDENT * own[k]:
+            dependent.add(k)
+            continue
+        column = A[k + 1:, k] / A[k, k]
+        A[k + 1:, k + 1:] -= np.outer(column, A[k, k + 1:])
+    return dependent
+
+
+def _admissible(structure: Structure, z: Array) -> Array:
+    """Some velocity (12 S,) that all rows allow, of unit largest component. Zero where nothing can move."""
+    rows_at = _all_rows(structure, z)
+    wish = np.random.default_rng(0).normal(size=structure.split)
+    allowed = wish - np.linalg.lstsq(rows_at, rows_at @ wish, rcond=DEPENDENT)[0]
+    largest = np.abs(allowed).max()
+    return allowed / largest if largest > DEPENDENT else np.zeros_like(allowed)
