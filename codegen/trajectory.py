@@ -143,8 +143,12 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 def load(path: Path, mechanism: Mechanism) -> Trajectory:
     """Read and check a CSV file against the mechanism's joints and their limits. Raises BadInput."""
     path = Path(path)
-    header, lines, table = _table(path)
+    header, rows = _cells(path)
     columns = _columns(path, header, mechanism)
+    if len(rows) < 2:
+        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
+    lines = [line for line, _ in rows]
+    table = np.array([_numbers(path, line, header, cells) for line, cells in rows])
     t = table[:, columns["t"]]
     _check_times(path, t, lines)
     n = len(mechanism.moving)
@@ -161,29 +165,16 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
     return trajectory
 
 
-def _table(path: Path) -> tuple[list[str], list[int], Array]:
-    """Header, line number of every row, and the numbers (R, C)."""
-    text = read_text(path, LARGEST_FILE, ".csv")
-    header: list[str] = []
-    lines: list[int] = []
-    rows: list[list[float]] = []
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and every row that is not blank with the number of its line."""
+    reader = csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv"), newline=""), strict=True)
     try:
-        for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not header:
-                header = [cell.strip() for cell in cells]
-                continue
-            rows.append(_numbers(path, reader.line_num, header, cells))
-            lines.append(reader.line_num)
+        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
         raise BadInput(path, f"line {reader.line_num}", None, f"is not CSV: {error}") from None
-    if not header:
+    if not rows:
         raise BadInput(path, "file", None, "is empty", "a header 't,<joint>,...' and rows are needed")
-    if len(rows) < 2:
-        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
-    return header, lines, np.array(rows)
+    return [cell.strip() for cell in rows[0][1]], rows[1:]
 
 
 def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list[float]:
@@ -271,18 +262,21 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
     for j, joint in enumerate(mechanism.moving):
         limits, name = joint.limits, joint.name
         slack = 1e-9
-        _worst(trajectory, name, "position", t, q[:, j], q[:, j] - limits.upper - slack, "upper", limits.upper)
-        _worst(trajectory, name, "position", t, q[:, j], limits.lower - slack - q[:, j], "lower", limits.lower)
-        excess = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
-        _worst(trajectory, name, "rate", t, qd[:, j], excess, "velocity", limits.velocity)
+        high, low = q[:, j] - limits.upper - slack, limits.lower - slack - q[:, j]
+        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper)
+        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower)
+        fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
+        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity)
 
 
 def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
            bound: float) -> None:
     i = int(np.argmax(excess))
     if excess[i] > 0.0:
+        only_between = excess[::SAMPLES].max() <= 0.0  # every SAMPLES-th is a row
         raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
-                       f"{what} is outside limits.{limit} = {bound:g}")
+                       f"{what} is outside limits.{limit} = {bound:g}",
+                       "only between the rows: space them more evenly or closely" if only_between else "")
 
 
 def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
