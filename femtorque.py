@@ -1,0 +1,292 @@
+"""femtorque: from the description of one robot mechanism to the firmware of its motor board, and to a moving arm.
+
+The command line, one short function a verb; what a verb does lives in codegen, host and hil. Every verb returns an
+Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line and an exit status:
+0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from codegen.errors import BadInput, Refused
+
+UsageError = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
+API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board"}
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the Python API, imported when they are asked for."""
+    if name in API:
+        return getattr(import_module(API[name]), name)
+    raise AttributeError(f"module 'femtorque' has no attribute {name!r}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """data: the JSON object; text: the same for people (anything rich can print); good: exit status 0, else 1."""
+
+    data: dict[str, Any]
+    text: Any = ""
+    good: bool = field(default=True, kw_only=True)
+
+
+app = typer.Typer(
+    pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML", show_default=False)]
+Traj = Annotated[Path, typer.Argument(metavar="TRAJ", help="trajectory, CSV", show_default=False)]
+Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                   help="serial device, or socket://host:port")]
+Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"femtorque {version('femtorque')}")
+        raise typer.Exit
+
+
+@app.callback()
+def femtorque(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and exit")] = False,
+) -> None:
+    """From one mechanism file to the firmware of its motor board, and to a moving arm."""
+
+
+@app.command()
+def check(mech: Mech, json: Json = False) -> Answer:
+    """Validate a mechanism file, print it as tables, warn."""
+    from codegen.check import examine
+    from codegen.mechanism import Mechanism
+
+    report = examine(Mechanism.load(mech))
+    return Answer(report.data(), report.renderable())
+
+
+@app.command()
+def torque(
+    mech: Mech,
+    traj: Traj,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.csv", show_default=False, help="file to write")],
+    backend: Annotated[Literal["reference", "c"], typer.Option(
+        help="NumPy in float64, or the emitted C on this computer")] = "reference",
+    precision: Annotated[Literal["single", "double"], typer.Option(help="of the emitted C")] = "single",
+    total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
+    json: Json = False,
+) -> Answer:
+    """Feed-forward torques of every control tick of a motion, stamped with the middle of the tick."""
+    from codegen import torque
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+
+    mechanism = Mechanism.load(mech)
+    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total)
+    result.write(out)
+    return Answer({"file": out, **result.summary()}, f"{out}: {len(result.t)} ticks")
+
+
+def _step(backend: str, precision: str) -> Any:
+    """What computes the torques; None is the reference."""
+    from codegen.compiled import CompiledStep
+
+    return None if backend == "reference" else lambda model, q: CompiledStep(model, precision).torque(q)
+
+
+@app.command()
+def generate(
+    mech: Mech,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
+    json: Json = False,
+) -> Answer:
+    """Write the emitted C of the inverse dynamics and its README, self-contained, byte-reproducible."""
+    from codegen import emit
+    from codegen.mechanism import Mechanism
+
+    files = emit.generate(Mechanism.load(mech), out)
+    return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
+
+
+@app.command()
+def build(
+    mech: Mech,
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
+                                             help="folder of the PlatformIO project")] = None,
+    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    json: Json = False,
+) -> Answer:
+    """Build the flash image through PlatformIO; report flash, RAM and stack."""
+    from codegen.build import build as make
+    from codegen.mechanism import Mechanism
+
+    mechanism = Mechanism.load(mech)
+    result = make(mechanism, out or Path("build") / mechanism.name, feedforward=feedforward)
+    words = (
+        f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
+        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}"
+    )
+    return Answer(asdict(result), words)
+
+
+@app.command()
+def stream(
+    mech: Mech,
+    traj: Traj,
+    port: Port,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
+    resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
+    json: Json = False,
+) -> Answer:
+    """Play a trajectory on a board. Ctrl-C stops along the path and holds; a second one disarms."""
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.display import outcome_table, stream_bar
+    from host.stream import Interrupts
+
+    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+        if clear:
+            board.clear()
+        if home:
+            board.home()
+        with stream_bar() as on_progress:
+            outcome = board.stream(
+                traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, dry_run=dry_run,
+                hold_after_stop=math.inf if sys.stdin.isatty() else 0.0,
+            )
+        configuration = board.session.configuration
+    if outcome is None:
+        return Answer({"ended": "dry run", "digest": configuration.digest}, "ready to move; nothing was armed")
+    return Answer(outcome.report(configuration), outcome_table(outcome, configuration), good=outcome.ended == "done")
+
+
+@app.command()
+def plot(
+    run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FIGURE", show_default="RUN.png",
+                                             help=".png, .svg or .pdf")] = None,
+    json: Json = False,
+) -> Answer:
+    """Draw a run: tracking, error, torque shares, buffer, tick cost."""
+    from host import log, plot
+
+    what, figure = log.read(run), out or run.with_suffix(".png")
+    plot.draw(what, figure)
+    return Answer({"figure": figure, **plot.summary(what)}, str(figure))
+
+
+# -- answers and errors -----------------------------------------------------------------------------------------------
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one verb and exit with its status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if "--json" not in arguments:
+        sys.exit(_run(arguments, _print))
+    with _standard_output_for(_dump) as write:
+        status = _run(arguments, write)
+    sys.exit(status)
+
+
+def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
+    try:
+        answer = app(arguments or ["--help"], prog_name="femtorque", standalone_mode=False)
+        if not answer:  # --help, --version
+            return 0
+        if not isinstance(answer, Answer):  # the status that click gives Ctrl-C
+            raise KeyboardInterrupt
+        write(answer)
+        return 0 if answer.good else 1
+    except BadInput as error:
+        return _failed(str(error), 2, error, write)
+    except UsageError as error:
+        words = error.format_message().rstrip(".")
+        return _failed(f"{words}; try `{error.ctx.command_path} --help`", 2, error, write)
+    except Refused as error:
+        return _failed(str(error), 1, error, write)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _failed("interrupted", 1, error, write)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read has gone; say nothing at exit either
+        return 1
+    except Exception as error:
+        with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
+            traceback.print_exc(file=file)
+        return _failed(f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1, error, write)
+
+
+def _failed(line: str, status: int, error: BaseException, write: Callable[[Answer], None]) -> int:
+    """One line on standard error and, with --json, the object that says the same."""
+    line = " ".join(line.split())
+    print(f"femtorque: {line}", file=sys.stderr)
+    fault = getattr(error, "fault", None)
+    if write is not _print:
+        write(Answer({"error": line, "faults": [fault] if fault else []}))
+    return status
+
+
+def _print(answer: Answer) -> None:
+    from rich.console import Console
+
+    # tables that go to a file or a pipe are not squeezed to the width of a terminal
+    Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160).print(answer.text)
+
+
+@contextmanager
+def _standard_output_for(dump: Callable[[Answer], bytes]) -> Iterator[Callable[[Answer], None]]:
+    """Keep standard output for what is written here; all else, of libraries and child processes too, goes to stderr."""
+    sys.stdout.flush()
+    real = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield lambda answer: _write_all(real, dump(answer))
+    finally:
+        sys.stdout.flush()
+        os.dup2(real, 1)
+        os.close(real)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def _dump(answer: Answer) -> bytes:
+    return (json.dumps(_plain(answer.data), allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: paths and bytes as text, arrays as lists, numbers that are not finite as null."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Path):
+        return str(value)
+    return _plain(value.tolist()) if hasattr(value, "tolist") else value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""What a terminal shows while a motion runs, and the words for its outcome. Everything goes to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from host import stream as streaming
+from host.configuration import Configuration
+
+
+@contextmanager
+def stream_bar(console: Console | None = None) -> Iterator[Callable[[streaming.Progress], None]]:
+    """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal."""
+    console = console or Console(stderr=True)
+    columns = (
+        TextColumn("{task.fields[state]:<9}"), BarColumn(30), TextColumn("{task.fields[left]:6.1f} s left"),
+        TextColumn("buffer {task.fields[buffered]:>4}/{task.fields[ring]}"),
+        TextColumn("error {task.fields[error]:.1e}"), TextColumn("gap {task.fields[gap]:.0f} ms"),
+        TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0, resent=0,
+                            limits="")
+
+        told = False
+
+        def show(p: streaming.Progress) -> None:
+            nonlocal told
+            if p.state == "HOLD" and 0.0 < p.t < p.duration and not told:
+                told = True
+                console.print("stopped on the path and holding; Ctrl-C disarms")
+            bar.update(
+                task, total=p.duration, completed=p.t, state=p.state, left=p.left, buffered=p.buffered, ring=p.ring,
+                error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3, resent=p.retransmissions,
+                limits=" ".join(p.limits),
+            )
+
+        yield show
+
+
+def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> Table:
+    """How a motion went, a row a joint."""
+    table = Table(title=_headline(outcome), title_justify="left")
+    for column in ("joint", "tracking rms", "tracking worst", "unit"):
+        table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
+    for joint, rms, worst in zip(configuration.joints, outcome.tracking_rms, outcome.tracking_max, strict=True):
+        table.add_row(joint.name, f"{rms:.3e}", f"{worst:.3e}", "m" if joint.type == "prismatic" else "rad")
+    return table
+
+
+def _headline(o: streaming.Outcome) -> str:
+    words = (
+        f"{o.ended}: {o.duration:.3f} s, {o.knots} knots in {o.frames} frames ({o.retransmissions} resent), "
+        f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles"
+    )
+    if o.resumed:
+        words += f", resumed {o.resumed} times"
+    return words + (f", limits that acted: {', '.join(o.limits)}" if o.limits else "")

@@ -1,0 +1,182 @@
+"""The command line as a user meets it: real processes, exit statuses, one line of diagnosis, pure JSON."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from femtorque import main
+
+ROOT = Path(__file__).resolve().parents[2]
+MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
+
+
+def femtorque(*arguments, **keys):
+    return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
+                          capture_output=True, timeout=60, **keys)
+
+
+@pytest.fixture
+def here(capfd, monkeypatch):
+    """The same in this process, which has everything imported already: quicker."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(list(map(str, arguments)))
+        return subprocess.CompletedProcess(arguments, left.value.code, *capfd.readouterr())
+
+    return run
+
+
+def verbs():
+    shown = femtorque("--help").stdout.split("Commands:")[1]
+    return [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line[2] != " "]
+
+
+def test_every_verb_has_help_and_json(here):
+    assert {"check", "torque", "generate", "build", "stream", "plot"} <= set(verbs())
+    for verb in verbs():
+        shown = here(verb, "--help")
+        assert shown.returncode == 0 and "--json" in shown.stdout and not shown.stderr, verb
+
+
+def test_help_is_fast_because_nothing_heavy_is_imported():
+    code = "import femtorque, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
+           "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
+
+
+def test_the_python_api_is_importable_by_name():
+    code = "from femtorque import Mechanism, Board, Trajectory; print(Mechanism.load, Board.connect, Trajectory.load)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def test_version():
+    shown = femtorque("--version")
+    assert shown.returncode == 0 and shown.stdout == "femtorque 0.1.0\n"
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["nonsense"], "No such command 'nonsense'"),
+    (["check"], "Missing argument 'MECH'"),
+    (["check", MECHANISM, "--bogus"], "No such option: --bogus"),
+    (["stream", MECHANISM, MOTION], "Missing option '--port'"),
+    (["stream", MECHANISM, MOTION, "--port", "x", "--resume", "many"], "'--resume': Input should be a valid integer"),
+    (["check", "mechanisms/absent.toml"], "mechanisms/absent.toml"),
+    (["check", "pyproject.toml"], "pyproject.toml"),
+    (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
+    (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
+])
+def test_bad_input_is_status_2_and_one_line(here, arguments, words):
+    plain, as_json = here(*arguments), here(*arguments, "--json")
+    assert plain.returncode == as_json.returncode == 2
+    assert plain.stdout == ""
+    assert plain.stderr.startswith("femtorque: ") and plain.stderr.count("\n") == 1 and words in plain.stderr
+    told = json.loads(as_json.stdout)
+    assert as_json.stdout.count("\n") == 1 and words in told["error"] and told["faults"] == []
+
+
+def test_json_is_all_there_is_on_standard_output():
+    shown = femtorque("check", MECHANISM, "--json")
+    assert shown.returncode == 0 and shown.stdout.count("\n") == 1
+    assert json.loads(shown.stdout)["name"] == "three-link"
+
+
+def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
+    code = (
+        "import femtorque, subprocess, codegen.check\n"
+        "examine = codegen.check.examine\n"
+        "def noisy(m):\n"
+        "    print('from a library'); subprocess.run(['echo', 'from a child']); return examine(m)\n"
+        "codegen.check.examine = noisy\n"
+        f"femtorque.main(['check', '{MECHANISM}', '--json'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert json.loads(shown.stdout)["name"] == "three-link" and shown.stdout.count("\n") == 1
+    assert "from a library" in shown.stderr and "from a child" in shown.stderr
+
+
+@pytest.mark.parametrize("error, status, line", [
+    ("codegen.errors.Refused('the answer is no')", 1, "femtorque: the answer is no\n"),
+    ("KeyboardInterrupt()", 1, "femtorque: interrupted\n"),
+])
+def test_a_no_is_status_1_and_one_line(error, status, line):
+    code = (
+        "import femtorque, codegen.check, codegen.errors\n"
+        f"def no(m): raise {error}\n"
+        "codegen.check.examine = no\n"
+        f"femtorque.main(['check', '{MECHANISM}'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (status, "", line)
+
+
+def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_path):
+    code = (
+        "import femtorque, codegen.check\n"
+        "def broken(m): raise ZeroDivisionError('of its own\\nmaking')\n"
+        "codegen.check.examine = broken\n"
+        f"femtorque.main(['check', '{MECHANISM}'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                           env=os.environ | {"TMPDIR": str(tmp_path)})
+    assert shown.returncode == 1 and shown.stderr.count("\n") == 1
+    assert "unexpected ZeroDivisionError: of its own making; the traceback is in " in shown.stderr
+    log = Path(shown.stderr.split()[-1])
+    assert log.parent == tmp_path and "in broken" in log.read_text()
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    shown = subprocess.run(f"{sys.executable} femtorque.py check {MECHANISM} | true", shell=True, cwd=ROOT,
+                           capture_output=True, text=True)
+    assert shown.stderr == ""
+
+
+def test_numbers_that_are_not_finite_and_arrays_become_json():
+    import numpy as np
+
+    from femtorque import Answer, _dump
+
+    data = {"a": np.array([1.0, np.nan]), "b": np.float32(0.5), "c": float("inf"), "d": Path("x"), "e": b"\1\xff"}
+    assert json.loads(_dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
+
+
+def test_generate_writes_the_same_bytes_twice(here, tmp_path):
+    for folder in ("a", "b"):
+        shown = here("generate", MECHANISM, "-o", tmp_path / folder, "--json")
+        assert shown.returncode == 0, shown.stderr
+    names = json.loads(shown.stdout)["files"]
+    assert {"ft_step.c", "ft_step.h", "ft_model.h", "README.md"} <= set(names)
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("options, precise", [
+    ([], 1e-4), (["--backend", "c"], 1e-4), (["--backend", "c", "--precision", "double"], 1e-4),
+])
+def test_torque_writes_a_row_a_tick(here, tmp_path, options, precise):
+    out = tmp_path / "tau.csv"
+    shown = here("torque", MECHANISM, MOTION, "-o", out, "--json", *options)
+    assert shown.returncode == 0, shown.stderr
+    told, rows = json.loads(shown.stdout), out.read_text().splitlines()
+    assert told["ticks"] == len(rows) - 1 == 3000
+    assert rows[0] == "t,shoulder,elbow,wrist" and rows[1].startswith("0.0005,")
+    assert told["max_error"] < precise
+
+
+def test_a_silent_port_is_refused_in_bounded_time():
+    """A serial line with nobody on it, as the operating system offers it."""
+    ours, theirs = pty.openpty()
+    try:
+        shown = femtorque("stream", MECHANISM, MOTION, "--port", os.ttyname(theirs), "--json")
+        assert shown.returncode == 1
+        assert "no answer to HELLO in 2 s, the line is silent; check power, cable" in json.loads(shown.stdout)["error"]
+    finally:
+        os.close(ours)
+        os.close(theirs)
