@@ -1,0 +1,228 @@
+"""The control application's constants: ft_config.h and .c, from a Mechanism and the Board it runs on.
+
+What the chip needs of a joint is folded here into as few numbers as the control law multiplies by (THEORY.md section
+7); u is a half increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
+
+What the mechanism file has no key for follows from it by a rule stated at each constant below.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from dataclasses import astuple, dataclass, fields
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from codegen.board import Board
+from codegen.errors import BadInput
+from codegen.mechanism import Joint, Mechanism
+from codegen.observer import observer_gains
+from codegen.units import METRE_UNIT, TURN_UNIT, position_unit
+
+STOP_S = 0.25  # from full pace to a standstill on the path
+RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
+RING_S = 1.0  # the least the ring holds
+HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
+FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
+COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
+UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
+UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
+BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
+FINE = 2**16  # fine encoder positions a wire step
+COARSE = 2**8  # wire steps a coarse position, in which limits are kept
+COARSE_MAX = 120 * 2**24  # turns that still fit
+SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
+
+
+@dataclass(frozen=True)
+class JointConstants:
+    """One joint's row of ft_joint, in the order of the C struct: 64 bit, then reals, then 32 bit."""
+
+    step: int  # fine position steps (2^-48 turn) an encoder count, signed
+    unit: float  # rad or m a wire step
+    per_unit: float  # wire steps a rad or m
+    rate_per_count: float  # rad/s or m/s of one count a tick
+    ku: float  # N m/rad
+    kv: float  # N m s/rad
+    ki: float  # N m/rad a tick
+    rotor: float  # N m a rad: 2 J N^2 / dt^2
+    viscous: float  # N m a rad: D / dt
+    coulomb: float  # N m
+    coulomb_slope: float  # N m a rad
+    effort: float  # N m
+    resistance: float  # V a N m at the terminals, signed: R / (K N)
+    inductance: float  # V a N m of change: L / (K N dt)
+    back_emf: float  # V a rad: K N / dt
+    speed: float  # rad/s or m/s: no knot may ask for more
+    overspeed: float  # rad/s or m/s: faster is a fault
+    rest: float  # rad/s or m/s: slower counts as at rest
+    following: float  # rad or m: farther from the target is a fault
+    start: float  # rad or m: farther from a motion's first knot, it is not started
+    span: float  # rad or m: the farthest a segment may reach
+    lower: int  # coarse position of the limits
+    upper: int
+    margin: int  # coarse: farther beyond a limit is a fault
+    counts: int  # encoder counts a tick: more is a fault
+
+
+def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
+    """{file name: text}. Without a board: no lead, ideal joints. Raises BadInput where the numbers do not fit."""
+    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
+                      trim_blocks=True, lstrip_blocks=True)
+    context = _context(mechanism, board, feedforward)
+    return {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_config.h", "ft_config.c")}
+
+
+def ring_size(knot_hz: int) -> int:
+    """Segments the ring holds: a power of two, at least a second of them."""
+    return max(2, 1 << math.ceil(math.log2(knot_hz * RING_S)))
+
+
+def ramp(rate_hz: int) -> int:
+    """Ticks of half a stop."""
+    return max(1, min(RAMP_MAX, round(STOP_S * rate_hz / 2.0)))
+
+
+def joint_constants(mechanism: Mechanism, joint: Joint) -> JointConstants:
+    """Everything the control law and the safety checks need of one joint."""
+    hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
+    slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
+    count = _count(joint)
+    torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
+    stall = abs(torque_constant) * bus / motor.R if motor and bus else UNLIMITED_EFFORT
+    no_load = bus / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
+    effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
+    _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
+    one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
+    unit = position_unit(joint)
+    return JointConstants(
+        step=round(count / unit * FINE),
+        unit=unit,
+        per_unit=1.0 / unit,
+        rate_per_count=count * hz,
+        ku=joint.gains.ku,
+        kv=joint.gains.kv,
+        ki=joint.gains.ki / hz,
+        rotor=2.0 * motor.inertia * motor.gear**2 * hz**2 if motor else 0.0,
+        viscous=joint.friction.viscous * hz,
+        coulomb=joint.friction.coulomb,
+        coulomb_slope=joint.friction.coulomb * hz / COULOMB_RATE[slides],
+        effort=effort,
+        resistance=motor.R / torque_constant if motor else 0.0,
+        inductance=motor.L * hz / torque_constant if motor else 0.0,
+        back_emf=torque_constant * hz if motor else 0.0,
+        speed=speed,
+        overspeed=1.25 * speed + 4.0 * one_count,
+        rest=max(0.02 * speed, 2.0 * one_count),
+        following=_following(joint, effort),
+        start=max(0.01 if not slides else 0.002, 4.0 * abs(count)),
+        span=SPAN[slides],
+        lower=_coarse(limits.lower, unit, joint.type),
+        upper=_coarse(limits.upper, unit, joint.type),
+        margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
+        counts=math.ceil(2.0 * speed / hz / abs(count)) + 4,
+    )
+
+
+def _count(joint: Joint) -> float:
+    """rad or m of the joint a count, signed. A joint without an encoder is read at the wire's resolution."""
+    encoder = joint.encoder
+    if encoder is None:
+        return position_unit(joint)
+    turn = 2.0 * math.pi
+    if encoder.at == "motor":
+        return encoder.sign * turn / (encoder.counts * (joint.motor.gear if joint.motor else 1.0))
+    return encoder.sign * (1.0 if joint.type == "prismatic" else turn) / encoder.counts
+
+
+def _bus(mechanism: Mechanism) -> float:
+    """Nominal bus voltage, V; 0 without a board."""
+    return mechanism.board.bus_voltage if mechanism.board else 0.0
+
+
+def _following(joint: Joint, effort: float) -> float:
+    """Twice the error at which Ku alone asks for all the joint can give: beyond it, control has been lost."""
+    least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
+    return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
+
+
+def _coarse(position: float, unit: float, kind: str) -> int:
+    """A position in coarse steps; what a joint without limits cannot reach where there is none."""
+    if kind == "continuous" or not math.isfinite(position):
+        return 2**31 - 1 if position > 0.0 else -(2**31)
+    steps = round(position / unit / COARSE)
+    return max(-COARSE_MAX, min(COARSE_MAX, steps))
+
+
+def table_crc(rows: list[JointConstants], double: bool) -> int:
+    """CRC-32 of ft_joint as it lies in the chip's memory: little endian, without gaps."""
+    reals = len(fields(JointConstants)) - 5
+    layout = struct.Struct(f"<q{reals}{'d' if double else 'f'}4i")
+    return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
+
+
+def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
+    """The values as the build stores them: positions are 2^32 times finer in double precision."""
+    step, unit, per_unit, *rest = astuple(row)
+    if double:
+        return step, unit * 2.0**-32, per_unit * 2.0**32, *rest
+    return step, unit, per_unit, *rest
+
+
+def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
+    control, joints = mechanism.control, mechanism.moving
+    rows = [joint_constants(mechanism, joint) for joint in joints]
+    timeout = max(1, round(control.host_timeout_s * control.rate_hz))
+    position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
+    nominal = _bus(mechanism) or 1.0
+    return {
+        "lead": board.lead if board else 0,
+        "ring": ring_size(control.knot_hz),
+        "ramp": _fitting_ramp(mechanism),
+        "feedforward": int(feedforward),
+        "host_timeout": timeout,
+        "host_lost": HOST_LOST * timeout,
+        "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
+        "position_gain": _literal(position_gain),
+        "rate_gain": _literal(rate_gain),
+        "bus_low": _literal(BUS_LOW * nominal),
+        "bus_high": _literal(BUS_HIGH * nominal),
+        "joints": joints,
+        "rows": [_texts(row) for row in rows],
+        "crc_single": f"0x{table_crc(rows, False):08x}u",
+        "crc_double": f"0x{table_crc(rows, True):08x}u",
+    }
+
+
+def _fitting_ramp(mechanism: Mechanism) -> int:
+    """The ramp, if path time of a whole segment fits 32 bits with it."""
+    control = mechanism.control
+    ticks = control.rate_hz // control.knot_hz
+    most = (2**31 - 1) // (4 * ramp(control.rate_hz) ** 2)
+    if ticks > most:
+        raise BadInput(mechanism.source or mechanism.name, "control.knot_hz", control.knot_hz,
+                       f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",
+                       f"least: {-(-control.rate_hz // most)}")
+    return ramp(control.rate_hz)
+
+
+def _texts(row: JointConstants) -> dict[str, str]:
+    """Each value as it is written in C."""
+    def text(name: str, value: float | int) -> str:
+        if name == "step":
+            return f"INT64_C({value})"
+        if name in ("unit", "per_unit"):
+            return f"FT_{name.upper()}({value!r})"
+        if isinstance(value, int):
+            return str(value) if value > -(2**31) else "(-2147483647 - 1)"
+        return _literal(value)
+
+    return {f.name: text(f.name, getattr(row, f.name)) for f in fields(row)}
+
+
+def _literal(value: float) -> str:
+    return f"FT_C({float(np.float64(value))!r})"

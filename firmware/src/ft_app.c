@@ -1,0 +1,136 @@
+/* The application: the control tick and the main loop. */
+#include "ft_app.h"
+
+#include "ft_chip.h"   /* ft_chip_encoder, ft_chip_duty, ... */
+#include "ft_link.h"   /* ft_link_idle */
+#include "ft_report.h" /* ft_report_tick */
+#include "ft_state.h"  /* ft */
+
+ft_state ft;
+
+/* ---- the tick --------------------------------------------------------- */
+
+/* Read what the chip measures. */
+static void sample(int32_t counts[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        counts[j] = ft_chip_encoder(j);
+    ft.estop = ft_chip_estop();
+    ft.bus_voltage = ft_chip_bus_voltage();
+}
+
+/* Form positions and rates. */
+static void observe(const int32_t counts[FT_JOINTS])
+{
+    ft_observer_tick(&ft.seen, counts);
+}
+
+/* Sample the motion; without outputs it stays where the joints are. */
+static uint32_t plan(void)
+{
+    if (ft_safety_armed())
+        return ft_motion_tick(&ft.motion);
+    ft_motion_hold(&ft.motion, ft.seen.q);
+    return FT_MOTION_NOTHING;
+}
+
+/* Form tau_ID of the interval this tick's duty is held over. */
+static void step(void)
+{
+    if (ft_safety_armed())
+        ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
+}
+
+/* Form the torque asked for. */
+static void law(void)
+{
+    if (ft_safety_armed())
+        ft_law_torque(&ft.law, ft.motion.u, ft.tau,
+                      ft_motion_target(&ft.motion), &ft.seen);
+    else
+        ft_law_rest(&ft.law);
+}
+
+/* Hold it within limits and form the duties. */
+static void limit(void)
+{
+    if (ft_safety_armed())
+        ft_law_limit(&ft.law, &ft.seen, (ft_real)ft.bus_voltage);
+}
+
+/* Give the duties to the chip: nothing unless the outputs are meant to be on
+ * after all that this tick brought. */
+static void output(void)
+{
+    bool on = ft_safety_armed();
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        ft_chip_duty(j, on ? (float)ft.law.duty[j] : 0.0f);
+}
+
+/* Count the tick and what it cost. */
+static void account(uint32_t since)
+{
+    ft.cycles = ft_chip_cycles() - since;
+    if (ft.cycles > ft.cycles_max)
+        ft.cycles_max = ft.cycles;
+    ft.tick++;
+}
+
+/* The control interrupt. */
+void ft_app_tick(void)
+{
+    uint32_t since = ft_chip_cycles(), event;
+    int32_t counts[FT_JOINTS];
+
+    sample(counts);
+    observe(counts);
+    event = plan();
+    step();
+    law();
+    limit();
+    ft_safety_tick(event);
+    output();
+    ft_report_tick();
+    account(since);
+}
+
+/* A tick was not done when the next one came. */
+void ft_app_missed(void)
+{
+    ft.safety.missed = true;
+}
+
+/* ---- start and main loop ---------------------------------------------- */
+
+/* Pass the self-test; outputs stay off. */
+void ft_app_start(uint32_t chip_errors)
+{
+    ft_chip_outputs(false);
+    ft_link_start();
+    ft_safety_start(chip_errors);
+}
+
+/* Feed the watchdog if the tick has moved since it was fed last; that the
+ * link task has, is shown by being here. */
+static void feed_watchdog(void)
+{
+    static uint32_t fed;
+    uint32_t tick = ft.tick;
+
+    if (tick == fed)
+        return;
+    fed = tick;
+    ft_chip_feed_watchdog();
+}
+
+/* One round of the main loop. */
+void ft_app_idle(void)
+{
+    ft_link_idle();
+    feed_watchdog();
+    ft_chip_wait();
+}

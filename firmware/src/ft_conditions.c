@@ -1,0 +1,240 @@
+/* Conditions of commands and faults as tables, and the checks they name. */
+#include "ft_conditions.h"
+
+#include "ft_chip.h"     /* FT_CHIP_CLOCK, ft_chip_outputs_enabled */
+#include "ft_config.h"   /* ft_joint */
+#include "ft_crc.h"      /* ft_crc32 */
+#include "ft_position.h" /* ft_position_difference */
+#include "ft_state.h"    /* ft */
+
+#define BOUNDLESS FT_C(1e30)
+
+/* ---- checks ----------------------------------------------------------- */
+
+static ft_real size(ft_real x)
+{
+    return x < FT_C(0.0) ? -x : x;
+}
+
+/* Return how far a joint is beyond its limits, 2^-24 turn. */
+static uint32_t outside(uint32_t j)
+{
+    int32_t at = ft.seen.coarse[j];
+    const ft_joint_config *c = &ft_joint[j];
+
+    if (at > c->upper)
+        return (uint32_t)at - (uint32_t)c->upper;
+    return at < c->lower ? (uint32_t)c->lower - (uint32_t)at : 0u;
+}
+
+static ft_real distance(uint32_t j, ft_turn a, ft_turn b)
+{
+    return size((ft_real)ft_position_difference(a, b) * ft_joint[j].unit);
+}
+
+static uint32_t homed(void)
+{
+    return (ft.safety.flags & FT_FLAG_HOMED) != 0 ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t estop_released(void)
+{
+    return ft.estop ? FT_NO_JOINT : FT_GOOD;
+}
+
+/* A voltage that is not a number fails too. */
+static uint32_t bus_in_range(void)
+{
+    ft_real volts = (ft_real)ft.bus_voltage;
+
+    return volts >= FT_BUS_LOW && volts <= FT_BUS_HIGH ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t inside_limits(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (outside(j) > 0u)
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t at_rest(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!(size(ft.seen.rate[j]) <= ft_joint[j].rest))
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t startable(void)
+{
+    return ft.motion.phase == FT_MOTION_IDLE && ft_motion_playable(&ft.motion)
+               ? FT_GOOD : FT_NO_JOINT;
+}
+
+/* The motion must begin where the joints are told to be. */
+static uint32_t starts_here(void)
+{
+    const ft_segment *g = ft_motion_tail(&ft.motion);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (distance(j, g->joint[j].q0, ft.motion.q_next[j])
+            > ft_joint[j].start)
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t resumable(void)
+{
+    return ft.motion.phase == FT_MOTION_PAUSED && !ft.motion.flush
+               ? FT_GOOD : FT_NO_JOINT;
+}
+
+/* What only a reset can mend stays latched. */
+static uint32_t fault_mended(void)
+{
+    switch (ft.safety.fault) {
+    case FT_FAULT_CLOCK:
+    case FT_FAULT_CHIP:
+    case FT_FAULT_CONFIGURATION:
+        return FT_NO_JOINT;
+    default:
+        return FT_GOOD;
+    }
+}
+
+static uint32_t tick_in_time(void)
+{
+    return ft.safety.missed ? FT_NO_JOINT : FT_GOOD;
+}
+
+/* Comparisons with what is not a number are false. */
+static uint32_t finite(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!(size(ft.law.asked[j]) < BOUNDLESS)
+            || !(size(ft.law.duty[j]) <= FT_C(1.0)))
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t following(void)
+{
+    const ft_target *t = ft_motion_target(&ft.motion);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        uint32_t *ticks = &ft.safety.following[j];
+
+        if (distance(j, t->q[j], ft.seen.q[j]) <= ft_joint[j].following)
+            *ticks = 0;
+        else if (++*ticks > FT_FOLLOWING_TICKS)
+            return j;
+    }
+    return FT_GOOD;
+}
+
+static uint32_t counts_possible(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        int32_t n = ft.seen.counts[j];
+
+        if (n > ft_joint[j].counts || n < -ft_joint[j].counts)
+            return j;
+    }
+    return FT_GOOD;
+}
+
+static uint32_t not_too_fast(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!(size(ft.seen.rate[j]) <= ft_joint[j].overspeed))
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t not_far_outside(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (outside(j) > (uint32_t)ft_joint[j].margin)
+            return j;
+    return FT_GOOD;
+}
+
+static uint32_t knots_good(void)
+{
+    return ft.safety.knot_bad ? ft.safety.knot_joint : FT_GOOD;
+}
+
+static uint32_t host_there(void)
+{
+    return ft.safety.silent > FT_HOST_LOST ? FT_NO_JOINT : FT_GOOD;
+}
+
+static uint32_t outputs_as_commanded(void)
+{
+    return ft_chip_outputs_enabled() ? FT_GOOD : FT_NO_JOINT;
+}
+
+/* ---- tables ----------------------------------------------------------- */
+
+/* Commands that the state allows are refused by the first of these. */
+const ft_condition ft_conditions[] = {
+    { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
+    { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
+    { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
+    { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
+    { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
+    { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
+    { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
+    { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
+    { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
+    { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
+    { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
+};
+const uint32_t ft_conditions_count = sizeof ft_conditions
+                                     / sizeof ft_conditions[0];
+
+/* The first that fails is the one that is latched. */
+const ft_fault_rule ft_faults[] = {
+    { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
+    { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
+    { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
+    { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
+    { FT_FAULT_OVERSPEED, FT_ARMED, FT_OFF, not_too_fast },
+    { FT_FAULT_POSITION, FT_ARMED, FT_OFF, not_far_outside },
+    { FT_FAULT_FOLLOWING, FT_ARMED, FT_OFF, following },
+    { FT_FAULT_BUS_VOLTAGE, FT_ARMED, FT_OFF, bus_in_range },
+    { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
+    { FT_FAULT_KNOT, FT_ALWAYS, FT_STOP, knots_good },
+};
+const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
+
+/* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */
+uint32_t ft_fault_of_start(uint32_t chip_errors)
+{
+    if ((chip_errors & FT_CHIP_CLOCK) != 0u)
+        return FT_FAULT_CLOCK;
+    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK)) != 0u)
+        return FT_FAULT_CHIP;
+    if (ft_crc32((const uint8_t *)ft_joint, sizeof ft_joint) != ft_joint_crc)
+        return FT_FAULT_CONFIGURATION;
+    if ((chip_errors & FT_CHIP_CRASHED) != 0u)
+        return FT_FAULT_HARD_FAULT;
+    if (ft_chip_reset_cause() == FT_RESET_WATCHDOG)
+        return FT_FAULT_WATCHDOG;
+    return FT_FAULT_NONE;
+}

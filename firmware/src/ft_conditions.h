@@ -1,0 +1,35 @@
+/* What must hold for a command, and what is a fault. */
+#ifndef FT_CONDITIONS_H
+#define FT_CONDITIONS_H
+
+#include <stdint.h>
+
+/* A check returns FT_GOOD, the first joint that fails, or FT_NO_JOINT. */
+typedef uint32_t (*ft_check)(void);
+
+typedef struct {
+    uint8_t event;
+    uint8_t refusal;
+    ft_check check;
+} ft_condition;
+
+/* Where a fault counts, and what is done about it: outputs off at once, or
+ * after a stop on the path. */
+enum { FT_ALWAYS, FT_ARMED };
+enum { FT_OFF, FT_STOP };
+
+typedef struct {
+    uint8_t fault;
+    uint8_t where;
+    uint8_t reaction;
+    ft_check check;
+} ft_fault_rule;
+
+extern const ft_condition ft_conditions[];
+extern const uint32_t ft_conditions_count;
+extern const ft_fault_rule ft_faults[];
+extern const uint32_t ft_faults_count;
+
+uint32_t ft_fault_of_start(uint32_t chip_errors);
+
+#endif

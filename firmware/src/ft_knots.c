@@ -1,0 +1,139 @@
+/* The knot gate; see ft_knots.h. A knot that does not pass is a fault with
+ * the joint's number; what is buffered before it is played to a stop. */
+#include "ft_knots.h"
+
+#include "ft_config.h"   /* ft_joint */
+#include "ft_position.h" /* ft_position_unwrap */
+#include "ft_safety.h"   /* FT_NO_JOINT */
+#include "ft_state.h"    /* ft */
+
+#define SECONDS (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* between knots */
+
+static int32_t place[FT_JOINTS]; /* of the last knot, turns counted */
+
+static ft_real size(ft_real x)
+{
+    return x < FT_C(0.0) ? -x : x;
+}
+
+/* Report a knot that must not be played. */
+static bool bad(uint32_t joint)
+{
+    ft.safety.knot_joint = (uint8_t)joint;
+    ft.safety.knot_bad = true;
+    return false;
+}
+
+/* Return the message as a knot in this build's numbers. */
+static ft_knot of_message(const ft_msg_knot *m)
+{
+    ft_knot k;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        k.q[j] = ft_position_of_wire(m->position[j]);
+        k.rate[j] = (ft_real)m->rate[j];
+        k.acceleration[j] = (ft_real)m->acceleration[j];
+    }
+    return k;
+}
+
+/* Return whether one joint may be at a knot. `slack` allows for rounding. */
+static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    const ft_real slack = FT_C(1.001), rest = FT_C(0.001);
+    ft_real most = c->speed * (still ? rest : slack);
+
+    return at >= c->lower && at <= c->upper && size(k->rate[j]) <= most
+           && size(k->acceleration[j]) < FT_C(1e30);
+}
+
+/* Return whether one joint's way between two knots is smooth and not too
+ * fast. The fifth power is six times the error of the trapezoidal rule with
+ * its end correction: what position jumps by, against rate and acceleration;
+ * 5/16 of it is the peak of speed that it makes. */
+static bool smooth(const ft_quintic *p, const ft_joint_config *c)
+{
+    ft_real most = c->speed * SECONDS, s;
+
+    for (s = FT_C(0.25); s < FT_C(1.0); s += FT_C(0.25))
+        if (!(size(ft_segment_rate(p, s)) <= FT_C(1.05) * most))
+            return false;
+    return FT_C(0.3125) * size(p->c[4]) <= FT_C(0.1) * most
+           && ft_segment_span(p) <= c->span;
+}
+
+/* Return the first joint that may not go there, or FT_GOOD; note where the
+ * joints get to. */
+static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
+{
+    bool still = (m->flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        place[j] = ft_position_unwrap(m->position[j], place[j]);
+        if (!inside(j, k, place[j], still))
+            return j;
+    }
+    return FT_GOOD;
+}
+
+/* Return the first joint whose way there is not allowed, or FT_GOOD. */
+static uint32_t check_segment(const ft_segment *g)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!smooth(&g->joint[j], &ft_joint[j]))
+            return j;
+    return FT_GOOD;
+}
+
+/* Begin a motion. Its first knot means the turn that the joints are in. */
+static bool begin(const ft_msg_knot *m, const ft_knot *k)
+{
+    uint32_t j;
+
+    if (ft.motion.open && ft_motion_buffered(&ft.motion) > 0u)
+        return bad(FT_NO_JOINT);
+    for (j = 0; j < FT_JOINTS && ft_motion_buffered(&ft.motion) == 0u; j++)
+        place[j] = ft.seen.coarse[j];
+    j = check_knot(m, k);
+    if (j != FT_GOOD || (m->flags & FT_KNOT_END) != 0)
+        return bad(j == FT_GOOD ? FT_NO_JOINT : j);
+    ft_motion_open(&ft.motion, k);
+    return true;
+}
+
+/* Go on with the motion. */
+static bool extend(const ft_msg_knot *m, const ft_knot *k)
+{
+    ft_segment *g = ft_motion_slot(&ft.motion);
+    uint32_t j;
+
+    ft_segment_build(g, &ft.motion.last, k);
+    g->flags = m->flags | ft.motion.begun;
+    j = check_knot(m, k);
+    if (j == FT_GOOD)
+        j = check_segment(g);
+    if (j != FT_GOOD)
+        return bad(j);
+    ft_motion_push(&ft.motion, k);
+    return true;
+}
+
+/* Take in a knot. Return false if it is not wanted: it is to come again, or
+ * it has been reported. */
+bool ft_knots_take(const ft_msg_knot *m)
+{
+    ft_knot k = of_message(m);
+
+    if (!ft_safety_takes_knots() || ft.motion.flush)
+        return false;
+    if ((m->flags & FT_KNOT_START) != 0)
+        return begin(m, &k);
+    if (!ft.motion.open || ft_motion_credit(&ft.motion) == 0u)
+        return false;
+    return extend(m, &k);
+}

@@ -1,0 +1,237 @@
+/* Frames: COBS, CRC-32, tag, sequence; see ft_link.h and ft_messages.h.
+ *
+ * Knots are taken strictly in order (go-back-N): `wanted` is the next one, and
+ * what STATUS acknowledges. Commands are executed once for each new token. */
+#include "ft_link.h"
+
+#include "ft_chip.h"     /* ft_chip_receive, ft_chip_send */
+#include "ft_cobs.h"     /* ft_cobs_decode, ft_cobs_encode */
+#include "ft_crc.h"      /* ft_crc32 */
+#include "ft_digest.h"   /* FT_TAG */
+#include "ft_knots.h"    /* ft_knots_take */
+#include "ft_messages.h" /* frames and messages */
+#include "ft_report.h"   /* ft_report_status, ft_report_ident */
+#include "ft_state.h"    /* ft */
+
+#include <string.h> /* memcpy */
+
+#define CHUNK 64 /* bytes taken from the chip at a time */
+#define CHUNKS 16 /* at most in one round */
+#define STATUS_TICKS ((FT_TICK_HZ + FT_STATUS_HZ - 1) / FT_STATUS_HZ)
+
+static struct {
+    uint8_t bytes[FT_FRAME_RX_STUFFED_MAX]; /* of the frame coming in */
+    size_t size;
+    bool too_long;
+    uint16_t wanted; /* sequence number of the next knot */
+    uint32_t frames;
+    uint16_t bad_frames, wrong_tag, out_of_order;
+    bool ident_due;
+    uint32_t status_at; /* tick of the last STATUS */
+} rx;
+
+/* ---- out -------------------------------------------------------------- */
+
+/* Send one message, or nothing if the chip has no room for it now. The
+ * payload lies in the frame already. */
+static bool send(uint8_t *frame, uint8_t type, size_t payload)
+{
+    static uint8_t stuffed[FT_FRAME_TX_STUFFED_MAX];
+    size_t size = FT_FRAME_HEADER + payload;
+
+    ft_msg_put_u8(frame, type);
+    ft_msg_put_u16(frame + 1, 0);
+    ft_msg_put_u16(frame + 3, FT_TAG);
+    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
+    return ft_chip_send(stuffed, ft_cobs_encode(frame, size + FT_FRAME_CRC,
+                                                stuffed));
+}
+
+/* Answer a HELLO. */
+static void send_ident(void)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    ft_msg_ident m;
+
+    ft_report_ident(&m);
+    ft_msg_ident_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_IDENT, FT_MSG_IDENT_SIZE))
+        rx.ident_due = false;
+}
+
+/* Add what the link knows. */
+static void copy_link(ft_msg_status *s)
+{
+    s->ack = rx.wanted;
+    s->frames = rx.frames;
+    s->bad_frames = rx.bad_frames;
+    s->wrong_tag = rx.wrong_tag;
+    s->out_of_order = rx.out_of_order;
+}
+
+/* Tell how things are. */
+static void send_status(void)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    static ft_msg_status s;
+
+    ft_report_status(&s);
+    copy_link(&s);
+    ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
+        rx.status_at = s.tick;
+}
+
+/* Send what is due. */
+static void send_due(void)
+{
+    if (rx.ident_due)
+        send_ident();
+    if (ft.tick - rx.status_at >= STATUS_TICKS)
+        send_status();
+}
+
+/* ---- in --------------------------------------------------------------- */
+
+/* Post a command to the tick, unless it has been executed or another one is
+ * still to be: the host repeats it. */
+static void post(uint8_t token, uint8_t event, const int32_t *position)
+{
+    ft_request *r = &ft.safety.request;
+
+    if (r->posted || token == ft.safety.token)
+        return;
+    r->token = token;
+    r->event = event;
+    if (position)
+        memcpy(r->position, position, sizeof r->position);
+    FT_STORED();
+    r->posted = true;
+}
+
+static void on_command(const uint8_t *payload)
+{
+    ft_msg_command m;
+
+    ft_msg_command_unpack(payload, &m);
+    post(m.token, m.command <= FT_COMMAND_CLEAR ? m.command : 0, NULL);
+}
+
+static void on_home(const uint8_t *payload)
+{
+    ft_msg_home m;
+
+    ft_msg_home_unpack(payload, &m);
+    post(m.token, FT_EVENT_HOME, m.position);
+}
+
+static void on_knot(uint16_t seq, const uint8_t *payload)
+{
+    ft_msg_knot m;
+
+    ft_msg_knot_unpack(payload, &m);
+    if (seq == rx.wanted && ft_knots_take(&m))
+        rx.wanted++;
+    else
+        rx.out_of_order++;
+}
+
+/* Do what a good frame says. */
+static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
+{
+    switch (type) {
+    case FT_MSG_HELLO: rx.ident_due = true; break;
+    case FT_MSG_KNOT: on_knot(seq, payload); break;
+    case FT_MSG_COMMAND: on_command(payload); break;
+    case FT_MSG_HOME: on_home(payload); break;
+    default: break; /* POLL says only that the host is there */
+    }
+}
+
+/* Return whether a frame's check sum, type and length are right. */
+static bool good(const uint8_t *frame, size_t size)
+{
+    if (size < FT_FRAME_HEADER + FT_FRAME_CRC)
+        return false;
+    size -= FT_FRAME_CRC;
+    return ft_crc32(frame, size) == ft_msg_get_u32(frame + size)
+           && size - FT_FRAME_HEADER == ft_msg_size(frame[0]);
+}
+
+/* Take in one frame, `size` bytes unstuffed. */
+static void take_frame(const uint8_t *frame, size_t size)
+{
+    if (!good(frame, size)) {
+        rx.bad_frames++;
+        return;
+    }
+    rx.frames++;
+    if (frame[0] != FT_MSG_HELLO && ft_msg_get_u16(frame + 3) != FT_TAG) {
+        rx.wrong_tag++;
+        return;
+    }
+    ft.safety.silent = 0;
+    dispatch(frame[0], ft_msg_get_u16(frame + 1), frame + FT_FRAME_HEADER);
+}
+
+/* Take in what has come since the last zero. */
+static void end_of_frame(void)
+{
+    size_t size = FT_COBS_BAD;
+
+    if (rx.size == 0u && !rx.too_long)
+        return;
+    if (!rx.too_long)
+        size = ft_cobs_decode(rx.bytes, rx.size);
+    if (size == FT_COBS_BAD)
+        rx.bad_frames++;
+    else
+        take_frame(rx.bytes, size);
+}
+
+/* Take in one byte. */
+static void take_byte(uint8_t byte)
+{
+    if (byte == 0u) {
+        end_of_frame();
+        rx.size = 0;
+        rx.too_long = false;
+    } else if (rx.size < sizeof rx.bytes) {
+        rx.bytes[rx.size++] = byte;
+    } else {
+        rx.too_long = true;
+    }
+}
+
+/* Take in what the chip has received, a bounded part of it. */
+static void receive(void)
+{
+    uint8_t chunk[CHUNK];
+    uint32_t round;
+    size_t n, i;
+
+    for (round = 0; round < CHUNKS; round++) {
+        n = ft_chip_receive(chunk, sizeof chunk);
+        for (i = 0; i < n; i++)
+            take_byte(chunk[i]);
+        if (n < sizeof chunk)
+            return;
+    }
+}
+
+/* ---- start and main loop ---------------------------------------------- */
+
+/* Forget whatever came before. */
+void ft_link_start(void)
+{
+    ft_report_start();
+    memset(&rx, 0, sizeof rx);
+}
+
+/* One round: forget the ring if asked to, listen, answer. */
+void ft_link_idle(void)
+{
+    ft_motion_idle(&ft.motion);
+    receive();
+    send_due();
+}

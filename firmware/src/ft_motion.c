@@ -1,0 +1,294 @@
+/* Playing the path; see ft_motion.h. */
+#include "ft_motion.h"
+
+#include "ft_messages.h" /* FT_KNOT_START, FT_KNOT_END */
+#include "ft_safety.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
+
+/* path units of one segment */
+#define LENGTH (2 * FT_HALF_ONE * (int32_t)FT_TICKS_PER_KNOT)
+#define TO_S (FT_C(1.0) / (ft_real)LENGTH)
+#define SLOTS (FT_LEAD + 2u)
+#define RATE_OF_U (FT_C(2.0) * (ft_real)FT_TICK_HZ)
+
+/* ---- the link's side -------------------------------------------------- */
+
+/* Return how many more segments the ring can take. */
+uint32_t ft_motion_credit(const ft_motion *m)
+{
+    return FT_RING - (m->head - m->tail);
+}
+
+/* Return how many segments are not yet played. */
+uint32_t ft_motion_buffered(const ft_motion *m)
+{
+    return m->head - m->tail;
+}
+
+/* Begin a motion at its first knot. */
+void ft_motion_open(ft_motion *m, const ft_knot *start)
+{
+    m->last = *start;
+    m->open = true;
+    m->begun = FT_KNOT_START;
+}
+
+/* Return where the next segment goes. It is not seen until it is pushed. */
+ft_segment *ft_motion_slot(ft_motion *m)
+{
+    return &m->ring[m->head & (FT_RING - 1u)];
+}
+
+/* Make the segment in the slot, which ends at this knot, part of the path. */
+void ft_motion_push(ft_motion *m, const ft_knot *knot)
+{
+    bool end = (ft_motion_slot(m)->flags & FT_KNOT_END) != 0;
+
+    m->last = *knot;
+    m->open = !end;
+    m->begun = 0;
+    FT_STORED();
+    m->ends += end ? 1u : 0u;
+    m->head++;
+}
+
+/* Forget the ring when the tick has asked for it. */
+void ft_motion_idle(ft_motion *m)
+{
+    if (!m->flush)
+        return;
+    m->head = m->tail;
+    m->ends = m->ended;
+    m->open = false;
+    FT_STORED();
+    m->flush = false;
+}
+
+/* ---- the tick's side -------------------------------------------------- */
+
+/* Return the segment being played, or the next one to be. */
+const ft_segment *ft_motion_tail(const ft_motion *m)
+{
+    return &m->ring[m->tail & (FT_RING - 1u)];
+}
+
+/* Return what the joints should do now. */
+const ft_target *ft_motion_target(const ft_motion *m)
+{
+    return &m->due[m->now];
+}
+
+/* Stay at q, at rest, as if it had always been so. */
+void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
+{
+    uint32_t j, i;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        m->u[j] = FT_C(0.0);
+        m->q_next[j] = q[j];
+        for (i = 0; i < SLOTS; i++) {
+            m->due[i].q[j] = q[j];
+            m->due[i].rate[j] = FT_C(0.0);
+        }
+    }
+}
+
+/* Return whether the motion being played is buffered to its END. */
+static bool whole(const ft_motion *m)
+{
+    return m->ends != m->ended;
+}
+
+/* Return the path units from the tail's knot to the last knot there is. */
+static uint64_t ahead(const ft_motion *m)
+{
+    return (uint64_t)ft_motion_buffered(m) * (uint64_t)LENGTH;
+}
+
+/* Return whether a stop begun at a boundary with this pace ends on the path. */
+static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
+{
+    int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
+
+    return reached <= (int64_t)ahead(m);
+}
+
+/* Return whether the buffer begins with a motion that can be started. */
+bool ft_motion_playable(const ft_motion *m)
+{
+    const ft_pace one = { FT_HALF_ONE, 0 };
+
+    return !m->flush && ft_motion_buffered(m) > 0u
+           && (ft_motion_tail(m)->flags & FT_KNOT_START) != 0
+           && (whole(m) || can_stop(m, 0, one));
+}
+
+/* Play from the first knot of a motion, which is passed at the next boundary.
+ * The path is taken half a tick backwards, so that the first interval's
+ * torque is that of its own middle. */
+void ft_motion_start(ft_motion *m)
+{
+    m->phase = FT_MOTION_RUNNING;
+    m->brake = m->underrun = false;
+    m->pace.half = FT_HALF_ONE;
+    m->pace.slope = 0;
+    m->at = -FT_HALF_ONE;
+    m->played = 0;
+}
+
+/* Slow down along the path. */
+void ft_motion_brake(ft_motion *m)
+{
+    m->brake = true;
+}
+
+/* Go on from a pause. */
+void ft_motion_resume(ft_motion *m)
+{
+    m->phase = FT_MOTION_RUNNING;
+    m->brake = m->underrun = false;
+}
+
+/* Drop the path. The joints stay where they are told to be now. */
+void ft_motion_forget(ft_motion *m)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        m->u[j] = FT_C(0.0);
+    m->phase = FT_MOTION_IDLE;
+    m->pace.half = m->pace.slope = 0;
+    m->flush = true;
+}
+
+/* Return the pace of the interval that begins at the boundary. */
+static ft_pace choose(ft_motion *m, int32_t boundary)
+{
+    ft_pace on = ft_pace_run(m->pace);
+
+    if (!m->brake && !whole(m) && !can_stop(m, boundary + 2 * on.half, on))
+        m->brake = m->underrun = true;
+    return m->brake ? ft_pace_brake(m->pace) : on;
+}
+
+/* Return the segment that path units count in, made relative to its knot.
+ * Beyond the END its polynomial goes on: by half a tick at most. */
+static const ft_segment *locate(const ft_motion *m, int32_t *at)
+{
+    const ft_segment *g = ft_motion_tail(m);
+
+    if (*at <= LENGTH || (g->flags & FT_KNOT_END) != 0)
+        return g;
+    *at -= LENGTH;
+    return &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
+}
+
+/* Give the positions at a place of the path. */
+static void position(const ft_motion *m, int32_t at, ft_turn q[FT_JOINTS])
+{
+    const ft_segment *g = locate(m, &at);
+
+    ft_segment_positions(g, (ft_real)at * TO_S, q);
+}
+
+/* Set u to half the way between two places, in two pieces over a knot. */
+static void half_way(ft_motion *m, int32_t from, int32_t to)
+{
+    const ft_segment *tail = ft_motion_tail(m), *g = locate(m, &to);
+    ft_real start = (ft_real)from * TO_S;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        m->u[j] = FT_C(0.0);
+    if (g != tail) {
+        ft_segment_add_increments(tail, start, FT_C(1.0), m->u);
+        start = FT_C(0.0);
+    }
+    ft_segment_add_increments(g, start, (ft_real)to * TO_S, m->u);
+}
+
+/* Return the target of the boundary FT_LEAD + back ticks from now. */
+static ft_target *aim(ft_motion *m, uint32_t back)
+{
+    return &m->due[(m->now + FT_LEAD + back) % SLOTS];
+}
+
+/* Sample the path between two middles and at the boundary between them. */
+static void sample(ft_motion *m, int32_t boundary, int32_t to)
+{
+    ft_target *t = aim(m, 1);
+    uint32_t j;
+
+    half_way(m, m->at, to);
+    position(m, to, m->q_next);
+    position(m, boundary, t->q);
+    for (j = 0; j < FT_JOINTS; j++)
+        t->rate[j] = m->u[j] * RATE_OF_U;
+}
+
+/* Stay where the boundary before this one was. */
+static void rest(ft_motion *m)
+{
+    const ft_target *before = aim(m, 0);
+    ft_target *t = aim(m, 1);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        m->u[j] = t->rate[j] = FT_C(0.0);
+        m->q_next[j] = t->q[j] = before->q[j];
+    }
+}
+
+/* Leave the segment behind once the middle is beyond its last knot. */
+static void pass_knot(ft_motion *m)
+{
+    if (m->at <= LENGTH)
+        return;
+    m->at -= LENGTH;
+    m->tail++;
+    m->played++;
+}
+
+/* Come to rest with the joints at the end of the path. */
+static uint32_t end(ft_motion *m, int32_t overshoot)
+{
+    int32_t left = m->pace.half - overshoot;
+
+    sample(m, LENGTH, LENGTH + (left > 0 ? left : 0));
+    m->phase = FT_MOTION_IDLE;
+    m->pace.half = m->pace.slope = 0;
+    m->tail++;
+    m->played++;
+    m->ended++;
+    return FT_EVENT_ENDED;
+}
+
+/* Play one tick of the path. */
+static uint32_t advance(ft_motion *m)
+{
+    bool last = (ft_motion_tail(m)->flags & FT_KNOT_END) != 0;
+    int32_t boundary = m->at + m->pace.half;
+    ft_pace next = choose(m, boundary);
+
+    if (last && boundary >= LENGTH)
+        return end(m, boundary - LENGTH);
+    sample(m, boundary, boundary + next.half);
+    m->at = boundary + next.half;
+    m->pace = next;
+    if (!last)
+        pass_knot(m);
+    if (!m->brake || next.half > 0)
+        return FT_MOTION_NOTHING;
+    m->phase = FT_MOTION_PAUSED;
+    m->pace.slope = 0;
+    return FT_EVENT_PAUSED;
+}
+
+/* Sample the motion for one tick. */
+uint32_t ft_motion_tick(ft_motion *m)
+{
+    m->now = (m->now + 1u) % SLOTS;
+    if (m->phase == FT_MOTION_RUNNING)
+        return advance(m);
+    rest(m);
+    return FT_MOTION_NOTHING;
+}

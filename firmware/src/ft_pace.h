@@ -1,0 +1,25 @@
+/* The pace of path time: how much path a tick plays, 1 in motion, 0 at rest.
+ *
+ * Path time is counted in whole units, FT_HALF_ONE of them in half a tick, so
+ * that it cannot drift. The pace changes with bounded, stepwise linear slope:
+ * the slope moves by one unit a tick, and FT_HALF_ONE = FT_RAMP^2 makes a
+ * full stop take exactly 2 FT_RAMP ticks and end at pace 0 with slope 0. */
+#ifndef FT_PACE_H
+#define FT_PACE_H
+
+#include "ft_config.h" /* FT_RAMP */
+
+#include <stdint.h>
+
+#define FT_HALF_ONE ((int32_t)FT_RAMP * FT_RAMP)
+
+typedef struct {
+    int32_t half;  /* path units played in half a tick, 0..FT_HALF_ONE */
+    int32_t slope; /* what the last tick added to half */
+} ft_pace;
+
+ft_pace ft_pace_run(ft_pace p);
+ft_pace ft_pace_brake(ft_pace p);
+uint32_t ft_pace_stop_length(ft_pace p);
+
+#endif

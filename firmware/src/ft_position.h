@@ -1,0 +1,48 @@
+/* Positions as binary fractions of a turn (or metres): adding and
+ * subtracting them wraps exactly. */
+#ifndef FT_POSITION_H
+#define FT_POSITION_H
+
+#include "ft_model.h" /* ft_turn, ft_angle */
+
+#include <stdint.h>
+
+#define FT_FINER (FT_TURN_BITS - 32) /* binary digits beyond the wire's */
+
+/* Return the position as far beyond q as `steps` says. */
+static inline ft_turn ft_position_add(ft_turn q, ft_turn steps)
+{
+    return (ft_turn)((ft_angle)q + (ft_angle)steps);
+}
+
+/* Return how far a is beyond b, the short way round. */
+static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
+{
+    return (ft_turn)((ft_angle)a - (ft_angle)b);
+}
+
+/* Return a position of the wire as one of this build. */
+static inline ft_turn ft_position_of_wire(int32_t wire)
+{
+    return (ft_turn)((ft_angle)(ft_turn)wire << FT_FINER);
+}
+
+/* Return a position of this build as one of the wire. */
+static inline int32_t ft_position_to_wire(ft_turn q)
+{
+    return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
+}
+
+/* Limits concern joints that may turn more than once, so they are kept in
+ * 2^-24 turn (2^-20 m): an int32 holds 128 turns. */
+#define FT_COARSE 8
+
+/* Return the coarse position nearest to `near` that means q. */
+static inline int32_t ft_position_unwrap(int32_t wire, int32_t near)
+{
+    uint32_t away = (uint32_t)wire - ((uint32_t)near << FT_COARSE);
+
+    return near + (int32_t)away / (1 << FT_COARSE);
+}
+
+#endif

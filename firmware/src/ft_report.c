@@ -1,0 +1,140 @@
+/* STATUS, IDENT and the telemetry block; see ft_report.h. */
+#include "ft_report.h"
+
+#include "ft_chip.h"     /* ft_chip_reset_cause, ft_chip_remembered */
+#include "ft_config.h"   /* FT_RING */
+#include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, FT_BOARD */
+#include "ft_position.h" /* ft_position_to_wire */
+#include "ft_state.h"    /* ft */
+
+#include <string.h> /* memcpy, memset, strlen */
+
+#define TRIES 4 /* to copy without a tick in between */
+
+ft_telemetry_t ft_telemetry;
+
+static volatile uint32_t limits; /* that acted since the last STATUS */
+static uint32_t last_fault;      /* latched before the last reset */
+
+/* Keep what was known before the reset, before anything is latched anew. */
+void ft_report_start(void)
+{
+    last_fault = ft_chip_remembered();
+}
+
+/* Copy what one joint did. */
+static void report_joint(uint32_t j, const ft_target *target)
+{
+    ft_telemetry_t *t = &ft_telemetry;
+
+    t->torque_ff[j] = (float)ft.tau[j];
+    t->torque[j] = (float)ft.law.torque[j];
+    t->duty[j] = (float)ft.law.duty[j];
+    t->rate[j] = (float)ft.seen.rate[j];
+    t->target_rate[j] = (float)target->rate[j];
+    t->position[j] = ft_position_to_wire(ft.seen.q[j]);
+    t->target[j] = ft_position_to_wire(target->q[j]);
+}
+
+/* Write down what this tick did. */
+void ft_report_tick(void)
+{
+    const ft_target *target = ft_motion_target(&ft.motion);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        report_joint(j, target);
+    ft_telemetry.tick = ft.tick;
+    limits |= ft.law.limits;
+}
+
+/* Take the limit bits gathered so far; one more bit may be lost to a tick in
+ * between, and acts again in the next one. */
+static uint16_t take_limits(void)
+{
+    uint32_t taken = limits;
+
+    limits = 0;
+    return (uint16_t)taken;
+}
+
+static void copy_safety(ft_msg_status *s)
+{
+    s->state = ft.safety.state;
+    s->fault = ft.safety.fault;
+    s->fault_joint = ft.safety.fault_joint;
+    s->refusal = ft.safety.refusal;
+    s->refusal_joint = ft.safety.refusal_joint;
+    s->command_token = ft.safety.token;
+    s->flags = ft.safety.flags;
+}
+
+static void copy_motion(ft_msg_status *s)
+{
+    s->credit = (uint16_t)ft_motion_credit(&ft.motion);
+    s->buffered = (uint16_t)ft_motion_buffered(&ft.motion);
+    s->knots_played = ft.motion.played;
+    s->pace = (float)ft.motion.pace.half / (float)FT_HALF_ONE;
+}
+
+static void copy_board(ft_msg_status *s)
+{
+    s->bus_mv = (uint16_t)(ft.bus_voltage * 1000.0f);
+    s->cycles = ft.cycles;
+    s->cycles_max = ft.cycles_max;
+}
+
+static void copy_telemetry(ft_msg_status *s)
+{
+    const ft_telemetry_t *t = &ft_telemetry;
+
+    s->tick = t->tick;
+    memcpy(s->position, t->position, sizeof s->position);
+    memcpy(s->target, t->target, sizeof s->target);
+    memcpy(s->rate, t->rate, sizeof s->rate);
+    memcpy(s->target_rate, t->target_rate, sizeof s->target_rate);
+    memcpy(s->torque_ff, t->torque_ff, sizeof s->torque_ff);
+    memcpy(s->torque, t->torque, sizeof s->torque);
+    memcpy(s->duty, t->duty, sizeof s->duty);
+}
+
+/* Fill in all that the tick knows, all of it of the same tick. */
+void ft_report_status(ft_msg_status *s)
+{
+    uint32_t tick, tries = 0;
+
+    do {
+        tick = ft.tick;
+        copy_safety(s);
+        copy_motion(s);
+        copy_board(s);
+        copy_telemetry(s);
+    } while (tick != ft.tick && ++tries < TRIES);
+    s->limits = take_limits();
+}
+
+/* Copy a text, zero padded. */
+static void copy_text(uint8_t *to, size_t room, const char *text)
+{
+    size_t length = strlen(text);
+
+    memset(to, 0, room);
+    memcpy(to, text, length < room ? length : room);
+}
+
+/* Say who this board is. */
+void ft_report_ident(ft_msg_ident *m)
+{
+    static const uint8_t digest[] = FT_DIGEST_BYTES;
+
+    m->protocol = FT_PROTOCOL;
+    memcpy(m->digest, digest, sizeof m->digest);
+    copy_text(m->name, sizeof m->name, FT_NAME);
+    copy_text(m->board, sizeof m->board, FT_BOARD);
+    m->joints = FT_JOINTS;
+    m->rate_hz = FT_TICK_HZ;
+    m->knot_hz = FT_KNOT_HZ;
+    m->ring = (uint16_t)FT_RING;
+    m->reset_cause = (uint8_t)ft_chip_reset_cause();
+    m->last_fault = (uint8_t)last_fault;
+}

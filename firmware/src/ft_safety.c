@@ -1,0 +1,347 @@
+/* The safety states; see ft_safety.h. */
+#include "ft_safety.h"
+
+#include "ft_chip.h"       /* ft_chip_outputs, ft_chip_safe */
+#include "ft_conditions.h" /* ft_conditions, ft_faults */
+#include "ft_config.h"     /* FT_HOST_TIMEOUT */
+#include "ft_state.h"      /* ft */
+
+/* ---- actions ---------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+/* Clear what the last motion left in the flags. */
+static void forget_last_motion(void)
+{
+    ft.safety.flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS;
+    ft.safety.reason = 0;
+}
+
+/* Hold the position measured now: the step and the law start at rest. */
+static void arm(void)
+{
+    uint32_t j;
+
+    forget_last_motion();
+    for (j = 0; j < FT_JOINTS; j++)
+        ft.safety.following[j] = 0;
+    ft_motion_hold(&ft.motion, ft.seen.q);
+    ft_step_start(&ft.step, ft.seen.q);
+    ft_step(&ft.step, ft.seen.q, ft.motion.u, ft.tau);
+    ft_law_start(&ft.law, ft.tau);
+    ft_chip_outputs(true);
+    ft.safety.flags |= FT_FLAG_OUTPUTS;
+}
+
+static void outputs_off(void)
+{
+    ft_chip_safe();
+    ft_chip_outputs(false);
+    ft_motion_forget(&ft.motion);
+    ft.safety.flags &= (uint8_t)~FT_FLAG_OUTPUTS;
+    ft.safety.coming = FT_FAULT_NONE;
+}
+
+static void home(void)
+{
+    ft_observer_set(&ft.seen, ft.safety.request.position);
+    ft.safety.flags |= FT_FLAG_HOMED;
+}
+
+/* Play from the start of the buffered motion. */
+static void play(void)
+{
+    forget_last_motion();
+    ft_motion_start(&ft.motion);
+}
+
+/* Slow down along the path because of STOP. */
+static void stop(void)
+{
+    if (ft.safety.reason == 0u)
+        ft.safety.reason = FT_FLAG_STOPPED;
+    ft_motion_brake(&ft.motion);
+}
+
+static void resume(void)
+{
+    forget_last_motion();
+    ft_motion_resume(&ft.motion);
+}
+
+static void flush(void)
+{
+    forget_last_motion();
+    ft_motion_forget(&ft.motion);
+}
+
+/* Say why the motion came to rest before its end. */
+static void pause(void)
+{
+    ft.safety.flags |= ft.motion.underrun ? (uint8_t)FT_FLAG_UNDERRUN
+                                          : ft.safety.reason;
+}
+
+static void finish(void)
+{
+    ft.safety.flags |= FT_FLAG_ENDED;
+}
+
+/* Forget the fault; the next start is a fresh one. */
+static void clear(void)
+{
+    ft.safety.fault = FT_FAULT_NONE;
+    ft.safety.fault_joint = FT_NO_JOINT;
+    ft.safety.missed = false;
+    ft.safety.knot_bad = false;
+    ft_chip_remember(0);
+}
+
+/* ---- the table -------------------------------------------------------- */
+
+typedef struct {
+    void (*act)(void); /* 0: not possible in this state */
+    uint8_t next;
+} cell;
+
+#define BOOT FT_STATE_BOOT
+#define CHECK FT_STATE_CHECK
+#define DISARMED FT_STATE_DISARMED
+#define HOLD FT_STATE_HOLD
+#define TRACK FT_STATE_TRACK
+#define FAULT FT_STATE_FAULT
+#define ESTOP FT_STATE_ESTOP
+
+static const cell table[FT_STATES][FT_EVENTS] = {
+    [BOOT] = {
+        [FT_COMMAND_DISARM] = { nothing, BOOT },
+        [FT_EVENT_PASSED] = { nothing, CHECK },
+        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [CHECK] = {
+        [FT_COMMAND_DISARM] = { nothing, CHECK },
+        [FT_EVENT_PASSED] = { nothing, DISARMED },
+        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [DISARMED] = {
+        [FT_COMMAND_ARM] = { arm, HOLD },
+        [FT_COMMAND_DISARM] = { nothing, DISARMED },
+        [FT_COMMAND_FLUSH] = { flush, DISARMED },
+        [FT_EVENT_HOME] = { home, DISARMED },
+        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [HOLD] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_START] = { play, TRACK },
+        [FT_COMMAND_STOP] = { nothing, HOLD },
+        [FT_COMMAND_RESUME] = { resume, TRACK },
+        [FT_COMMAND_FLUSH] = { flush, HOLD },
+        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [TRACK] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_STOP] = { stop, TRACK },
+        [FT_EVENT_PAUSED] = { pause, HOLD },
+        [FT_EVENT_ENDED] = { finish, HOLD },
+        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [FAULT] = {
+        [FT_COMMAND_DISARM] = { nothing, FAULT },
+        [FT_COMMAND_CLEAR] = { clear, DISARMED },
+        [FT_EVENT_FAULT] = { nothing, FAULT },
+        [FT_EVENT_ESTOP] = { nothing, ESTOP },
+    },
+    [ESTOP] = {
+        [FT_COMMAND_DISARM] = { nothing, ESTOP },
+        [FT_COMMAND_CLEAR] = { clear, DISARMED },
+        [FT_EVENT_FAULT] = { nothing, ESTOP },
+        [FT_EVENT_ESTOP] = { nothing, ESTOP },
+    },
+};
+
+/* Why a command is not possible in a state. */
+static const uint8_t refusal_of[FT_STATES] = {
+    [BOOT] = FT_REFUSAL_WRONG_STATE,
+    [CHECK] = FT_REFUSAL_WRONG_STATE,
+    [DISARMED] = FT_REFUSAL_WRONG_STATE,
+    [HOLD] = FT_REFUSAL_WRONG_STATE,
+    [TRACK] = FT_REFUSAL_WRONG_STATE,
+    [FAULT] = FT_REFUSAL_FAULT_LATCHED,
+    [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
+};
+
+/* ---- events ----------------------------------------------------------- */
+
+/* Return whether the outputs are meant to be on. */
+bool ft_safety_armed(void)
+{
+    return ft.safety.state == HOLD || ft.safety.state == TRACK;
+}
+
+/* Return whether knots are wanted. */
+bool ft_safety_takes_knots(void)
+{
+    return (ft_safety_armed() || ft.safety.state == DISARMED)
+           && ft.safety.coming == FT_FAULT_NONE && !ft.safety.knot_bad;
+}
+
+/* Let an event happen, if the state knows it. */
+void ft_safety_event(uint32_t event)
+{
+    const cell *c = &table[ft.safety.state][event];
+
+    if (c->act == 0)
+        return;
+    c->act();
+    ft.safety.state = c->next;
+}
+
+/* Refuse the last command for a reason. */
+static void refuse(uint8_t refusal, uint32_t joint)
+{
+    ft.safety.refusal = refusal;
+    ft.safety.refusal_joint = (uint8_t)joint;
+}
+
+/* Return whether all that a command asks for is so; refuse it if not. */
+static bool permitted(uint32_t event)
+{
+    uint32_t i;
+
+    for (i = 0; i < ft_conditions_count; i++) {
+        const ft_condition *c = &ft_conditions[i];
+        uint32_t joint = c->event == event ? c->check() : FT_GOOD;
+
+        if (joint != FT_GOOD) {
+            refuse(c->refusal, joint);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Do a command of the host, or refuse it by name. */
+static void command(uint32_t event)
+{
+    refuse(FT_REFUSAL_NONE, FT_NO_JOINT);
+    if (event == 0u || event > FT_EVENT_HOME)
+        refuse(FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
+    else if (table[ft.safety.state][event].act == 0)
+        refuse(refusal_of[ft.safety.state], FT_NO_JOINT);
+    else if (permitted(event))
+        ft_safety_event(event);
+}
+
+/* Take the command that the link has posted, once. */
+static void take_request(void)
+{
+    ft_request *r = &ft.safety.request;
+
+    if (!r->posted)
+        return;
+    command(r->event);
+    ft.safety.token = r->token;
+    r->posted = false;
+}
+
+/* ---- faults ----------------------------------------------------------- */
+
+/* Take a fault: the first one is kept, and outlives a reset. */
+static void fault(uint32_t code, uint32_t joint)
+{
+    if (ft.safety.fault == FT_FAULT_NONE) {
+        ft.safety.fault = (uint8_t)code;
+        ft.safety.fault_joint = (uint8_t)joint;
+        ft_chip_remember(code);
+    }
+    ft_safety_event(FT_EVENT_FAULT);
+}
+
+/* Stop on the path first if there is a motion, and take the fault then. */
+static void fault_at_rest(uint32_t code, uint32_t joint)
+{
+    if (ft.safety.state != TRACK) {
+        fault(code, joint);
+        return;
+    }
+    if (ft.safety.coming == FT_FAULT_NONE) {
+        ft.safety.coming = (uint8_t)code;
+        ft.safety.coming_joint = (uint8_t)joint;
+    }
+    ft_motion_brake(&ft.motion);
+}
+
+/* Take the fault that waited for the motion to come to rest. */
+static void take_coming(void)
+{
+    if (ft.safety.coming != FT_FAULT_NONE && ft.safety.state != TRACK)
+        fault(ft.safety.coming, ft.safety.coming_joint);
+}
+
+/* Look for faults, in the order of the table. */
+static void look_for_faults(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < ft_faults_count; i++) {
+        const ft_fault_rule *f = &ft_faults[i];
+        uint32_t joint = FT_GOOD;
+
+        if (f->where == FT_ALWAYS || ft_safety_armed())
+            joint = f->check();
+        if (joint == FT_GOOD)
+            continue;
+        if (f->reaction == FT_STOP)
+            fault_at_rest(f->fault, joint);
+        else
+            fault(f->fault, joint);
+        return;
+    }
+}
+
+/* Stop on the path when the host has been silent for too long. */
+static void listen_for_host(void)
+{
+    if (ft.safety.silent <= FT_HOST_LOST)
+        ft.safety.silent++;
+    if (ft.safety.state != TRACK || ft.safety.silent <= FT_HOST_TIMEOUT)
+        return;
+    ft.safety.reason = FT_FLAG_HOST_SILENT;
+    ft_motion_brake(&ft.motion);
+}
+
+/* ---- start and tick --------------------------------------------------- */
+
+/* Pass BOOT and CHECK, or end in FAULT. */
+void ft_safety_start(uint32_t chip_errors)
+{
+    uint32_t code = ft_fault_of_start(chip_errors);
+
+    ft.safety.fault_joint = ft.safety.refusal_joint = FT_NO_JOINT;
+    ft_safety_event(FT_EVENT_PASSED);
+    if (code != FT_FAULT_NONE)
+        fault(code, FT_NO_JOINT);
+    else
+        ft_safety_event(FT_EVENT_PASSED);
+}
+
+/* Let happen what this tick brings: what the motion did, the e-stop, faults,
+ * and last what the host asks for. */
+void ft_safety_tick(uint32_t motion_event)
+{
+    if (motion_event != 0u)
+        ft_safety_event(motion_event);
+    take_coming();
+    if (ft.estop)
+        ft_safety_event(FT_EVENT_ESTOP);
+    look_for_faults();
+    listen_for_host();
+    take_request();
+}

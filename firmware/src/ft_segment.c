@@ -1,0 +1,106 @@
+/* Quintics between knots; see ft_segment.h. */
+#include "ft_segment.h"
+
+#include "ft_config.h"   /* ft_joint */
+#include "ft_position.h" /* ft_position_add */
+
+#define KNOT_S (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
+
+/* Fit one joint's quintic to position, rate and acceleration at both ends.
+ * The way is a difference of integers; what the knot it starts from already
+ * explains is taken off before the higher coefficients are formed, so that
+ * they carry the rounding of small numbers only. */
+static void fit(ft_quintic *p, ft_real way, ft_real v0, ft_real v1, ft_real a0,
+                ft_real a1)
+{
+    ft_real position = way - v0 - FT_C(0.5) * a0;
+    ft_real rate = v1 - v0 - a0;
+    ft_real acceleration = a1 - a0;
+
+    p->c[0] = v0;
+    p->c[1] = FT_C(0.5) * a0;
+    p->c[2] = FT_C(10.0) * position - FT_C(4.0) * rate
+              + FT_C(0.5) * acceleration;
+    p->c[3] = FT_C(-15.0) * position + FT_C(7.0) * rate - acceleration;
+    p->c[4] = FT_C(6.0) * position - FT_C(3.0) * rate
+              + FT_C(0.5) * acceleration;
+}
+
+/* Build the segment between two knots. */
+void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        ft_turn way = ft_position_difference(to->q[j], from->q[j]);
+
+        g->joint[j].q0 = from->q[j];
+        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit,
+            from->rate[j] * KNOT_S, to->rate[j] * KNOT_S,
+            from->acceleration[j] * KNOT_S * KNOT_S,
+            to->acceleration[j] * KNOT_S * KNOT_S);
+    }
+}
+
+/* Return the sum of w times the coefficients. */
+static ft_real dot(const ft_quintic *p, const ft_real w[FT_DEGREE])
+{
+    return w[0] * p->c[0] + w[1] * p->c[1] + w[2] * p->c[2] + w[3] * p->c[3]
+           + w[4] * p->c[4];
+}
+
+/* Give the position of every joint at s. */
+void ft_segment_positions(const ft_segment *g, ft_real s, ft_turn q[FT_JOINTS])
+{
+    const ft_real s2 = s * s;
+    const ft_real w[FT_DEGREE] = { s, s2, s2 * s, s2 * s2, s2 * s2 * s };
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &g->joint[j];
+        ft_real steps = dot(p, w) * ft_joint[j].per_unit;
+
+        q[j] = ft_position_add(p->q0, (ft_turn)steps);
+    }
+}
+
+/* Add (p(to) - p(from)) / 2 of every joint to u. With m the middle and h half
+ * the way, (p(m + h) - p(m - h)) / 2 = h p' + h^3 p'''/6 + h^5 p^(5)/120 at m:
+ * exact for a quintic, and no two positions are subtracted. */
+void ft_segment_add_increments(const ft_segment *g, ft_real from, ft_real to,
+                               ft_real u[FT_JOINTS])
+{
+    const ft_real h = FT_C(0.5) * (to - from), m = FT_C(0.5) * (to + from);
+    const ft_real h2 = h * h, m2 = m * m;
+    const ft_real w[FT_DEGREE] = {
+        h,
+        h * (FT_C(2.0) * m),
+        h * (FT_C(3.0) * m2 + h2),
+        h * (FT_C(4.0) * m * (m2 + h2)),
+        h * (m2 * (FT_C(5.0) * m2 + FT_C(10.0) * h2) + h2 * h2),
+    };
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        u[j] += dot(&g->joint[j], w);
+}
+
+/* Return dp/ds of one joint at s, rad or m. */
+ft_real ft_segment_rate(const ft_quintic *p, ft_real s)
+{
+    const ft_real *c = p->c;
+
+    return c[0] + s * (FT_C(2.0) * c[1] + s * (FT_C(3.0) * c[2]
+           + s * (FT_C(4.0) * c[3] + s * FT_C(5.0) * c[4])));
+}
+
+/* Return a bound of how far the joint gets from q0 within the segment. */
+ft_real ft_segment_span(const ft_quintic *p)
+{
+    ft_real span = FT_C(0.0);
+    uint32_t i;
+
+    for (i = 0; i < FT_DEGREE; i++)
+        span += p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i];
+    return span;
+}

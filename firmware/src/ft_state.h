@@ -1,0 +1,31 @@
+/* Everything the application knows, in one place; one tick or one link task
+ * writes each member, as the owning module says. */
+#ifndef FT_STATE_H
+#define FT_STATE_H
+
+#include "ft_law.h"      /* ft_law */
+#include "ft_motion.h"   /* ft_motion */
+#include "ft_observer.h" /* ft_observer */
+#include "ft_safety.h"   /* ft_safety */
+#include "ft_step.h"     /* ft_step_state */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    volatile uint32_t tick; /* since reset */
+    bool estop;             /* the break input is active */
+    float bus_voltage;      /* V */
+    ft_observer seen;
+    ft_motion motion;
+    ft_step_state step;
+    ft_real tau[FT_JOINTS]; /* tau_ID */
+    ft_law law;
+    ft_safety safety;
+    uint32_t cycles;        /* of the last tick */
+    uint32_t cycles_max;
+} ft_state;
+
+extern ft_state ft;
+
+#endif
