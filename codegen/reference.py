@@ -48,8 +48,12 @@ Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
 
 
 def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """{tau} = [L][T]{P} by the dense matrices (Eq. 6)."""
-    return joint_torque_matrix(model, R, arms) @ nodal_forces(model, F, Phi)
+    """{tau} = [L][T]{P} by the dense matrices (Eq. 6), for stacks: R (..., n, 3, 3), F, Phi (..., n, 3)."""
+    tau = np.empty(F.shape[:-1])
+    for k in np.ndindex(F.shape[:-2]):
+        matrix = joint_torque_matrix(model, R[k], Levers(arms.com[k], arms.joint[k]))
+        tau[k] = matrix @ nodal_forces(model, F[k], Phi[k])
+    return tau
 
 
 def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -74,18 +78,15 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
 
 
 def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
-    """Torques (samples, n) at the instants that positions, rates and accelerations (samples, n) belong to.
+    """Torques (..., n) at the instants that positions, rates and accelerations (..., n) belong to.
 
     No increments and no error in dt: what the incremental schemes approximate, for figures and error reports.
     """
-    rows = []
-    for row in zip(*(np.asarray(x, float) for x in (q, qd, qdd)), strict=True):
-        at = pose(model, row[0])
-        arms, loads = levers(model, at), newmark_start(model, *row)
-        F, Phi = loads.F.copy(), loads.Phi.copy()
-        add_springs(model, at, arms, row[0], F, Phi)
-        rows.append(convert(model, at.R, arms, F, Phi))
-    return np.array(rows).reshape(np.shape(q))
+    q = np.asarray(q, float)
+    at, loads = pose(model, q), newmark_start(model, q, qd, qdd)
+    arms = levers(model, at)
+    F, Phi = with_springs(model, at, arms, q, loads.F, loads.Phi)
+    return convert(model, at.R, arms, F, Phi)
 
 
 # ---- midpoint: momentum increments -----------------------------------------------------------------
@@ -136,34 +137,30 @@ def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversi
     Phi = np.diff(momentum.h, axis=0) / dt
     arms = levers(model, boundary)
     com, joint = (arms.com[1:] + arms.com[:-1]) / 2.0, (arms.joint[1:] + arms.joint[:-1]) / 2.0
-    add_springs(model, middle, Levers(com, joint), (q[1:] + q[:-1]) / 2.0, F, Phi)
-    rows = [convert(model, middle.R[k], Levers(com[k], joint[k]), F[k], Phi[k]) for k in range(len(F))]
-    return np.array(rows).reshape(len(F), model.n)
+    F, Phi = with_springs(model, middle, Levers(com, joint), (q[1:] + q[:-1]) / 2.0, F, Phi)
+    return convert(model, middle.R, Levers(com, joint), F, Phi)
 
 
-def add_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array) -> None:
-    """Add the nodal loads K u of the joints' springs to F, Phi (..., n, 3): equal and opposite on link and parent.
+def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array) -> tuple[Array, Array]:
+    """F, Phi (..., n, 3) with the nodal loads K u of the joints' springs, equal and opposite on link and parent.
 
     A sliding joint's force acts along one line through the joint, hence the moments it has about both nodes.
     """
     springs = joint_springs(model)
-    for i, body in enumerate(model.bodies):
-        if springs.stiffness[i] == 0.0:
-            continue
+    F, Phi = F.copy(), Phi.copy()
+    for i in np.flatnonzero(springs.stiffness):
+        body = model.bodies[i]
         load = (at.R[..., i, :, :] @ body.axis) * (springs.stiffness[i] * (q[..., i, None] - springs.rest[i]))
-        if body.prismatic:
-            F[..., i, :] += load
-            Phi[..., i, :] -= np.cross(arms.com[..., i, :], load)
-        else:
-            Phi[..., i, :] += load
-        if body.parent == GROUND:
-            continue
-        if body.prismatic:
-            F[..., body.parent, :] -= load
-            from_node = arms.joint[..., i, :] - arms.com[..., body.parent, :]
-            Phi[..., body.parent, :] -= np.cross(from_node, load)
-        else:
-            Phi[..., body.parent, :] -= load
+        nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, from the node to the joint
+        if body.parent != GROUND:
+            nodes.append((-1.0, body.parent, arms.joint[..., i, :] - arms.com[..., body.parent, :]))
+        for sign, node, to_joint in nodes:
+            if body.prismatic:
+                F[..., node, :] += sign * load
+                Phi[..., node, :] += sign * np.cross(to_joint, load)
+            else:
+                Phi[..., node, :] += sign * load
+    return F, Phi
 
 
 # ---- newmark: the paper's scheme --------------------------------------------------------------------
@@ -190,7 +187,7 @@ def newmark_growth(beta: float, gamma: float) -> float:
 
 @dataclass(frozen=True)
 class NewmarkState:
-    """Kinematics of the centre-of-gravity nodes and {P} without its distal sums; each (n, 3).
+    """Kinematics of the centre-of-gravity nodes and {P} without its distal sums; each (..., n, 3).
 
     v, a: velocity and acceleration, global; w, alpha: angular velocity and acceleration, link axes; F, Phi: nodal
     forces and moments, global.
@@ -207,25 +204,26 @@ class NewmarkState:
 def newmark_start(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NewmarkState:
     """The state a motion starts from, with the {P}_0 that increments alone never create (and the paper leaves out).
 
-    F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i), from q, qd, qdd (n,).
+    F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i), from q, qd, qdd (..., n).
     """
+    q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
     arms = levers(model, at)
-    n = model.n
-    v, a, w, alpha = (np.zeros((n, 3)) for _ in range(4))  # of the body frames, global
+    v, a, w, alpha = (np.zeros_like(at.origin) for _ in range(4))  # of the body frames, global
     for i, body in enumerate(model.bodies):
-        u = at.R[i] @ body.axis
+        own = (..., i, slice(None))
+        u = at.R[..., i, :, :] @ body.axis
         if body.parent != GROUND:
-            k, l = body.parent, arms.joint[i]
-            w[i], alpha[i] = w[k], alpha[k]
-            v[i] = v[k] + np.cross(w[k], l)
-            a[i] = a[k] + np.cross(alpha[k], l) + np.cross(w[k], np.cross(w[k], l))
+            on, l = (..., body.parent, slice(None)), arms.joint[own]
+            w[own], alpha[own] = w[on], alpha[on]
+            v[own] = v[on] + np.cross(w[on], l)
+            a[own] = a[on] + np.cross(alpha[on], l) + np.cross(w[on], np.cross(w[on], l))
         if body.prismatic:
-            v[i] += u * qd[i]
-            a[i] += u * qdd[i] + 2.0 * np.cross(w[i], u) * qd[i]
+            v[own] += u * qd[..., i, None]
+            a[own] += u * qdd[..., i, None] + 2.0 * np.cross(w[own], u) * qd[..., i, None]
         else:
-            alpha[i] += u * qdd[i] + np.cross(w[i], u) * qd[i]
-            w[i] += u * qd[i]
+            alpha[own] += u * qdd[..., i, None] + np.cross(w[own], u) * qd[..., i, None]
+            w[own] += u * qd[..., i, None]
     v += np.cross(w, arms.com)
     a += np.cross(alpha, arms.com) + np.cross(w, np.cross(w, arms.com))
     w, alpha = rotate_back(at.R, w), rotate_back(at.R, alpha)
@@ -243,8 +241,7 @@ def newmark_torque(model: Model, q: ArrayLike, start: NewmarkState, beta: float,
         if k > 0:
             state = newmark_step(model, state, pose(model, q[k - 1]), at, (q[k] - q[k - 1]) / 2.0, beta, gamma)
         arms = levers(model, at)
-        F, Phi = state.F.copy(), state.Phi.copy()
-        add_springs(model, at, arms, q[k], F, Phi)
+        F, Phi = with_springs(model, at, arms, q[k], state.F, state.Phi)
         rows.append(convert(model, at.R, arms, F, Phi))
     return np.array(rows).reshape(q.shape)
 
@@ -300,8 +297,7 @@ def _turned(r: Array, x: Array) -> Array:
 
 
 def _inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
-    """Nodal forces m a and moments R (J alpha + w x J w), global axes, (n, 3) each."""
-    M = [node_mass(body) for body in model.bodies]
-    F = np.array([M[i][:3, :3] @ a[i] for i in range(model.n)])
-    Phi = np.array([M[i][3:, 3:] @ alpha[i] + np.cross(w[i], M[i][3:, 3:] @ w[i]) for i in range(model.n)])
-    return F, rotate(at.R, Phi)
+    """Nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
+    M = np.array([node_mass(body) for body in model.bodies])
+    mass, J = M[:, :3, :3], M[:, 3:, 3:]
+    return rotate(mass, a), rotate(at.R, rotate(J, alpha) + np.cross(w, rotate(J, w)))

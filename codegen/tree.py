@@ -183,18 +183,20 @@ def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """The same torques (n,) by one pass from the tips to the base, in global axes: what the chip can afford.
+    """The same torques by one pass from the tips to the base, in global axes: what the chip can afford.
 
     N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
+    R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).
     """
     S, N = F.copy(), Phi + np.cross(arms.com, F)
-    tau = np.empty(model.n)
+    tau = np.empty(F.shape[:-1])
     for i in reversed(range(model.n)):
         body = model.bodies[i]
-        tau[i] = (R[i] @ body.axis) @ (S[i] if body.prismatic else N[i])
+        load = S if body.prismatic else N
+        tau[..., i] = np.sum((R[..., i, :, :] @ body.axis) * load[..., i, :], axis=-1)
         if body.parent != GROUND:
-            S[body.parent] += S[i]
-            N[body.parent] += N[i] + np.cross(arms.joint[i], S[i])
+            S[..., body.parent, :] += S[..., i, :]
+            N[..., body.parent, :] += N[..., i, :] + np.cross(arms.joint[..., i, :], S[..., i, :])
     return tau
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import beam, reference, tree
+from codegen import beam, discretisation, reference, tree
 from codegen.mechanism import BASE, Joint, Link, Mechanism, Payload, Section
 from codegen.model import Model, skew
 from tests import oracle
@@ -112,6 +112,34 @@ def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_t
     t, tau = reference.torque(model, motion, 100, reference.recursion)
     expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
     assert peak(tau - expected) <= 2e-5 * peak(expected)
+
+
+# ---- the two discretisations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed, make", [(401, random_chain), (402, random_chain), (403, random_tree), (404, random_tree)])
+def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second_order(seed, make):
+    rng = np.random.default_rng(seed)
+    mechanism, motion = make(rng, 5), random_sines(rng, 5)
+    differences = []
+    for hz in (100, 200, 400):
+        model, ticks = at_rate(mechanism, hz), hz // 5
+        _, matrix = reference.torque(model, motion, ticks, reference.matrix_form)
+        emitted = discretisation.torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
+        differences.append(peak(matrix - emitted) / peak(matrix))
+    assert differences[0] > 1e-6  # they are two, not one
+    assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
+
+
+def test_planar_form_converges_on_the_matrix_form_too():
+    motion = septic(np.zeros(8), EIGHT)
+    differences = []
+    for hz in (250, 500, 1000):
+        model = at_rate(planar_chain(8), hz)
+        _, matrix = reference.torque(model, motion, hz, reference.recursion)
+        emitted = discretisation.torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
+        differences.append(peak(matrix - emitted))
+    assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
 
 
 # ---- matrices and recursion ---------------------------------------------------------------------------

@@ -1,0 +1,187 @@
+"""The torques of a whole motion, as `femtorque torque` gives them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import figures, torque
+from codegen.errors import BadInput
+from codegen.mechanism import Friction, Mechanism, Motor
+from codegen.model import Model
+from codegen.trajectory import Trajectory, from_rows
+from tests.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, random_tree, septic, torque_at
+
+MECHANISMS = Path(__file__).parents[2] / "mechanisms"
+
+
+def rows(mechanism: Mechanism, motion, count: int = 101) -> Trajectory:
+    t = np.linspace(0.0, motion.duration, count)
+    return from_rows([j.name for j in mechanism.moving], t, *motion.at(t))
+
+
+def eight_link(scheme: str = "midpoint", rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
+    mechanism = Mechanism.load(MECHANISMS / "eight_link.toml")
+    control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz)
+    mechanism = replace(mechanism, control=control)
+    return mechanism, Trajectory.load(MECHANISMS / "eight_link.csv", mechanism)
+
+
+def test_eight_link_chain_by_the_reference_is_within_1e_5_of_newton_euler():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory)
+    expected = torque_at(pinocchio_of(mechanism), trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-5 * peak(expected)
+    assert result.error == pytest.approx(peak(result.tau - expected) / peak(expected), rel=1e-3)
+
+
+def test_eight_link_chain_by_the_emitted_c_in_single_precision_is_within_1e_4():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory, torque.step_of("c"))
+    expected = torque_at(pinocchio_of(mechanism), trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-4 * peak(expected)
+
+
+def test_ticks_are_stamped_with_their_middles():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory)
+    assert len(result.t) == 1000
+    assert result.t == pytest.approx((np.arange(1000) + 0.5) * 1e-3)
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newmark"])
+@pytest.mark.parametrize("seed", range(3))
+def test_backends_agree(scheme, seed):
+    """Reference and C in double differ by the second-order difference of the two forms (none for newmark)."""
+    rng = np.random.default_rng(700 + seed)
+    mechanism = random_tree(rng, 5)
+    mechanism = replace(mechanism, control=replace(mechanism.control, scheme=scheme, beta=0.3025, gamma=0.6))
+    start = rng.uniform(-1.0, 1.0, 5)
+    trajectory = rows(mechanism, septic(start, start + rng.uniform(-1.0, 1.0, 5)))
+    reference = torque.torque(mechanism, trajectory).tau
+    double = torque.torque(mechanism, trajectory, torque.step_of("c", "double")).tau
+    single = torque.torque(mechanism, trajectory, torque.step_of("c", "single")).tau
+    assert peak(double - reference) <= (1e-10 if scheme == "newmark" else 1e-5) * peak(reference)
+    assert 0.0 < peak(single - reference) <= 5e-4 * peak(reference)
+
+
+def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
+    mechanism = random_chain(np.random.default_rng(5), 4)
+    t = np.linspace(0.0, 0.5, 51)
+    rates = np.array([0.5, -0.3, 0.8, 0.2])
+    trajectory = from_rows([j.name for j in mechanism.moving], t, t[:, None] * rates, np.tile(rates, (51, 1)),
+                           np.zeros((51, 4)))
+    for step in (None, torque.step_of("c", "double")):
+        result = torque.torque(mechanism, trajectory, step)
+        expected = torque_at(Model.of(mechanism), trajectory, result.t)
+        assert peak((result.tau - expected)[:3]) <= 1e-5 * peak(expected)
+
+
+def test_emitted_newmark_refuses_a_motion_that_starts_with_a_rate():
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, control=replace(mechanism.control, scheme="newmark"))
+    t = np.linspace(0.0, 0.1, 3)[:, None]
+    trajectory = from_rows(["joint1"], t[:, 0], 0.5 * t, np.full((3, 1), 0.5), np.zeros((3, 1)))
+    with pytest.raises(BadInput, match=r"joint1\.vel at t = 0 s = 0\.5: .*starts at rest"):
+        torque.torque(mechanism, trajectory, torque.step_of("c"))
+    assert torque.torque(mechanism, trajectory).error < 1e-4  # the reference takes the rate as it is
+
+
+def test_total_adds_the_motors_own_terms():
+    mechanism = planar_chain(2)
+    motor = Motor(R=1.0, L=1e-3, K=0.05, gear=-20.0, inertia=3e-5)
+    joints = (replace(mechanism.joints[0], motor=motor, friction=Friction(viscous=0.1, coulomb=0.2)),
+              mechanism.joints[1])
+    mechanism = replace(mechanism, joints=joints)
+    motion = quintic([0.0, 0.0], [1.0, -1.0])
+    trajectory = rows(mechanism, motion)
+    bare, total = (torque.torque(mechanism, trajectory, total=t) for t in (False, True))
+    added = total.tau - bare.tau
+    _, qd, qdd = motion.at(bare.t)
+    assert added[:, 0] == pytest.approx(400.0 * 3e-5 * qdd[:, 0] + 0.1 * qd[:, 0] + 0.2, rel=1e-6)
+    assert not added[:, 1].any()
+
+
+def test_friction_torque_has_the_sign_of_the_rate_and_is_nothing_at_rest():
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, joints=(replace(mechanism.joints[0], friction=Friction(0.0, 0.3)),))
+    rates = np.array([[0.5], [-0.5], [0.0]])
+    assert torque.motor_torque(mechanism, rates, np.zeros((3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
+
+
+def test_rotor_inertia_is_what_a_plant_with_that_rotor_needs():
+    """Pinocchio's armature is the rotor's inertia at the joint."""
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, joints=(replace(
+        mechanism.joints[0], motor=Motor(R=1.0, L=1e-3, K=0.05, gear=30.0, inertia=2e-6)),))
+    trajectory = rows(mechanism, septic([0.0], [1.0]))
+    result = torque.torque(mechanism, trajectory, total=True)
+    oracle = pinocchio_of(mechanism)
+    oracle.armature = np.array([900.0 * 2e-6])
+    expected = torque_at(oracle, trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-5 * peak(expected)
+
+
+def test_file_reads_back_exactly(tmp_path):
+    mechanism = random_chain(np.random.default_rng(6), 2)
+    result = torque.torque(mechanism, rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5], 0.05)))
+    result.write(tmp_path / "tau.csv")
+    with open(tmp_path / "tau.csv", encoding="utf-8") as file:
+        header, *lines = csv.reader(file)
+    assert header == ["t", "joint1", "joint2"]
+    numbers = np.array(lines, float)
+    assert numbers[:, 0] == pytest.approx(result.t, abs=1e-12)
+    assert lines[0][0] == "0.0005"
+    assert np.array_equal(numbers[:, 1:], result.tau)
+
+
+def test_summary_is_plain_numbers():
+    mechanism = planar_chain(2)
+    summary = torque.torque(mechanism, rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5]))).summary()
+    assert summary["ticks"] == 1000
+    assert list(summary["peak"]) == ["joint1", "joint2"]
+    assert 0.0 < summary["max_error"] < 1e-5
+
+
+def test_motion_shorter_than_a_tick_is_bad_input():
+    mechanism = planar_chain(1)
+    trajectory = from_rows(["joint1"], [0.0, 1e-4], [[0.0], [0.0]], np.zeros((2, 1)), np.zeros((2, 1)))
+    with pytest.raises(BadInput, match="shorter than one control tick"):
+        torque.torque(mechanism, trajectory)
+
+
+@pytest.mark.parametrize("backend, precision, rule", [
+    ("gpu", None, r"--backend = 'gpu': must be one of reference, c, chip"),
+    ("c", "half", r"--precision = 'half': must be one of single, double"),
+    ("reference", "single", r"--precision = 'single': the reference is computed in double"),
+    ("chip", "double", r"--precision = 'double': the chip computes in single"),
+    ("chip", None, r"--backend = 'chip': needs the emulator"),
+])
+def test_wrong_backends_are_bad_input(backend, precision, rule):
+    with pytest.raises(BadInput, match=rule):
+        torque.step_of(backend, precision)
+
+
+def test_chip_is_handed_the_samples_and_its_torques_come_back():
+    mechanism = planar_chain(2)
+    trajectory = rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5]))
+    seen = []
+
+    def chip(model, positions):
+        seen.append(positions)
+        return np.ones((len(positions) - 2, 2), np.float32)
+
+    result = torque.torque(mechanism, trajectory, torque.step_of("chip", chip=chip))
+    assert seen[0] == pytest.approx(trajectory.at((np.arange(1002) - 0.5) * 1e-3)[0])
+    assert result.tau.dtype == np.float64 and result.tau.shape == (1000, 2)
+
+
+def test_figure_of_the_eight_link_chain(tmp_path):
+    mechanism, trajectory = eight_link(rate_hz=250)
+    error = figures.torque_curves(tmp_path / "eight_link.png", Model.of(mechanism), trajectory)
+    assert error <= 1e-4
+    assert (tmp_path / "eight_link.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
