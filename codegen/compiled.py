@@ -20,7 +20,7 @@ import cffi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import step_source
+from codegen import newmark_source, step_source
 from codegen.errors import Refused
 from codegen.model import Model
 from codegen.units import position_unit
@@ -164,7 +164,9 @@ class CompiledStep:
     def __init__(self, model: Model, precision: Precision = "single", trig: step_source.Trig = "tick") -> None:
         self.model, self.trig = model, trig
         self.turns = Turns(model, precision)
-        sources = step_source.render(model, trig) | {"ft_host.c": HOST_SOURCE}
+        newmark = model.mechanism.control.scheme == "newmark"
+        sources = newmark_source.render(model) if newmark else step_source.render(model, trig)
+        sources |= {"ft_host.c": HOST_SOURCE}
         self.ffi, self.lib = build(sources, cdef_of(precision), precision)
         self.state = self.lib.ft_host_state()
 

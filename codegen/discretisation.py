@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.beam import joint_stiffness
 from codegen.mechanism import Matrix, Vector
 from codegen.model import GROUND, Model, rotation_axis
 
@@ -32,8 +33,8 @@ def is_planar(model: Model) -> bool:
     """True if all joints are revolute without springs about parallel axes: such trees take the planar form."""
     axes = [R @ body.axis for (R, _), body in zip(poses(model, np.zeros(model.n)), model.bodies, strict=True)]
     return all(
-        not body.prismatic and body.joint.stiffness == 0.0 and np.linalg.norm(np.cross(axes[0], axis)) < PARALLEL
-        for body, axis in zip(model.bodies, axes, strict=True)
+        not body.prismatic and joint_stiffness(model, j) == 0.0 and np.linalg.norm(np.cross(axes[0], axis)) < PARALLEL
+        for j, (body, axis) in enumerate(zip(model.bodies, axes, strict=True))
     )
 
 
@@ -86,7 +87,7 @@ def momenta(model: Model, q: Joints, rates: Joints) -> tuple[Joints, Joints]:
         else:
             P[j] = axis[j] @ h[j]
             force[j] = axis[j] @ (np.cross(h[j], w[j]) + np.cross(p[j], v[j]) + np.cross(C[j], model.gravity))
-        force[j] -= body.joint.stiffness * (q[j] - body.joint.rest)
+        force[j] -= joint_stiffness(model, j) * (q[j] - body.joint.rest)
         if body.parent != GROUND:
             d = origin[j] - origin[body.parent]
             m[body.parent] += m[j]

@@ -14,6 +14,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.base_parameters import Body, Choice, Tree, arrange
+from codegen.beam import joint_stiffness
 from codegen.model import GROUND, Model
 from codegen.step_graph import Expr, Graph, Number, Statement
 
@@ -230,9 +231,10 @@ class Step:
             P = h[2] * b.sign
             D = (cross_z(h, w) + cross_z(p, v) + cross_z(C, g)) * b.sign
         joint = self.model.bodies[j].joint
-        if joint.stiffness:
+        stiffness = joint_stiffness(self.model, j)
+        if stiffness:
             away = graph.bind(self._position(j) - joint.rest, f"stretch{name}")
-            D = D - graph.const(0.5 * joint.stiffness) * away
+            D = D - graph.const(0.5 * stiffness) * away
         P, D = graph.bind(P, f"P{name}"), graph.bind(D, f"D{name}")
         graph.store(f"tau[{j}]", P - D - graph.load(f"s->X[{j}]"))
         graph.store(f"s->X[{j}]", P + D)
