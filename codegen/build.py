@@ -242,7 +242,8 @@ def _reason(lines: list[str]) -> str:
         room = {"FLASH": FLASH_BYTES, "RAM": RAM_BYTES}
         return "the image does not fit: " + ", ".join(
             f"{region} is too small by {excess} bytes (there are {room.get(region, 0)})" for region, excess in overflow)
-    errors = [line for line in lines if re.search(r"\berror:|undefined reference|Error:", line)]
+    errors = [line for line in lines if re.search(
+        r"error: (?!ld returned)|undefined reference|multiple definition|Error:", line)]
     return "the image could not be built: " + (" | ".join(errors[:3]) if errors else _last_lines(text))
 
 

@@ -21,6 +21,7 @@ HELPER_FRAME = 64
 HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|u?(div|mod|divmod)[ds]i[34])$")
 
 INDIRECT = "__indirect_call"
+ENTRIES = {"ft_reset", "ft_tick_interrupt", "ft_crash_entry", "ft_crash"}  # called by the processor alone
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
@@ -51,11 +52,11 @@ def read(files: Iterable[Path]) -> CallGraph:
 def depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
     """(bytes, path) of the deepest chain of calls from `root`.
 
-    A call through a pointer may reach any function that nobody calls by name. Raises Refused on recursion, on frames
-    of no fixed size and on functions without figures.
+    A call through a pointer may reach any function that nobody calls by name, but for ENTRIES and those that are on
+    the path already. Raises Refused on recursion, on frames of no fixed size and on functions without figures.
     """
     called = {callee for callees in graph.calls.values() for callee in callees}
-    pointed = {name for name in graph.frames if name not in called}
+    pointed = {name for name in graph.frames if name not in called and name not in ENTRIES}
     known: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def frame(name: str) -> int:
@@ -74,7 +75,7 @@ def depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
         if name not in known:
             callees = graph.calls.get(name, set())
             if INDIRECT in callees:
-                callees = callees - {INDIRECT} | (pointed - {root, *trail, name})
+                callees = callees - {INDIRECT} | (pointed - {*trail, name})
             deepest = max((visit(c, (*trail, name)) for c in sorted(callees)), default=(0, ()))
             known[name] = (frame(name) + deepest[0], (_plain(name), *deepest[1]))
         return known[name]

@@ -47,7 +47,7 @@ static void ft_receive_start(void)
     ft_read = 0;
 }
 
-bool ft_link_start(void)
+bool ft_usart_start(void)
 {
     USART_TypeDef *u = FT_LINK_USART;
     u->BRR = ft_clock_good() ? FT_LINK_BRR : FT_LINK_BRR_HSI;

@@ -6,7 +6,7 @@
 
 #if FT_POLLED_LINK
 
-bool ft_link_start(void)
+bool ft_usart_start(void)
 {
     USART_TypeDef *u = FT_LINK_USART;
     u->BRR = ft_clock_good() ? FT_LINK_BRR : FT_LINK_BRR_HSI;

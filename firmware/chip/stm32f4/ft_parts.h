@@ -29,7 +29,7 @@ bool ft_outputs_start(void);
 bool ft_outputs_await_boundary(void); /* returns just after a PWM update */
 void ft_outputs_take_over(void);      /* first act of a tick */
 void ft_outputs_hand_over(void);      /* last act of a tick */
-bool ft_link_start(void);
+bool ft_usart_start(void);
 void ft_watchdog_start(void);
 
 /* Memory that a reset leaves alone (.noinit), valid if its check agrees. */

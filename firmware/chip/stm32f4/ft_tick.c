@@ -85,7 +85,7 @@ uint32_t ft_chip_start(void)
     timers = ft_encoders_start() && timers;
     if (!timers && !FT_TOLERANT)
         errors |= FT_CHIP_TIMER;
-    if (!ft_link_start())
+    if (!ft_usart_start())
         errors |= FT_CHIP_LINK;
     ft_watchdog_start();
     return errors;

@@ -1,0 +1,150 @@
+"""What a fresh image must do on an emulator that shares no code with the virtual board: start, say who it is, take
+knots in order, survive a fault with the reason remembered. Each case is a function that raises AssertionError."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from codegen import messages, stack
+from codegen.codec import Codec, Command, FrameReader, Hello, Knot, text
+from emulator import Emulator, emulator
+
+PATIENCE = 20.0  # s of wall time; only a hang waits so long
+USAGE_FAULT = 6  # exception number
+UNDEFINED_INSTRUCTION = 1 << 16  # in CFSR
+RAM_START = 0x20000000
+
+
+class Board:
+    """The image's side of the link, as a test sees it. project: the folder that `codegen.build` assembled."""
+
+    def __init__(self, machine: Emulator, project: Path) -> None:
+        header = (project / "src" / "emitted" / "ft_digest.h").read_text(encoding="utf-8")
+        model = (project / "src" / "emitted" / "ft_model.h").read_text(encoding="utf-8")
+        self.machine, self.project = machine, project
+        self.digest = bytes.fromhex(re.search(r"SHA-256 ([0-9a-f]{64})", header)[1])
+        self.name = re.search(r'#define FT_NAME "(.*)"', header)[1]
+        self.tag = int.from_bytes(self.digest[:2], "big")
+        self.joints = int(re.search(r"#define FT_JOINTS (\d+)", model)[1])
+        self._codec = Codec(self.joints)
+        self._reader = FrameReader(self._codec)
+        machine.link.settimeout(0.1)
+
+    def send(self, message: Any, seq: int = 0) -> None:
+        self.machine.link.sendall(self._codec.encode(message, self.tag, seq))
+
+    def await_message(self, kind: str, wanted: Callable[[Any], bool] = lambda m: True, ask: Any = None) -> Any:
+        """The next message of a kind that satisfies `wanted`, asking again and again meanwhile."""
+        until, asked = time.monotonic() + PATIENCE, 0.0
+        last = None
+        while time.monotonic() < until:
+            if ask is not None and time.monotonic() - asked > 0.3:
+                self.send(ask)
+                asked = time.monotonic()
+            try:
+                data = self.machine.link.recv(4096)
+            except TimeoutError:
+                continue
+            for frame in self._reader.feed(data):
+                if frame.message.NAME == kind:
+                    last = frame.message
+                    if wanted(last):
+                        return last
+        raise AssertionError(f"no {kind} as wanted within {PATIENCE:g} s; the last one was {last}")
+
+    def identify(self) -> Any:
+        """Bytes before the USART is enabled are lost, so HELLO is repeated."""
+        return self.await_message("IDENT", ask=Hello())
+
+
+def boots_and_ticks(board: Board) -> None:
+    board.identify()
+    first = board.await_message("STATUS")
+    board.await_message("STATUS", lambda s: s.tick > first.tick + 20)
+
+
+def says_who_it_is(board: Board) -> None:
+    ident = board.identify()
+    assert bytes(ident.digest) == board.digest
+    assert text(ident.name) == board.name
+    assert (ident.protocol, ident.joints) == (messages.PROTOCOL, board.joints)
+    assert ident.last_fault == messages.FAULTS["NONE"][0]
+
+
+def stays_disarmed_with_outputs_off(board: Board) -> None:
+    board.identify()
+    status = board.await_message("STATUS")
+    assert status.state == messages.STATES["DISARMED"][0]
+    assert status.fault == messages.FAULTS["NONE"][0]
+    assert not status.flags & messages.FLAGS["OUTPUTS"][0]
+
+
+def takes_knots_in_order(board: Board) -> None:
+    """Ten knots at rest in one place are acknowledged one by one; one that skips a number is counted and dropped."""
+    board.identify()
+    status = board.await_message("STATUS")
+    position, zero = tuple(status.position), (0.0,) * board.joints
+    first = status.ack
+    for i in range(10):
+        board.send(Knot(flags=messages.KNOT_START if i == 0 else 0, position=position, rate=zero,
+                        acceleration=zero), seq=first + i)
+        board.await_message("STATUS", lambda s, due=(first + i + 1) & 0xFFFF: s.ack == due)
+    before = board.await_message("STATUS")
+    board.send(Knot(position=position, rate=zero, acceleration=zero), seq=before.ack + 3)
+    after = board.await_message("STATUS", lambda s: s.out_of_order > before.out_of_order)
+    assert after.ack == before.ack
+    assert after.buffered == 9  # segments between ten knots
+    assert (after.bad_frames, after.wrong_tag) == (0, 0)
+
+
+def refuses_what_the_state_forbids(board: Board) -> None:
+    board.identify()
+    board.send(Command(token=7, command=messages.COMMANDS["START"][0]))
+    status = board.await_message("STATUS", lambda s: s.command_token == 7)
+    assert status.refusal == messages.REFUSALS["WRONG_STATE"][0]
+
+
+def remembers_a_fault_over_the_reset(board: Board) -> None:
+    """Send the processor to an undefined instruction: outputs safe, reason kept, reset, FAULT until cleared."""
+    board.identify()
+    board.await_message("STATUS", lambda s: s.tick > 50)
+    machine = board.machine
+    machine.debugger.halt()
+    machine.debugger.jump(machine.symbols["ft_provoke_fault"])
+    machine.debugger.resume()
+    status = board.await_message("STATUS", lambda s: s.state == messages.STATES["FAULT"][0], ask=Hello())
+    assert status.fault == messages.FAULTS["HARD_FAULT"][0]
+    ident = board.identify()
+    assert ident.last_fault == messages.FAULTS["HARD_FAULT"][0]
+    # ft_keepsake: word, its check, crash check, exception, pc, lr, psr, cfsr
+    _, _, _, exception, pc, _, _, cfsr = machine.words("ft_kept", 8)
+    assert exception == USAGE_FAULT and cfsr & UNDEFINED_INSTRUCTION
+    assert pc == machine.symbols["ft_provoke_fault"] & ~1
+    board.send(Command(token=9, command=messages.COMMANDS["CLEAR"][0]))
+    board.await_message("STATUS", lambda s: s.state == messages.STATES["DISARMED"][0])
+
+
+def needs_no_more_stack_than_its_bound(board: Board) -> None:
+    """RAM starts as zeros here: the lowest word of the stack that is not zero was its deepest use."""
+    takes_knots_in_order(board)
+    top = board.machine.symbols["ft_stack_top"]
+    board.machine.symbols["ft_stack"] = RAM_START
+    words = board.machine.words("ft_stack", (top - RAM_START) // 4)
+    used = 4 * (len(words) - next(i for i, word in enumerate(words) if word))
+    files = sorted((board.project / ".pio" / "build" / "emulator").rglob("*.ci"))
+    bound = stack.bound(stack.read(files)).bytes
+    assert 100 < used <= bound, (used, bound)
+
+
+CASES = (boots_and_ticks, says_who_it_is, stays_disarmed_with_outputs_off, takes_knots_in_order,
+         refuses_what_the_state_forbids, needs_no_more_stack_than_its_bound, remembers_a_fault_over_the_reset)
+
+
+def run(case: Callable[[Board], None], elf: Path, project: Path) -> None:
+    """One case on a freshly started emulator."""
+    with emulator(elf) as machine:
+        case(Board(machine, project))
