@@ -19,7 +19,7 @@ class Unmodelled(Exception):
 
 @dataclass(frozen=True)
 class Register:
-    """name; value after reset; bits that software may set (writing a one to any other bit is refused)."""
+    """name; value after reset; bits that software may set (a one in any other bit that reads zero is refused)."""
 
     name: str
     reset: int = 0
@@ -74,8 +74,9 @@ class Peripheral:
         if size != 4:
             mask = (WORD >> (32 - 8 * size)) << shift
             value = (self._read[word]() & ~mask) | (value << shift & mask)
-        if value & ~writable & WORD:
-            raise Unmodelled(f"bits 0x{value & ~writable & WORD:X} written to {self._where(offset)}")
+        alien = value & ~writable & ~self.value[self.REGISTERS[word].name] & WORD
+        if alien:
+            raise Unmodelled(f"bits 0x{alien:X} written to {self._where(offset)}")
         writer(value)
 
     def _where(self, offset: int) -> str:

@@ -45,7 +45,7 @@ class Rcc(Peripheral):
         0x20: Register("APB1RSTR"), 0x24: Register("APB2RSTR"),
         0x30: Register("AHB1ENR", 0x100000), 0x34: Register("AHB2ENR"), 0x38: Register("AHB3ENR"),
         0x40: Register("APB1ENR"), 0x44: Register("APB2ENR"),
-        0x74: Register("CSR", 0, 0x01000001),
+        0x74: Register("CSR", 0, 0xFF000001),
     }
 
     def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:

@@ -12,7 +12,7 @@ from hil.stm32f4.chip import FLASH_START, REGIONS, Stm32F405
 
 HERE = Path(__file__).parent
 FLAGS = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-O1", "-std=c99", "-Wall", "-Werror",
-         "-ffreestanding", "-nostdlib", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns"]
+         "-Wno-unused-function", "-ffreestanding", "-nostdlib", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns"]
 
 
 def compile_image(folder: Path, source: str) -> Path:
