@@ -51,23 +51,30 @@ def precision_flags(precision: Precision) -> tuple[str, ...]:
     return ("-DFT_REAL_IS_DOUBLE",) if precision == "double" else ()
 
 
-def build(
-    sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
-) -> tuple[cffi.FFI, Any]:
-    """Compile C files {name: text} into one library; returns (ffi, lib) with the declarations `cdef`.
+def library(
+    sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
+) -> Path:
+    """Compile C files {name: text}, headers among them, into one shared library; returns its path in the cache.
 
-    Headers are found beside the sources. Raises Refused with the compiler's first error if it does not compile.
+    Raises Refused with the compiler's first error if it does not compile.
     """
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
     key = hashlib.sha256()
     for part in (compiler(), platform.machine(), *options, *(t for item in sorted(sources.items()) for t in item)):
         key.update(part.encode() + b"\0")
-    library = cache_directory() / f"{key.hexdigest()[:32]}.so"
-    if not library.exists():
-        _compile(sources, options, library)
+    path = cache_directory() / f"{key.hexdigest()[:32]}.so"
+    if not path.exists():
+        _compile(sources, options, path)
+    return path
+
+
+def build(
+    sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
+) -> tuple[cffi.FFI, Any]:
+    """Compile C files as `library` does and load them; returns (ffi, lib) with the declarations `cdef`."""
     ffi = cffi.FFI()
     ffi.cdef(cdef)
-    return ffi, ffi.dlopen(str(library))
+    return ffi, ffi.dlopen(str(library(sources, precision, flags)))
 
 
 def _compile(sources: dict[str, str], options: tuple[str, ...], library: Path) -> None:
