@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen import board as board_module
-from codegen import control_source, message_source, newmark_source, step_source
+from codegen import control_source, message_source, newmark_source, readme, step_source
 from codegen import digest as digest_module
 from codegen.board import Board
 from codegen.check import supported
@@ -47,7 +47,7 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     supported(mechanism)
     model = Model.of(mechanism)
     files = step_sources(model)
-    files["README.md"] = step_source.readme(model, sorted(files))
+    files |= readme.render(model, sorted(files))
     out.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in files.items():

@@ -1,0 +1,36 @@
+"""The README of a generated folder: the API for this one mechanism."""
+
+from __future__ import annotations
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from codegen.model import Model
+
+WHAT = {
+    "ft_model.h": "sizes, rates, number types, units",
+    "ft_trig.h": "sine and cosine of a binary fraction of a turn",
+    "ft_step.h": "the API",
+    "ft_step.c": "the step, one block a link",
+    "ft_newmark.h": "Newmark's integration and small vectors",
+    "ft_newmark.c": "the step, one block a link",
+}
+
+
+def render(model: Model, files: list[str]) -> dict[str, str]:
+    """README.md of a folder that holds these files."""
+    control = model.mechanism.control
+    scheme = control.scheme
+    if scheme == "newmark":
+        scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
+    env = Environment(
+        loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=False
+    )
+    text = env.get_template("README.md.j2").render(
+        mechanism=model.mechanism,
+        control=control,
+        scheme=scheme,
+        gravity=[f"{g:g}" for g in model.gravity],
+        joints=[body.joint for body in model.bodies],
+        files=[(name, WHAT[name]) for name in files],
+    )
+    return {"README.md": text}
