@@ -227,7 +227,7 @@ class Session:
     def arm(self) -> None:
         """DISARMED -> HOLD: outputs on."""
         self.command("ARM")
-        self._reach("HOLD", "ARM")
+        self._reach("ARM", "HOLD")
 
     def start(self) -> None:
         """HOLD -> TRACK: play what is buffered."""
@@ -250,12 +250,12 @@ class Session:
         """Outputs off at once."""
         self.sender = None
         self.command("DISARM")
-        self._reach("DISARMED", "DISARM")
+        self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
 
     def clear(self) -> None:
         """FAULT or ESTOP -> DISARMED."""
         self.command("CLEAR")
-        self._reach("DISARMED", "CLEAR")
+        self._reach("CLEAR", "DISARMED")
 
     def close(self) -> None:
         self.link.close()
@@ -282,9 +282,8 @@ class Session:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
             raise Refused(f"{self.link.port}: the board refused {name}: {why}; {self.describe()}")
 
-    def _reach(self, state: str, name: str) -> None:
-        number = messages.STATES[state][0]
-        self.wait(lambda: self.status.state == number, ANSWER, f"took {name} but did not reach {state}")
+    def _reach(self, command: str, *states: str) -> None:
+        self.wait(lambda: self.in_state(*states), ANSWER, f"took {command} but did not reach {states[0]}")
 
     # -- what the board says ------------------------------------------------------------------------------------------
 

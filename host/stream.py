@@ -178,15 +178,20 @@ class _Run:
         if not self._fill():
             session.flush()
             return self._outcome("stopped")
-        session.start()
         self.started = True
-        session.wait(lambda: session.in_state("TRACK", "FAULT", "ESTOP") or flag(session.status, "ENDED"), BEGIN,
-                     "took START but did not begin to move")
+        session.start()
+        self._moving("START")
         return self._outcome(self._follow())
+
+    def _moving(self, command: str) -> None:
+        """Wait until the board has left HOLD, or has come back to it already."""
+        session = self.session
+        session.wait(lambda: not session.in_state("HOLD") or flag(session.status, "ENDED"), BEGIN,
+                     f"took {command} but did not begin to move")
 
     def _fill(self) -> bool:
         """Fill the ring before the start. False if the user changed their mind."""
-        wanted = min(len(self.motion), self.sender.credit)
+        wanted = min(len(self.motion), self.ring)
         acked, since = 0, self.clock.now()
         while self.sender.acked < wanted:
             self._round()
@@ -237,16 +242,17 @@ class _Run:
             raise Refused(
                 f"{session.link.port}: stopped on the path at {self._path_time():.3f} s of "
                 f"{self.duration:.3f} s because {why} (worst gap {session.link.worst_gap * 1e3:.0f} ms, "
-                f"{self.sender.retransmissions} retransmissions); it holds there; look at the link, or let it go on "
-                "by itself with --resume"
+                f"{self.sender.retransmissions} retransmissions); look at the link, or let it go on by itself with "
+                "--resume"
             )
         self.resumes_left -= 1
         self.resumed += 1
         full = min(len(self.motion) - self.sender.acked, self.ring // 2)
         target = self.sender.acked + max(full - session.status.buffered, 0)
-        session.wait(lambda: self.sender.acked >= target or self.sender.done, PREFILL, "took no knots")
-        session.resume()
-        session.wait(lambda: not session.in_state("HOLD"), BEGIN, "took RESUME but did not move")
+        session.wait(lambda: self.sender.acked >= target or self.interrupts.count > 0, PREFILL, "took no knots")
+        if not self.interrupts.count:
+            session.resume()
+            self._moving("RESUME")
 
     def _hold(self) -> str:
         """Stopped at the user's wish: keep holding until told to let go, or for as long as was asked."""

@@ -1,0 +1,216 @@
+"""`femtorque stream` as a user runs it: a process, a socket, Ctrl-C."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import messages
+from codegen.errors import Refused
+from codegen.mechanism import Mechanism
+from codegen.trajectory import Trajectory, from_rows, knots
+from femtorque import Board
+from host import log as logs
+from host.configuration import Configuration
+from tests.host.tcp_board import TcpBoard
+
+ROOT = Path(__file__).resolve().parents[2]
+MECHANISM = ROOT / "mechanisms" / "three_link.toml"
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    return Mechanism.load(MECHANISM)
+
+
+@pytest.fixture
+def tcp_board(mechanism):
+    board = TcpBoard(Configuration.of(mechanism))
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def short(mechanism, tmp_path):
+    """A motion of 0.4 s as a CSV file."""
+    t = np.linspace(0.0, 0.4, 11)
+    s = t / 0.4
+    starts = np.array([j.start for j in mechanism.moving])
+    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
+    return write_csv(tmp_path / "short.csv", mechanism, t, q)
+
+
+def write_csv(path, mechanism, t, q):
+    rows = [",".join(["t", *(j.name for j in mechanism.moving)])]
+    rows += [",".join(f"{x:.9g}" for x in (a, *b)) for a, b in zip(t, q, strict=True)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def femtorque(*arguments):
+    return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
+                          capture_output=True, timeout=60)
+
+
+def test_a_motion_is_streamed_logged_and_plotted(tcp_board, short, tmp_path, mechanism):
+    run = tmp_path / "run.mcap"
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--home", "--log", run, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["ended"] == "done" and told["faults"] == [] and told["knots"] == 101
+    assert list(told["tracking_rms"]) == ["shoulder", "elbow", "wrist"]
+    assert tcp_board.board.state == "DISARMED", "leaving disarms"
+    sent = knots(Trajectory.load(short, mechanism), mechanism)
+    np.testing.assert_array_equal([m.position for m in tcp_board.board.received], sent.position)
+
+    drawn = femtorque("plot", run, "--json")
+    assert drawn.returncode == 0, drawn.stderr
+    assert Path(json.loads(drawn.stdout)["figure"]).stat().st_size > 10_000
+    assert logs.read(run).notes["identity"]["name"] == "three-link"
+
+
+def test_people_get_a_table(tcp_board, short):
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--home")
+    assert shown.returncode == 0, shown.stderr
+    assert "done: 0.400 s, 101 knots" in shown.stdout and "shoulder" in shown.stdout
+    assert shown.stderr == "", "no progress where there is no terminal"
+
+
+def test_a_dry_run_arms_nothing(tcp_board, short):
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--home", "--dry-run", "--json")
+    assert shown.returncode == 0 and json.loads(shown.stdout)["ended"] == "dry run"
+    assert tcp_board.board.commands == [0], "only HOME"
+
+
+@pytest.mark.parametrize("prepare, options, words", [
+    (lambda b: None, [], "no zero yet; put them at their start pose and home"),
+    (lambda b: b.fail("OVERSPEED", 1), ["--home"], "fault OVERSPEED at joint elbow: .*; then clear"),
+    (lambda b: setattr(b, "conf", b.conf.__class__(**{**b.conf.__dict__, "digest": b"\xee" * 32})), ["--home"],
+     "carries another configuration: .*eeeeeeeeeeeeeeee.*femtorque build .*three_link.toml"),
+])
+def test_what_forbids_moving_is_told_before_anything_moves(tcp_board, short, prepare, options, words):
+    prepare(tcp_board.board)
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--json", *options)
+    assert shown.returncode == 1
+    told = json.loads(shown.stdout)
+    assert re.search(words, told["error"]) and shown.stderr.count("\n") == 1
+    assert messages.COMMANDS["START"][0] not in tcp_board.board.commands
+
+
+def test_a_fault_in_the_json_has_its_name(tcp_board, short):
+    tcp_board.board.fail("FOLLOWING", 2)
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--json")
+    assert json.loads(shown.stdout)["faults"] == ["FOLLOWING"]
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--clear", "--home", "--json")
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_a_motion_outside_limits_is_bad_input_and_nothing_is_sent(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 1.0, 21)
+    s = (10 * t**3 - 15 * t**4 + 6 * t**5)[:, None]
+    far = write_csv(tmp_path / "far.csv", mechanism, t, s * [4.0, 0.0, 0.0])
+    shown = femtorque("stream", MECHANISM, far, "--port", tcp_board.port, "--home", "--json")
+    assert shown.returncode == 2 and "shoulder at t = " in json.loads(shown.stdout)["error"]
+    assert not tcp_board.board.received
+
+
+def in_terminal(arguments, until, presses, board):
+    """Run in a pseudo-terminal; press Ctrl-C when each condition holds. Returns status and what was shown."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["COLUMNS"] = "160"
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, str(ROOT / "femtorque.py"), *map(str, arguments)])
+    os.set_blocking(terminal, False)
+    shown, conditions, deadline = b"", list(presses), time.monotonic() + until
+    while time.monotonic() < deadline:
+        try:
+            shown += os.read(terminal, 65536)
+        except BlockingIOError:
+            pass
+        except OSError:
+            break
+        if conditions and conditions[0](board, shown):
+            conditions.pop(0)
+            os.write(terminal, b"\x03")
+        time.sleep(0.02)
+    else:
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
+@pytest.fixture
+def long(mechanism, tmp_path):
+    t = np.linspace(0.0, 20.0, 101)
+    s = t / 20.0
+    starts = np.array([j.start for j in mechanism.moving])
+    return write_csv(tmp_path / "long.csv", mechanism, t, starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+
+
+def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
+    held = []
+
+    def holding(board, shown):
+        if b"holding; Ctrl-C disarms" in shown and not held:
+            held.append(time.monotonic())
+        return held and time.monotonic() - held[0] > 0.7 and board.state == "HOLD"
+
+    status, shown = in_terminal(
+        ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"], 30.0,
+        [lambda board, _: board.played > 20, holding], tcp_board.board,
+    )
+    assert status == 1 and tcp_board.board.state == "DISARMED"
+    assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
+
+
+def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
+    process = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "stream", MECHANISM, long, "--port",
+                                tcp_board.port, "--home", "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20.0
+    while tcp_board.board.played < 20 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=10.0)
+    assert process.returncode == 1 and json.loads(output)["ended"] == "stopped"
+    assert tcp_board.board.state == "DISARMED"
+    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
+    assert names == ["ARM", "START", "STOP", "DISARM"]
+
+
+def test_the_python_api_moves_a_board(tcp_board, mechanism):
+    starts = np.array([j.start for j in mechanism.moving])
+    t = np.linspace(0.0, 0.3, 7)
+    s = t / 0.3
+    motion = from_rows([j.name for j in mechanism.moving], t, starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    with Board.connect(tcp_board.port, mechanism) as board:
+        assert board.state == "DISARMED"
+        board.home()
+        assert board.stream(motion).ended == "done"
+        assert board.state == "HOLD"
+        np.testing.assert_allclose(board.positions, starts + 0.1, atol=1e-6)
+    assert tcp_board.board.state == "DISARMED"
+
+
+def test_a_failure_inside_disarms_too(tcp_board, mechanism):
+    with pytest.raises(ZeroDivisionError):
+        with Board.connect(tcp_board.port, str(MECHANISM)) as board:
+            board.home()
+            board.arm()
+            raise ZeroDivisionError
+    assert tcp_board.board.state == "DISARMED"
+
+
+def test_without_a_mechanism_a_board_can_only_be_looked_at(tcp_board):
+    with Board.connect(tcp_board.port) as board:
+        assert board.session.configuration.name == "three-link" and len(board.positions) == 3
+        with pytest.raises(Refused, match="connected without a mechanism, to look only"):
+            board.stream(ROOT / "mechanisms" / "three_link.csv")
