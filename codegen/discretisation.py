@@ -180,7 +180,7 @@ class Discretisation:
     """start(q), step(q_next, u) -> tau: the form that is emitted for this model."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar = Spatial(model)
+        self.form: Spatial | Planar = Planar(model) if is_planar(model) else Spatial(model)
         self.start = self.form.start
         self.step = self.form.step
 

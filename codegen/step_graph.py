@@ -202,7 +202,7 @@ class Graph:
                 continue
             seen.add(e.index)
             stack.extend(e.args)
-            if e.name:
+            if id(e) in by_name:
                 kept.add(by_name[id(e)])
             if e.op == "load" and e.text in self.calls and self.calls[e.text] not in kept:
                 kept.add(self.calls[e.text])

@@ -1,30 +1,29 @@
 """Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
 
-The recursions below run once, on expressions instead of numbers (step_graph.py), over the frames and base parameters of
-base_parameters.py. Units inside: inertias are multiplied by 2 / dt^2 and gravity by dt^2 / 4, so that with half
-increments u for rates every momentum and force comes out as a torque and no other factor is left.
+The recursions of planar_step.py or spatial_step.py run once, on expressions instead of numbers (step_graph.py), over
+the frames and base parameters of base_parameters.py; what is live in the end is printed (step_text.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from codegen.base_parameters import Body, Choice, Tree, arrange
-from codegen.beam import joint_stiffness
-from codegen.model import GROUND, Model
-from codegen.step_graph import Expr, Graph, Number, Statement
+from codegen import planar_step, spatial_step
+from codegen.base_parameters import Choice, Tree, arrange
+from codegen.discretisation import is_planar
+from codegen.model import Model
+from codegen.planar_step import PlanarStep
+from codegen.spatial_step import SpatialStep
+from codegen.step_text import blocks_of, literal
 
-Vec = tuple[Expr, Expr, Expr]
 Trig = Literal["tick", "knot"]
 
 _templates = Environment(
     loader=PackageLoader("codegen", "templates"), undefined=StrictUndefined, keep_trailing_newline=True
 )
-WIDTH = 96
 
 
 def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
@@ -34,429 +33,55 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
     calls of ft_step_anchor (every tick is cheaper, the anchor's cost is the caller's).
     """
     step = step_of(model)
-    mechanism, control = model.mechanism, model.mechanism.control
-    joints = [body.joint for body in model.bodies]
-    turns = [{"angle": step.angle(j)} for j in step.turns]
-    rotate = trig == "tick"
-    state = []
-    if turns:
-        state.append(f"ft_pair turn[{len(turns)}]; /* cosine and sine at s_k of the turning frames */")
-    state.append("ft_real X[FT_JOINTS]; /* P + D of the last step, N m or N */")
-    if rotate and len(turns) > 1:
-        state.append("uint32_t exact; /* the turning frame that is made exact next */")
+    planar = isinstance(step, PlanarStep)
+    control = model.mechanism.control
+    indices = {j: i for i, j in enumerate(step.turning)}
+
+    def with_index(line: str) -> str:
+        j = int(line.split("[@")[1].split("]")[0])
+        return line.replace(f"[@{j}]", f"[{indices[j]}]")
+
+    turns = [_angle(step.tree, j) for j in indices]
+    radii = [literal(step.reach[j] * step.length_unit) for j in indices] if isinstance(step, PlanarStep) else []
+    shared = dict(name=model.mechanism.name, planar=planar, turns=turns, rotate=trig == "tick" and bool(turns))
     files = {
         "ft_model.h": dict(
-            name=mechanism.name,
-            joints=joints,
+            joints=[body.joint for body in model.bodies],
             tick_hz=control.rate_hz,
             knot_hz=control.knot_hz,
             ticks_per_knot=control.rate_hz // control.knot_hz,
-            turn_unit=repr(float(np.pi)),
             units=["FT_METRE_UNIT" if b.prismatic else "FT_TURN_UNIT" for b in model.bodies],
         ),
         "ft_trig.h": {},
-        "ft_step.h": dict(name=mechanism.name, state=state, rotate=rotate and bool(turns)),
+        "ft_step.h": {},
         "ft_step.c": dict(
-            name=mechanism.name,
-            intro=_INTRO,
-            turns=turns,
-            radii=[],
-            blocks=step.print(),
-            rotate=rotate,
-            uses_q=step.uses_q,
+            intro=planar_step.INTRO if planar else spatial_step.INTRO,
+            radii=radii,
+            blocks=blocks_of(step.graph, with_index),
+            uses_positions=step.uses_positions,
         ),
     }
-    return {name: _templates.get_template(f"{name}.j2").render(**values) for name, values in files.items()}
+    return {name: _templates.get_template(f"{name}.j2").render(**shared, **values) for name, values in files.items()}
 
 
-_INTRO = """
-Variational midpoint rule: in each tick the mechanism sits at its mean
-position and moves at its mean rate. With P the generalised momentum of a
-joint and D half a tick's force of motion and gravity on it,
-    tau = (P - D) - X,   X <- P + D.
-Outwards: angular velocity w and velocity v of each joint's origin, gravity g.
-Inwards: momentum p, angular momentum h, first moment C of all that hangs on
-the joint. Vectors are in the frame of their joint: z is its axis; joints with
-parallel axes share one frame, which turns with none of them. _b marks a body's
-own, turned frame. Inertias are base parameters times 2 / tick^2, gravity is
-times tick^2 / 4, velocities are per half tick, so P and D come out in N m.
-""".strip().splitlines()
+def step_of(model: Model) -> PlanarStep | SpatialStep:
+    """The graph of the step in the form and under the choices that cost least."""
+    if is_planar(model):
+        return PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
+    return SpatialStep(model, arrange(model))
 
 
-def step_of(model: Model, choices: tuple[Choice, ...] | None = None) -> Step:
-    return Step(model, arrange(model, choices))
-
-
-@dataclass
-class Block:
-    comment: list[str]
-    lines: list[str]
-
-
-class Step:
-    """The graph of one step of a tree."""
-
-    def __init__(self, model: Model, tree: Tree) -> None:
-        self.model, self.tree = model, tree
-        self.graph = Graph()
-        n = model.n
-        self.inertia_unit, self.gravity_unit = 2.0 / model.dt**2, model.dt**2 / 4.0
-        self.w: list[Vec] = [self._zero()] * n  # in the joint's frame
-        self.v: list[Vec] = [self._zero()] * n
-        self.g: list[Vec] = [self._zero()] * n
-        self.wb: dict[int, Vec] = {}  # in the body's own frame
-        self.vb: dict[int, Vec] = {}
-        self.gb: dict[int, Vec] = {}
-        self.pairs: dict[int, tuple[Expr, Expr]] = {}
-        self.outward_block: list[int] = []
-        for j in range(n):
-            self._outwards(j)
-        self.mass = [b.mass for b in tree.bodies]
-        for b in reversed(tree.bodies):
-            if b.parent != GROUND:
-                self.mass[b.parent] += self.mass[b.joint]
-        self.p_group: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
-        self.p_body: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
-        for j in reversed(range(n)):
-            self._inwards(j)
-
-    # ---- small algebra
-    def _zero(self) -> Vec:
-        zero = self.graph.const(0.0)
-        return (zero, zero, zero)
-
-    def _vec(self, v: np.ndarray, unit: float = 1.0) -> Vec:
-        x, y, z = (self.graph.const(float(a) * unit) for a in v)
-        return (x, y, z)
-
-    def _bind(self, v: Vec, name: str) -> Vec:
-        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
-        return (x, y, z)
-
-    # ---- outwards
-    def _outwards(self, j: int) -> None:
-        graph, b = self.graph, self.tree.bodies[j]
-        link = self.model.bodies[j].joint.child
-        self.outward_block.append(graph.block(f'Link {j + 1}, "{link}": velocities'))
-        name = str(j + 1)
-        if b.parent == GROUND:
-            w, v, g = self._zero(), self._zero(), self._vec(self.tree.gravity[j], self.gravity_unit)
-        elif b.continues:
-            p = b.parent
-            w, g = self.w[p], self.g[p]
-            v = self._bind(add(self.v[p], cross(w, self._offset(j))), f"v{name}")
+def _angle(tree: Tree, j: int) -> str:
+    """C of the angle of body j in its group's frame, theta_j, in units of ft_angle."""
+    terms = ""
+    for i in tree.members(j):
+        q = f"(ft_angle)q[{i}]"
+        if tree.bodies[i].sign > 0.0:
+            terms += f" + {q}" if terms else q
         else:
-            wb, vb, gb = self._body_frame(b.parent)
-            v = self._bind(add(vb, cross(wb, self._offset(j))), f"v{name}_s")
-            w, v, g = (untilt(a, b) for a in (wb, v, gb))
-            w, v, g = self._bind(w, f"w{name}_f"), self._bind(v, f"v{name}_f"), self._bind(g, f"g{name}")
-        u = graph.load(f"u[{j}]")
-        if b.prismatic:
-            v = add(v, cross(w, self._slide(j)))
-            v = self._bind((v[0], v[1], v[2] + u), f"v{name}")
-        else:
-            w = (w[0], w[1], graph.bind(w[2] + b.sign * u, f"w{name}_z"))
-        self.w[j], self.v[j], self.g[j] = w, v, g
-
-    def _offset(self, j: int) -> Vec:
-        """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
-        b = self.tree.bodies[j]
-        if b.continues:
-            return self._bind(turn_back(self._vec(b.offset), self._pair(b.parent)), f"l{j + 1}")
-        return self._vec(b.offset)
-
-    def _slide(self, j: int) -> Vec:
-        """Mid-tick position of a prismatic joint along its z, m."""
-        zero = self.graph.const(0.0)
-        return (zero, zero, self._position(j))
-
-    def _position(self, j: int) -> Expr:
-        """Mid-tick position of joint j, rad or m."""
-        unit = "FT_METRE_UNIT" if self.tree.bodies[j].prismatic else "FT_TURN_UNIT"
-        at_end = self.graph.load(f"(ft_real)q_next[{j}] * {unit}")
-        return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{j + 1}")
-
-    def _pair(self, j: int) -> tuple[Expr, Expr]:
-        """Mid-tick cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
-        if j not in self.pairs:
-            w: Number = 0.0
-            for i in self.tree.members(j):
-                w = self.graph.load(f"u[{i}]") * self.tree.bodies[i].sign + w
-            assert isinstance(w, Expr)
-            back = self.graph.enter(self.outward_block[j])
-            self.graph.bind(w, f"turn{j + 1}_half")
-            c, s = self.graph.call(f"ft_advance(&s->turn[@{j}], {{0}})", (f"r{j + 1}.c", f"r{j + 1}.s"), (w,), 11)
-            self.pairs[j] = (c, s)
-            self.graph.enter(back)
-        return self.pairs[j]
-
-    def _body_frame(self, j: int) -> tuple[Vec, Vec, Vec]:
-        """w, v, g of body j in its own, turned frame."""
-        if self.tree.bodies[j].prismatic:
-            return self.w[j], self.v[j], self.g[j]
-        return tuple(self._turned(j, which) for which in "wvg")  # type: ignore[return-value]
-
-    def _turned(self, j: int, which: str) -> Vec:
-        if self.tree.bodies[j].prismatic:
-            return {"w": self.w, "v": self.v, "g": self.g}[which][j]
-        made = {"w": self.wb, "v": self.vb, "g": self.gb}[which]
-        if j not in made:
-            v = {"w": self.w, "v": self.v, "g": self.g}[which][j]
-            back = self.graph.enter(self.outward_block[j])
-            made[j] = v if v[0].is_zero and v[1].is_zero else self._bind(turn(v, self._pair(j)), f"{which}{j + 1}_b")
-            self.graph.enter(back)
-        return made[j]
-
-    # ---- inwards
-    def _inwards(self, j: int) -> None:
-        graph, b = self.graph, self.tree.bodies[j]
-        graph.block(f'Link {j + 1}, "{self.model.bodies[j].joint.child}": momenta and torque')
-        name = str(j + 1)
-        p, h = self._own(b)
-        C = self._vec(self._first_moment(b), self.inertia_unit)
-        p, h = self._bind(p, f"p{name}_own"), self._bind(h, f"h{name}_own")
-        for pc, hc, Cc in self.p_body[j]:
-            p, h, C = add(p, pc), add(h, hc), add(C, Cc)
-        if not b.prismatic:
-            p, h, C = self._bind(p, f"p{name}_b"), self._bind(h, f"h{name}_b"), self._bind(C, f"C{name}_b")
-            p, h, C = (self._back(j, a) for a in (p, h, C))
-        for pc, hc, Cc in self.p_group[j]:
-            p, h, C = add(p, pc), add(h, hc), add(C, Cc)
-        p, h, C = self._bind(p, f"p{name}"), self._bind(h, f"h{name}"), self._bind(C, f"C{name}")
-        w, v, g = self.w[j], self.v[j], self.g[j]
-        if b.prismatic:
-            P = p[2]
-            D = cross_z(p, w) + graph.const(self.mass[j] * self.inertia_unit) * g[2]
-        else:
-            P = h[2] * b.sign
-            D = (cross_z(h, w) + cross_z(p, v) + cross_z(C, g)) * b.sign
-        joint = self.model.bodies[j].joint
-        stiffness = joint_stiffness(self.model, j)
-        if stiffness:
-            away = graph.bind(self._position(j) - joint.rest, f"stretch{name}")
-            D = D - graph.const(0.5 * stiffness) * away
-        P, D = graph.bind(P, f"P{name}"), graph.bind(D, f"D{name}")
-        graph.store(f"tau[{j}]", P - D - graph.load(f"s->X[{j}]"))
-        graph.store(f"s->X[{j}]", P + D)
-        if b.parent == GROUND:
-            return
-        if b.continues:
-            d = self._offset(j)
-            self.p_group[b.parent].append((p, add(h, cross(d, p)), C))
-            return
-        if b.prismatic:
-            slide = self._slide(j)
-            h = self._bind(add(h, cross(slide, p)), f"h{name}_o")
-            C = self._bind((C[0], C[1], C[2] + graph.const(self.mass[j] * self.inertia_unit) * slide[2]), f"C{name}_o")
-        p, h, C = (tilt(a, b) for a in (p, h, C))
-        p, h, C = self._bind(p, f"p{name}_t"), self._bind(h, f"h{name}_t"), self._bind(C, f"C{name}_t")
-        self.p_body[b.parent].append((p, add(h, cross(self._offset(j), p)), C))
-
-    def _first_moment(self, b: Body) -> np.ndarray:
-        """First moment of the body with the masses of all that hangs on it put where they hang, body frame, kg m."""
-        hung = [self.mass[c] * self.tree.bodies[c].offset for c in b.children]
-        return b.moment + sum(hung, np.zeros(3))
-
-    def _own(self, b: Body) -> tuple[Vec, Vec]:
-        """Momentum and angular momentum of body j alone, in its own frame."""
-        graph, unit, j = self.graph, self.inertia_unit, b.joint
-        L = b.inertia * unit
-        m = graph.const(b.mass * unit)
-        l = self._vec(b.moment, unit)
-        no_motion = self._zero()
-        needs_w = bool(np.any(b.inertia)) or bool(np.any(b.moment))
-        w = self._turned(j, "w") if needs_w else no_motion
-        v = self._turned(j, "v") if b.mass or np.any(b.moment) else no_motion
-        p = add(scale(m, v), cross(w, l))
-        rows = tuple(float(r[0]) * w[0] + float(r[1]) * w[1] + float(r[2]) * w[2] for r in L)
-        return p, add((rows[0], rows[1], rows[2]), cross(l, v))
-
-    def _back(self, j: int, v: Vec) -> Vec:
-        """From the body's own frame to the joint's."""
-        if v[0].is_zero and v[1].is_zero:
-            return v
-        return turn_back(v, self._pair(j))
-
-    # ---- printing
-    @property
-    def turns(self) -> list[int]:
-        """The turning frames that something depends on, by joint."""
-        _, kept = self.graph.live()
-        return [j for j in sorted(self.pairs) if self.graph.calls[f"r{j + 1}.c"] in kept]
-
-    @property
-    def uses_q(self) -> bool:
-        seen, _ = self.graph.live()
-        return any(self.graph.nodes[i].text.startswith("(ft_real)q_next") for i in seen)
-
-    def angle(self, j: int) -> str:
-        """theta_j as an integer angle."""
-        terms = ""
-        for i in self.tree.members(j):
-            q = f"(ft_angle)q[{i}]"
-            if self.tree.bodies[i].sign > 0:
-                terms += f" + {q}" if terms else q
-            else:
-                terms += f" - {q}" if terms else f"(ft_angle)0 - {q}"
-        turn = sum(self.tree.bodies[i].turn for i in (j,))
-        steps = round(turn / (2.0 * np.pi) * 2**64) % 2**64
-        if steps:
-            short = ((steps + 2**31) >> 32) % 2**32
-            terms += f" + FT_ANGLE(0x{short:08x}, 0x{steps:016x})"
-        return terms
-
-    def print(self) -> list[Block]:
-        """The live statements, block by block."""
-        seen, kept = self.graph.live()
-        self._name_shared(seen, kept)
-        seen, kept = self.graph.live()
-        turns = {j: i for i, j in enumerate(self.turns)}
-        blocks = [Block([f"/* {title}. */"], []) for title in self.graph.blocks]
-        for i, s in enumerate(self.graph.statements):
-            if i in kept:
-                blocks[s.block].lines.extend(_line(s, turns))
-        return [block for block in blocks if block.lines]
-
-    def _name_shared(self, seen: set[int], kept: set[int]) -> None:
-        """An expression used more than once gets a name if it has none (rare: the recursions name their own)."""
-        uses: dict[int, int] = {}
-        for i in seen:
-            for a in self.graph.nodes[i].args:
-                uses[a.index] = uses.get(a.index, 0) + 1
-        for i in kept:
-            for e in self.graph.statements[i].needs:
-                uses[e.index] = uses.get(e.index, 0) + 1
-        shared = [self.graph.nodes[i] for i, count in uses.items() if count > 1]
-        shared = [e for e in shared if e.op in ("add", "sub", "mul") and not e.name]
-        if not shared:
-            return
-        wanted = {e.index: f"k{n}" for n, e in enumerate(sorted(shared, key=lambda e: e.index))}
-        statements: list[Statement] = []
-        done: set[int] = set()
-
-        def place(e: Expr, block: int) -> None:
-            if e.index in done:
-                return
-            done.add(e.index)
-            for a in e.args:
-                if not a.name:
-                    place(a, block)
-            if e.index in wanted:
-                e.name = wanted[e.index]
-                statements.append(Statement("value", block, e.name, e))
-
-        for i, s in enumerate(self.graph.statements):
-            if i in kept:
-                for e in s.needs if s.kind != "value" else (s.expr,):
-                    assert e is not None
-                    if s.kind == "value" or not e.name:
-                        for a in (e,) if s.kind != "value" else e.args:
-                            if not a.name:
-                                place(a, s.block)
-            if s.kind == "call":
-                for result in list(self.graph.calls):
-                    if self.graph.calls[result] == i:
-                        self.graph.calls[result] = -1 - len(statements)
-            statements.append(s)
-        self.graph.calls = {k: (-1 - v if v < 0 else v) for k, v in self.graph.calls.items()}
-        self.graph.statements = statements
-
-
-# ---- vectors of expressions
-def add(a: Vec, b: Vec) -> Vec:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def scale(k: Expr, a: Vec) -> Vec:
-    return (k * a[0], k * a[1], k * a[2])
-
-
-def cross(a: Vec, b: Vec) -> Vec:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def cross_z(a: Vec, b: Vec) -> Expr:
-    return a[0] * b[1] - a[1] * b[0]
-
-
-def turn(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    """Components in a frame turned about z."""
-    c, s = pair
-    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
-
-
-def turn_back(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    c, s = pair
-    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])
-
-
-def untilt(a: Vec, b: Body) -> Vec:
-    """From the parent's body frame to the joint's frame: constant turns about z and x."""
-    (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = cg * a[0] + sg * a[1], cg * a[1] - sg * a[0], a[2]
-    return (x, ca * y + sa * z, ca * z - sa * y)
-
-
-def tilt(a: Vec, b: Body) -> Vec:
-    (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
-    return (cg * x - sg * y, sg * x + cg * y, z)
-
-
-# ---- C text
-def _line(s: Statement, turns: dict[int, int]) -> list[str]:
-    if s.kind == "value":
-        assert s.expr is not None
-        return _wrap(f"const ft_real {s.target} = {text(s.expr, inside=True)};")
-    if s.kind == "store":
-        assert s.expr is not None
-        return _wrap(f"{s.target} = {text(s.expr)};")
-    body = s.text.format(*(text(e) for e in s.needs))
-    for j, i in turns.items():
-        body = body.replace(f"@{j}]", f"{i}]")
-    return _wrap(f"const ft_pair {s.target.split('.')[0]} = {body};")
-
-
-def text(e: Expr, inside: bool = False, tight: bool = False) -> str:
-    """C of an expression; named ones by name unless `inside` asks for what the name stands for."""
-    if e.name and not inside:
-        return e.name
-    if e.op == "load":
-        return e.text
-    if e.op == "const":
-        value = e.graph.names.get(abs(e.value), "")
-        return ("-" if e.value < 0 else "") + (value or literal(abs(e.value)))
-    if e.op == "neg":
-        return f"-{text(e.args[0], tight=True)}"
-    a, b = e.args
-    if e.op == "mul":
-        return f"{_factor(a)} * {_factor(b)}" if not tight else f"({_factor(a)} * {_factor(b)})"
-    left, right = text(a), text(b)
-    if not b.name and b.op in ("add", "sub", "neg"):
-        right = f"({right})"
-    joined = f"{left} {'+' if e.op == 'add' else '-'} {right}"
-    return f"({joined})" if tight else joined
-
-
-def _factor(e: Expr) -> str:
-    plain = e.name or e.op in ("load", "const")
-    return text(e) if plain else f"({text(e)})"
-
-
-def literal(value: float) -> str:
-    """A literal of the chosen precision that reads back as this very number."""
-    shown = repr(float(value))
-    if "e" not in shown and "." not in shown:
-        shown += ".0"
-    return f"FT_C({shown})"
-
-
-def _wrap(line: str) -> list[str]:
-    lines = []
-    while len(line) > WIDTH - 4:
-        cut = max(line.rfind(f" {op} ", 0, WIDTH - 5) for op in "+-")
-        if cut <= 8:
-            break
-        lines.append(line[:cut])
-        line = "    " + line[cut + 1 :]
-    return [*lines, line]
+            terms += f" - {q}" if terms else f"(ft_angle)0 - {q}"
+    steps = round(tree.bodies[j].turn / (2.0 * np.pi) * 2**64) % 2**64
+    if steps:
+        short = ((steps + 2**31) >> 32) % 2**32
+        terms += f" + FT_ANGLE(0x{short:08x}, 0x{steps:016x})"
+    return terms

@@ -1,0 +1,127 @@
+"""The step of trees whose joints all turn about parallel axes, as a graph: discretisation.Planar in few operations.
+
+Every body is represented by its link vector, from its joint to its (first) child's joint, and by its base parameters:
+mass m at the joint, first moment and moment of inertia about it. Lengths inside are multiplied by sqrt(M) / dt and
+masses divided by M, so that products of lengths are torques and no other factor is left; M is the most frequent mass.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from codegen.base_parameters import Body, Tree
+from codegen.model import GROUND, Model
+from codegen.step_graph import Expr, Graph, Number
+
+Flat = tuple[Expr, Expr]
+
+INTRO = """
+Planar form: all axes are parallel. Link vector r_i goes from joint i to the
+next one. Its second difference over the ticks (ax, ay) adds up to the second
+difference A of the joints' positions, on top of gravity as initial value;
+masses at the joints give the forces F of all that hangs on a joint, and the
+lever arms at s_k the torques. Masses are base parameters in units of the most
+frequent one, M; lengths are times sqrt(M) / tick: products are in N m.
+""".strip().splitlines()
+
+
+class PlanarStep:
+    """The graph of one step of a planar tree."""
+
+    def __init__(self, model: Model, tree: Tree) -> None:
+        self.model, self.tree = model, tree
+        self.graph = Graph()
+        n = model.n
+        self.mass_unit = self._most_frequent_mass()
+        self.length_unit = float(np.sqrt(self.mass_unit)) / model.dt
+        self.reach = [self._reach(b) for b in tree.bodies]
+        self.A: list[Flat] = []
+        self.r: list[tuple[Expr, ...]] = []
+        for j in range(n):
+            self._outwards(j)
+        self.F: list[Flat] = [(self.graph.const(0.0), self.graph.const(0.0))] * n
+        self.T: list[Expr] = [self.graph.const(0.0)] * n
+        for j in reversed(range(n)):
+            self._inwards(j)
+
+    def _most_frequent_mass(self) -> float:
+        masses = Counter(float(f"{abs(b.mass):.9g}") for b in self.tree.bodies if b.mass and b.parent != GROUND)
+        return masses.most_common(1)[0][0] if masses else 1.0
+
+    def _reach(self, b: Body) -> float:
+        """Length of the vector that is carried for a body, m: to its child, or such that a factor becomes 1."""
+        for c in b.children:
+            across = float(np.hypot(*self.tree.bodies[c].offset[:2]))
+            if across > 0.0:
+                return across
+        moment = float(np.hypot(*b.moment[:2]))
+        if moment > 0.0:
+            return moment / self.mass_unit
+        return float(np.sqrt(abs(b.inertia[2, 2]) / self.mass_unit)) or 1.0
+
+    def _bind(self, v: Flat, name: str) -> Flat:
+        return (self.graph.bind(v[0], f"{name}_x"), self.graph.bind(v[1], f"{name}_y"))
+
+    # ---- outwards
+    def _outwards(self, j: int) -> None:
+        graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
+        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": it turns by 2 w in this tick')
+        if b.parent == GROUND:
+            unit = -self.model.dt**2 * self.length_unit
+            A = (graph.const(self.tree.gravity[j][0] * unit), graph.const(self.tree.gravity[j][1] * unit))
+        else:
+            p = b.parent
+            A = self._bind(add(self.A[p], self._times(b.offset / self.reach[p], self.r[p][2:4])), f"A{name}")
+        self.A.append(A)
+        w: Number = 0.0
+        for i in self.tree.members(j):
+            w = w + graph.load(f"u[{i}]") * self.tree.bodies[i].sign
+            w = graph.bind(w, f"w{i + 1}")
+        assert isinstance(w, Expr)
+        results = tuple(f"r{name}.{member}" for member in ("x", "y", "ax", "ay"))
+        self.r.append(graph.call(f"const ft_swung r{name} = ft_swing(&s->link[@{j}], {{0}});", results, (w,), 18))
+
+    def _times(self, d: np.ndarray, v: tuple[Expr, ...]) -> Flat:
+        """A vector fixed in a body, d in units of its reach, from the body's unit vector v."""
+        return (v[0] * float(d[0]) - v[1] * float(d[1]), v[0] * float(d[1]) + v[1] * float(d[0]))
+
+    # ---- inwards
+    def _inwards(self, j: int) -> None:
+        graph, b, name, reach = self.graph, self.tree.bodies[j], str(j + 1), self.reach[j]
+        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": forces and torque')
+        m, kappa = b.mass / self.mass_unit, b.inertia[2, 2] / (self.mass_unit * reach**2)
+        moment = b.moment / (self.mass_unit * reach)
+        x, y, ax, ay = self.r[j]
+        # everything that pulls on the link vector: its lever arm turns these into torque
+        G = (graph.const(kappa) * ax, graph.const(kappa) * ay)
+        G = add(G, self._against(moment, self.A[j]))
+        F = add((graph.const(m) * self.A[j][0], graph.const(m) * self.A[j][1]), self._times(moment, (ax, ay)))
+        T = graph.const(0.0)
+        for c in b.children:
+            G = add(G, self._against(self.tree.bodies[c].offset / reach, self.F[c]))
+            F, T = add(F, self.F[c]), T + self.T[c]
+        F, G = self._bind(F, f"F{name}"), self._bind(G, f"G{name}")
+        T = graph.bind(T + (x * G[1] - y * G[0]), f"T{name}")
+        graph.store(f"tau[{j}]", T * b.sign)
+        self.F[j], self.T[j] = F, T
+
+    def _against(self, d: np.ndarray, v: Flat) -> Flat:
+        """v turned against d: (d turned by r) x v = r x (v turned against d)."""
+        return (v[0] * float(d[0]) + v[1] * float(d[1]), v[1] * float(d[0]) - v[0] * float(d[1]))
+
+    # ---- what is to be emitted
+    @property
+    def turning(self) -> list[int]:
+        """The bodies whose link vectors something depends on."""
+        _, kept = self.graph.live()
+        return [j for j in range(self.model.n) if self.graph.calls[f"r{j + 1}.x"] in kept]
+
+    @property
+    def uses_positions(self) -> bool:
+        return False
+
+
+def add(a: Flat, b: Flat) -> Flat:
+    return (a[0] + b[0], a[1] + b[1])

@@ -1,0 +1,123 @@
+"""The C of a graph of expressions: one statement a named value, block by block, nothing that is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codegen.step_graph import Expr, Graph, Statement
+
+WIDTH = 92  # columns, without the function's indentation
+
+
+@dataclass
+class Block:
+    comment: str
+    lines: list[str]
+
+
+def blocks_of(graph: Graph, call_text: Callable[[str], str]) -> list[Block]:
+    """The live statements in order; call_text finishes the text of calls (which turning frame has which index)."""
+    seen, kept = graph.live()
+    shared = _shared(graph, seen, kept)
+    blocks = []
+    for number, title in enumerate(graph.blocks):
+        lines: list[str] = []
+        for i, statement in enumerate(graph.statements):
+            if i in kept and statement.block == number:
+                for e in _to_define(statement, shared):
+                    e.name = shared[e.index]
+                    lines.extend(_wrap(f"const ft_real {e.name} = {text(e, inside=True)};"))
+                lines.extend(_line(statement, call_text))
+        if lines:
+            blocks.append(Block(title, lines))
+    return blocks
+
+
+def _shared(graph: Graph, seen: set[int], kept: set[int]) -> dict[int, str]:
+    """Names for the expressions that are needed more than once and have none."""
+    uses: dict[int, int] = {}
+    for i in seen:
+        for a in graph.nodes[i].args:
+            uses[a.index] = uses.get(a.index, 0) + 1
+    for i in kept:
+        for e in graph.statements[i].needs:
+            uses[e.index] = uses.get(e.index, 0) + 1
+    more = [i for i in sorted(uses) if uses[i] > 1 and graph.nodes[i].op in ("add", "sub", "mul")]
+    more = [i for i in more if not graph.nodes[i].name]
+    return {i: f"k{number}" for number, i in enumerate(more, 1)}
+
+
+def _to_define(statement: Statement, shared: dict[int, str]) -> list[Expr]:
+    """Shared expressions, still without a name, that this statement is the first to need."""
+    found: list[Expr] = []
+
+    def visit(e: Expr, top: bool) -> None:
+        if e.name and not top:
+            return
+        for a in e.args:
+            visit(a, False)
+        if e.index in shared and not e.name and e not in found:
+            found.append(e)
+
+    if statement.kind == "value":
+        assert statement.expr is not None
+        visit(statement.expr, True)
+    else:
+        for e in statement.needs:
+            visit(e, False)
+    return found
+
+
+def _line(s: Statement, call_text: Callable[[str], str]) -> list[str]:
+    if s.kind == "value":
+        assert s.expr is not None
+        return _wrap(f"const ft_real {s.target} = {text(s.expr, inside=True)};")
+    if s.kind == "store":
+        assert s.expr is not None
+        return _wrap(f"{s.target} = {text(s.expr)};")
+    return _wrap(call_text(s.text.format(*(text(e) for e in s.needs))))
+
+
+def text(e: Expr, inside: bool = False, tight: bool = False) -> str:
+    """C of an expression; named ones by name unless `inside` asks for what the name stands for."""
+    if e.name and not inside:
+        return e.name
+    if e.op == "load":
+        return e.text
+    if e.op == "const":
+        return ("-" if e.value < 0 else "") + literal(abs(e.value))
+    if e.op == "neg":
+        return f"-{text(e.args[0], tight=True)}"
+    a, b = e.args
+    if e.op == "mul":
+        return f"({_factor(a)} * {_factor(b)})" if tight else f"{_factor(a)} * {_factor(b)}"
+    left, right = text(a), text(b)
+    if not b.name and (b.op in ("add", "sub", "neg") or b.op == "const" and b.value < 0):
+        right = f"({right})"
+    joined = f"{left} {'+' if e.op == 'add' else '-'} {right}"
+    return f"({joined})" if tight else joined
+
+
+def _factor(e: Expr) -> str:
+    plain = e.name or e.op in ("load", "const")
+    return text(e) if plain else f"({text(e)})"
+
+
+def literal(value: float) -> str:
+    """A literal of the chosen precision that reads back as this very number."""
+    shown = repr(float(value))
+    if "e" not in shown and "." not in shown:
+        shown += ".0"
+    return f"FT_C({shown})"
+
+
+def _wrap(line: str) -> list[str]:
+    lines = []
+    while len(line) > WIDTH - 4:
+        cut = max(line.rfind(f" {op} ", 0, WIDTH - 5) for op in "+-")
+        if cut <= 8:
+            break
+        lines.append(line[:cut])
+        line = "    " + line[cut + 1 :]
+    return [*lines, line]
