@@ -38,6 +38,7 @@ from codegen.mechanism import (
     Section,
 )
 from codegen.mechanism_schema import (
+    NAME_PATTERN,
     BeamTable,
     Fault,
     JointTable,
@@ -112,6 +113,16 @@ class _Reader:
         self.path = path
         self.data = _parse(path)
         self.warnings: list[str] = []
+        self.urdf, self.given = path, frozenset()
+        if "urdf" in self.data:
+            self._read_urdf()
+
+    def _read_urdf(self) -> None:
+        from codegen.urdf import merge
+
+        merged = merge(self.path, self.data)
+        self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
+        self.warnings += merged.warnings
 
     def mechanism(self) -> Mechanism:
         try:
@@ -119,6 +130,7 @@ class _Reader:
         except ValidationError as error:
             self.fail_at(first_fault(error))
         self.table = table
+        self.unphysical = table.unphysical or ("refuse" if table.urdf is None else "warn")
         for kind in ("link", "joint", "payload", "loop", "mode"):
             self._unique(kind, getattr(table, kind))
         control = self._control()
@@ -140,7 +152,7 @@ class _Reader:
             loops=loops,
             modes=modes,
             lock=self._lock(joints),
-            unphysical=table.unphysical,
+            unphysical=self.unphysical,
             source=self.path,
         )
         if not mechanism.moving:
@@ -151,7 +163,8 @@ class _Reader:
     # ---- error lines
 
     def fail(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn:
-        raise BadInput(self.path, key, shown(value), rule, hint)
+        said_by_urdf = any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in self.given)
+        raise BadInput(self.urdf if said_by_urdf else self.path, key, shown(value), rule, hint)
 
     def fail_at(self, fault: Fault) -> NoReturn:
         self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
@@ -183,15 +196,18 @@ class _Reader:
         """Names must differ, also after '-' has become '_' in C."""
         seen: dict[str, str] = {}
         for index, table in enumerate(tables):
-            alike = table.name.replace("-", "_")
+            alike = re.sub(r"[-./]", "_", table.name)
             if alike in seen:
                 self.fail(f"{kind}[{index}].name", table.name, f"is already the name of another {kind}",
                           "" if seen[alike] == table.name else f"{seen[alike]!r} is the same name in C")
             seen[alike] = table.name
         if kind == "link" and BASE in seen:
             self.fail(f"link.{BASE}", BASE, "is the ground and needs no [[link]]", "give the link another name")
-        if kind == "joint" and "t" in seen:
-            self.fail("joint.t.name", "t", "is the column of time in trajectories", "give the joint another name")
+        if kind == "joint":
+            for name in seen.values():
+                if name == "t" or name.endswith((".vel", ".acc")):
+                    self.fail(f"joint.{name}.name", name, "means something else as a column of a trajectory",
+                              "give the joint another name")
 
     def _known(self, key: str, name: str, names: Iterable[str], kind: str) -> None:
         names = list(names)
@@ -255,7 +271,7 @@ class _Reader:
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
         """Principal moments of a real body: none negative, none larger than the sum of the others; none without mass."""
         moments = np.linalg.eigvalsh(inertia)
-        slack = PHYSICAL_TOLERANCE * max(float(np.abs(moments).sum()), 0.0)
+        slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
         if moments[0] < -slack:
             rule = f"no body has the negative principal moment {moments[0]:.3g}"
         elif moments[2] > moments[0] + moments[1] + slack:
@@ -265,7 +281,7 @@ class _Reader:
             rule = "no body has inertia without mass"
         else:
             return
-        if self.table.unphysical == "refuse":
+        if self.unphysical == "refuse":
             self.fail(key, value, rule, 'order is ixx, iyy, izz, ixy, ixz, iyz; unphysical = "warn" lets it pass')
         self.warn(f"{key}: {rule}")
 
@@ -455,7 +471,7 @@ class _Reader:
 
 
 def _usable(name: object) -> bool:
-    return isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", name) is not None
+    return isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) is not None
 
 
 def _vector(values: Sequence[float]) -> NDArray[np.float64]:

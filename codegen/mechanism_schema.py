@@ -21,11 +21,14 @@ Three = Annotated[list[Number], Field(min_length=3, max_length=3)]
 Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
 Sign = Literal[-1, 1]
 
-# Joint and link names become parts of C identifiers, of log columns and of keys like joint.elbow.axis.
-NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]*$"
-NAME_RULE = "must be letters, digits, '_' and '-', starting with a letter or '_'"
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-ShortName = Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)]  # fits IDENT.name
+# Names stand in comments of the emitted C, in columns of logs and in keys like joint.elbow.axis. Robots in URDF also
+# use '.' and '/'. A mechanism's own name is a folder's and part of IDENT too.
+NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_./-]{0,63}$"
+NAME_RULE = "must be at most 64 letters, digits and '_', '-', '.', '/', starting with a letter or '_'"
+TITLE_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]{0,31}$"
+TITLE_RULE = "must be at most 32 letters, digits and '_', '-', starting with a letter or '_'"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Title = Annotated[str, Field(pattern=TITLE_PATTERN)]
 Reference = Annotated[str, Field(max_length=64)]  # a name that must exist elsewhere
 
 
@@ -165,10 +168,10 @@ class ModeTable(Table):
 
 
 class MechanismTable(Table):
-    name: ShortName
+    name: Title
     gravity: Three = [0.0, 0.0, -9.81]
     lock: dict[str, Number] = {}
-    unphysical: Literal["refuse", "warn"] = "refuse"
+    unphysical: Literal["refuse", "warn"] | None = None  # refuse; with a URDF warn, whose inertias are often identified
     urdf: str | None = None
     control: ControlTable = ControlTable()
     board: BoardTable | None = None
@@ -219,8 +222,9 @@ _RULES = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "finite_number": "must be finite",
-    "string_pattern_mismatch": NAME_RULE,
 }
+
+_PATTERNS = {NAME_PATTERN: NAME_RULE, TITLE_PATTERN: TITLE_RULE}
 
 
 def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...]) -> str:
@@ -235,6 +239,8 @@ def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...]) -> st
             return f"must be {word} {bounds[bound]:g}"
     if kind == "finite_number" and "limits" in where:
         return "must be finite; leave the key out where there is no limit"
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(bounds["pattern"], "must be letters, digits and '_', '-', '.'")
     return _RULES.get(kind, f"is not right ({kind.replace('_', ' ')})")
 
 
