@@ -14,6 +14,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Friction, Mechanism, Motor
 from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
+from hil import chip_step
 from tests.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, random_tree, septic, torque_at
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
@@ -66,7 +67,8 @@ def test_backends_agree(scheme, seed):
     double = torque.torque(mechanism, trajectory, torque.step_of("c", "double")).tau
     single = torque.torque(mechanism, trajectory, torque.step_of("c", "single")).tau
     assert peak(double - reference) <= (1e-10 if scheme == "newmark" else 1e-5) * peak(reference)
-    assert 0.0 < peak(single - reference) <= 5e-4 * peak(reference)
+    # newmark feeds rounding through its own dynamics, which multiplies it by about thirty
+    assert 0.0 < peak(single - reference) <= (5e-3 if scheme == "newmark" else 2e-4) * peak(reference)
 
 
 def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
@@ -164,6 +166,13 @@ def test_motion_shorter_than_a_tick_is_bad_input():
 def test_wrong_backends_are_bad_input(backend, precision, rule):
     with pytest.raises(BadInput, match=rule):
         torque.step_of(backend, precision)
+
+
+def test_chip_gives_the_bits_of_the_c_backend():
+    mechanism = random_chain(np.random.default_rng(11), 3)
+    trajectory = rows(mechanism, quintic(np.zeros(3), [0.5, -0.5, 0.4], 0.05))
+    on_chip = torque.torque(mechanism, trajectory, torque.step_of("chip", chip=chip_step.torque)).tau
+    assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, torque.step_of("c", "single")).tau)
 
 
 def test_chip_is_handed_the_samples_and_its_torques_come_back():

@@ -1,0 +1,29 @@
+"""The emitted step of a mechanism on the emulated Cortex-M4F, over a whole motion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import emit
+from codegen.compiled import Turns
+from codegen.model import Model
+from hil.chip_library import ChipLibrary
+
+STATE_ROOM = 64 * 1024  # bytes, more than any state needs
+
+
+def torque(model: Model, positions: ArrayLike) -> NDArray[np.float32]:
+    """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m."""
+    turns = Turns(model, "single")
+    q, u = turns.of(positions), turns.half_increments(positions)
+    chip = ChipLibrary(emit.step_sources(model))
+    state, q_at, u_at, tau_at = chip.put(STATE_ROOM), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
+    chip.call("ft_step_start", state, q_at)
+    tau = np.empty_like(u)
+    for k in range(len(u)):
+        chip.write(q_at, q[k + 1])
+        chip.write(u_at, u[k])
+        chip.call("ft_step", state, q_at, u_at, tau_at)
+        tau[k] = chip.read(tau_at, np.float32, model.n)
+    return tau[1:]
