@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -23,25 +24,33 @@ class Debugger:
     def __init__(self, port: int) -> None:
         self._socket = _connect(port)
         self._socket.settimeout(10.0)
+        self._received = b""
+        assert self._answer().startswith("T")  # to connect halts the processor, which QEMU reports
+        self._ask("qXfer:features:read:target.xml:0,400")  # QEMU sets single registers only after this
 
-    def _ask(self, text: str) -> str:
+    def _send(self, text: str) -> None:
         self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())
-        return self._answer()
 
     def _answer(self) -> str:
-        received = b""
-        while b"#" not in received or len(received.split(b"#", 1)[1]) < 2:
-            received += self._socket.recv(4096)
+        """The next packet; acknowledgements (+) between packets are skipped."""
+        while not (found := re.search(rb"\$([^#]*)#..", self._received, re.S)):
+            data = self._socket.recv(4096)
+            assert data, "the emulator closed its debug port"
+            self._received += data
+        self._received = self._received[found.end():]
         self._socket.sendall(b"+")
-        return received.split(b"$", 1)[1].split(b"#", 1)[0].decode()
+        return found[1].decode()
+
+    def _ask(self, text: str) -> str:
+        self._send(text)
+        return self._answer()
 
     def halt(self) -> None:
         self._socket.sendall(b"\x03")
-        self._answer()
+        assert self._answer().startswith("T")
 
     def resume(self) -> None:
-        text = "c"
-        self._socket.sendall(f"${text}#{sum(text.encode()) % 256:02x}".encode())
+        self._send("c")
 
     def jump(self, address: int) -> None:
         """Continue at an address, outside of any conditional block."""
@@ -59,7 +68,7 @@ class Emulator:
     def __init__(self, elf: Path, link_port: int, debug_port: int) -> None:
         self.link = _connect(link_port)
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.debugger = Debugger(debug_port)  # halts the processor
+        self.debugger = Debugger(debug_port)
         self.debugger.resume()
         with elf.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
