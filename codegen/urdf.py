@@ -45,8 +45,8 @@ class Tables:
     warnings: list[str]
 
 
-def read(path: Path, locked: Collection[str] = ()) -> Tables:
-    """The tables of a URDF file. `locked` joints may be mimic joints. Raises BadInput with one line."""
+def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
+    """The tables of a URDF file. `locked` joints, or all of them with None, may be mimic joints. Raises BadInput."""
     document = _parse(path)
     _check_names(path, document)
     for link in document.findall("link"):
@@ -56,9 +56,9 @@ def read(path: Path, locked: Collection[str] = ()) -> Tables:
     mimics = {str(j.get("name")): str(_child(j, "mimic").get("joint")) for j in document.findall("joint")
               if j.find("mimic") is not None and j.get("type") != "fixed"}
     for name, leader in mimics.items():
-        if name not in locked:
+        if locked is not None and name not in locked:
             raise BadInput(path, f"joint.{name}.mimic", leader, "mimic joints are not supported",
-                           f"freeze it in the mechanism file: lock = {{ {_toml_key(name)} = 0.0 }}")
+                           f"freeze it in the mechanism file: lock = {{ {toml_key(name)} = 0.0 }}")
     root = _root(path, document)
     if document.find("joint") is None:
         raise BadInput(path, "joint", None, "there is none: nothing can move")
@@ -67,7 +67,8 @@ def read(path: Path, locked: Collection[str] = ()) -> Tables:
     names = {link.name: link.name for link in robot.links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
-        warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
+        if any(link.name == BASE and link.inertial is not None for link in robot.links):
+            warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
     names[root] = BASE
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
@@ -272,7 +273,8 @@ def roll_pitch_yaw(R: NDArray[np.float64]) -> list[float]:
     return [roll, pitch, yaw]
 
 
-def _toml_key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """A name as a key of an inline table."""
     bare = all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
     return name if bare else f'"{name}"'
 

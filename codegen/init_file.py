@@ -1,0 +1,156 @@
+"""`femtorque init`: a commented mechanism file to start from, plain or on top of a URDF."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from pathlib import Path
+
+from codegen.errors import BadInput
+from codegen.mechanism_schema import TITLE_PATTERN, TITLE_RULE
+from codegen.urdf import Tables, read, toml_key
+
+HEAD = """\
+# A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
+# Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the motor.
+
+name = "{name}"
+gravity = {gravity}           # an acceleration, m/s^2
+"""
+
+CONTROL = """
+[control]
+rate_hz = 1000                  # control tick; a whole multiple of knot_hz
+knot_hz = 250                   # knots of the trajectory a second
+scheme = "midpoint"             # or "newmark" with beta and gamma
+observer_hz = 80                # bandwidth of the rate observer
+host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then disarm
+
+[board]                         # needed by build, flash, stream and hil
+use = "{board}"
+bus_voltage = 24.0
+pwm_hz = 20000
+"""
+
+ARM = """
+[[link]]
+name = "upper"
+mass = 0.4
+com = [0.1, 0.0, 0.0]           # in the link's frame, which is its joint's
+inertia = [1e-4, 1.4e-3, 1.4e-3, 0.0, 0.0, 0.0]    # ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity
+
+[[link]]
+name = "fore"
+mass = 0.2
+rod = 0.2                       # instead of com and inertia: a uniform slender rod along x, m
+
+[[joint]]
+name = "shoulder"
+type = "revolute"               # revolute | continuous | prismatic | fixed
+parent = "base"                 # the ground
+child = "upper"
+xyz = [0.0, 0.0, 0.0]           # joint frame in the parent link's frame, as in URDF
+rpy = [0.0, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+start = 0.0                     # where it is at power-up
+{drive_0}
+
+[[joint]]
+name = "elbow"
+type = "revolute"
+parent = "upper"
+child = "fore"
+xyz = [0.2, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+{drive_1}
+
+# [[payload]]                   # a body fixed to a link
+# name = "tool"
+# link = "fore"
+# mass = 0.05
+# com = [0.2, 0.0, 0.0]
+# inertia = [1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0]
+"""
+
+DRIVE = """\
+limits = {{ lower = -2.5, upper = 2.5, velocity = 10.0, effort = {effort} }}
+friction = {{ viscous = 1e-3, coulomb = {coulomb} }}              # N m s/rad, N m
+motor = {{ R = {R}, L = {L}, K = {K}, gear = 1.0, inertia = {rotor}, channel = {channel}, sign = 1 }}
+encoder = {{ counts = 8192, at = "joint", sign = 1, zero = "start" }}   # counts a turn after quadrature x4
+gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest with margin"""
+
+
+def text(name: str, urdf: Path | None = None, out: Path | None = None) -> str:
+    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput."""
+    if not re.fullmatch(TITLE_PATTERN, name):
+        raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
+    if urdf is not None:
+        return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent)
+    drive_0 = DRIVE.format(effort=4.0, coulomb=2e-2, R=1.6, L=2.5e-3, K=0.35, rotor=3e-3, channel=0, ku=33.0, kv=1.28)
+    drive_1 = DRIVE.format(effort=1.5, coulomb=1e-2, R=2.4, L=2e-3, K=0.2, rotor=1e-3, channel=1, ku=5.3, kv=0.208)
+    return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4")
+            + ARM.format(drive_0=drive_0, drive_1=drive_1))
+
+
+def write(name: str, out: Path, urdf: Path | None = None) -> Path:
+    """Write it to a new file. Raises BadInput if that file is there already."""
+    content = text(name, urdf, out)
+    try:
+        with out.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(content)
+    except FileExistsError:
+        raise BadInput(out, "file", None, "is there already", "choose another name or remove it") from None
+    except OSError as error:
+        raise BadInput(out, "file", None, f"cannot be written: {error.strerror}") from None
+    return out
+
+
+def _from_urdf(name: str, urdf: Path, folder: Path) -> str:
+    tables = read(urdf, locked=None)
+    lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
+    near = os.path.relpath(urdf.absolute(), folder.absolute())
+    path = near if near.count("..") <= 2 else str(urdf.absolute())
+    lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
+    lines.append(_lock(tables))
+    lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
+    lines.append(CONTROL.format(board="compute").rstrip().replace(
+        'use = "compute"', 'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
+    for number, joint in enumerate(j for j in tables.joints if j["type"] != "fixed" and j["name"] not in _frozen(tables)):
+        lines.append(_joint(number, joint))
+    return "\n".join(lines) + "\n"
+
+
+def _frozen(tables: Tables) -> list[str]:
+    """Mimic joints, and what they follow: one cannot move without the other."""
+    return [str(j["name"]) for j in tables.joints if j["name"] in {*tables.mimics, *tables.mimics.values()}]
+
+
+def _lock(tables: Tables) -> str:
+    if not tables.mimics:
+        return "# lock = { finger = 0.04 }      # freezes joints"
+    values = ", ".join(f"{toml_key(name)} = {_inside(tables, name):g}" for name in _frozen(tables))
+    return f"lock = {{ {values} }}     # mimic joints and what they follow are frozen"
+
+
+def _inside(tables: Tables, name: str) -> float:
+    """Zero, or the end of the joint's range that is nearest to it."""
+    limits = next(j for j in tables.joints if j["name"] == name).get("limits", {})
+    return min(max(0.0, limits.get("lower", -math.inf)), limits.get("upper", math.inf))
+
+
+def _joint(number: int, joint: dict[str, object]) -> str:
+    limits = joint.get("limits", {})
+    assert isinstance(limits, dict)
+    said = ", ".join(f"{key} {value:g}" for key, value in limits.items()) or "no limits"
+    return f"""
+[[joint]]                       # {joint["type"]}, {said}
+name = {_quoted(str(joint["name"]))}
+# friction = {{ viscous = 0.0, coulomb = 0.0 }}
+# motor = {{ R = 1.0, L = 1e-3, K = 0.05, gear = 100.0, inertia = 1e-5, channel = {number}, sign = 1 }}
+# encoder = {{ counts = 8192, at = "motor", sign = 1, zero = "start" }}
+# gains = {{ ku = 0.0, kv = 0.0 }}"""
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
