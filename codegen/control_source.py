@@ -202,7 +202,7 @@ def _fitting_ramp(mechanism: Mechanism) -> int:
     """The ramp, if path time of a whole segment fits 32 bits with it."""
     control = mechanism.control
     ticks = control.rate_hz // control.knot_hz
-    most = (2**31 - 1) // (4 * ramp(control.rate_hz) ** 2)
+    most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)
     if ticks > most:
         raise BadInput(mechanism.source or mechanism.name, "control.knot_hz", control.knot_hz,
                        f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",

@@ -190,20 +190,30 @@ static void position(const ft_motion *m, int32_t at, ft_turn q[FT_JOINTS])
     ft_segment_positions(g, (ft_real)at * TO_S, q);
 }
 
+/* Add half the way between two places of one segment. Its middle and its
+ * length are formed in integers: rounded ends would make the length noisy. */
+static void add_piece(ft_motion *m, const ft_segment *g, int32_t from,
+                      int32_t to)
+{
+    const ft_real half = FT_C(0.5) * TO_S;
+
+    ft_segment_add_increments(g, (ft_real)(from + to) * half,
+                              (ft_real)(to - from) * half, m->u);
+}
+
 /* Set u to half the way between two places, in two pieces over a knot. */
 static void half_way(ft_motion *m, int32_t from, int32_t to)
 {
     const ft_segment *tail = ft_motion_tail(m), *g = locate(m, &to);
-    ft_real start = (ft_real)from * TO_S;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
         m->u[j] = FT_C(0.0);
     if (g != tail) {
-        ft_segment_add_increments(tail, start, FT_C(1.0), m->u);
-        start = FT_C(0.0);
+        add_piece(m, tail, from, LENGTH);
+        from = 0;
     }
-    ft_segment_add_increments(g, start, (ft_real)to * TO_S, m->u);
+    add_piece(m, g, from, to);
 }
 
 /* Return the target of the boundary FT_LEAD + back ticks from now. */

@@ -42,11 +42,12 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
     }
 }
 
-/* Return the sum of w times the coefficients. */
+/* Return the sum of w times the coefficients, small ones first: the largest
+ * is then rounded in one sum only. */
 static ft_real dot(const ft_quintic *p, const ft_real w[FT_DEGREE])
 {
-    return w[0] * p->c[0] + w[1] * p->c[1] + w[2] * p->c[2] + w[3] * p->c[3]
-           + w[4] * p->c[4];
+    return (((w[4] * p->c[4] + w[3] * p->c[3]) + w[2] * p->c[2])
+            + w[1] * p->c[1]) + w[0] * p->c[0];
 }
 
 /* Give the position of every joint at s. */
@@ -64,13 +65,12 @@ void ft_segment_positions(const ft_segment *g, ft_real s, ft_turn q[FT_JOINTS])
     }
 }
 
-/* Add (p(to) - p(from)) / 2 of every joint to u. With m the middle and h half
- * the way, (p(m + h) - p(m - h)) / 2 = h p' + h^3 p'''/6 + h^5 p^(5)/120 at m:
- * exact for a quintic, and no two positions are subtracted. */
-void ft_segment_add_increments(const ft_segment *g, ft_real from, ft_real to,
+/* Add (p(m + h) - p(m - h)) / 2 of every joint to u. That is
+ * h p' + h^3 p'''/6 + h^5 p^(5)/120 at m: exact for a quintic, and no two
+ * positions are subtracted. */
+void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
                                ft_real u[FT_JOINTS])
 {
-    const ft_real h = FT_C(0.5) * (to - from), m = FT_C(0.5) * (to + from);
     const ft_real h2 = h * h, m2 = m * m;
     const ft_real w[FT_DEGREE] = {
         h,

@@ -30,7 +30,7 @@ typedef struct {
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
 void ft_segment_positions(const ft_segment *g, ft_real s,
                           ft_turn q[FT_JOINTS]);
-void ft_segment_add_increments(const ft_segment *g, ft_real from, ft_real to,
+void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
                                ft_real u[FT_JOINTS]);
 ft_real ft_segment_rate(const ft_quintic *p, ft_real s);
 ft_real ft_segment_span(const ft_quintic *p);

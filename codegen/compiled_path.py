@@ -1,0 +1,151 @@
+"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the C that the image is built from.
+
+This is the application's own motion and the emitted step between two arrays, without the law and the link.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import emit
+from codegen.compiled import Precision, Turns, build
+from codegen.digest import FIRMWARE
+from codegen.mechanism import Mechanism
+from codegen.model import Model
+from codegen.trajectory import Knots
+
+SOURCES = ("ft_motion", "ft_pace", "ft_segment")
+HEADERS = ("ft_position", "ft_safety")
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate, const ft_real *acceleration, ft_real *tau,
+                    ft_real *u, ft_turn *target);
+"""
+
+HOST_SOURCE = """\
+/* The motion and the step between arrays, for the host. */
+#include "ft_messages.h"
+#include "ft_motion.h"
+#include "ft_safety.h"
+#include "ft_step.h"
+
+#include <string.h>
+
+long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration, ft_real *tau, ft_real *u,
+                    ft_turn *target);
+
+static ft_knot knot(const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration)
+{
+    ft_knot k;
+
+    memcpy(k.q, q, sizeof k.q);
+    memcpy(k.rate, rate, sizeof k.rate);
+    memcpy(k.acceleration, acceleration, sizeof k.acceleration);
+    return k;
+}
+
+/* Push segments while there is room. Returns the next knot to come. */
+static long fill(ft_motion *m, long next, long knots, const ft_turn *q,
+                 const ft_real *rate, const ft_real *acceleration)
+{
+    for (; next < knots && ft_motion_credit(m) > 0; next++) {
+        ft_knot k = knot(q + next * FT_JOINTS, rate + next * FT_JOINTS,
+                         acceleration + next * FT_JOINTS);
+        ft_segment *g = ft_motion_slot(m);
+
+        ft_segment_build(g, &m->last, &k);
+        g->flags = (uint8_t)(m->begun | (next + 1 == knots ? FT_KNOT_END : 0));
+        ft_motion_push(m, &k);
+    }
+    return next;
+}
+
+/* Play all knots. Of every tick: torque, half increments from its middle to
+ * the next one's, and the target of the boundary at its end. Returns ticks. */
+long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration, ft_real *tau, ft_real *u,
+                    ft_turn *target)
+{
+    static ft_motion m;
+    static ft_step_state s;
+    ft_turn before[FT_JOINTS];
+    ft_real primed[FT_JOINTS];
+    long next, k, ticks = (knots - 1) * FT_TICKS_PER_KNOT;
+    ft_knot first = knot(q, rate, acceleration);
+
+    memset(&m, 0, sizeof m);
+    ft_motion_open(&m, &first);
+    next = fill(&m, 1, knots, q, rate, acceleration);
+    ft_segment_positions(ft_motion_tail(&m),
+                         FT_C(-0.5) / (ft_real)FT_TICKS_PER_KNOT, before);
+    ft_step_start(&s, before);
+    ft_motion_start(&m);
+    for (k = -1; k < ticks; k++) {
+        ft_motion_tick(&m);
+        ft_step(&s, m.q_next, m.u, k < 0 ? primed : tau + k * FT_JOINTS);
+        next = fill(&m, next, knots, q, rate, acceleration);
+        if (k < 0)
+            continue;
+        memcpy(u + k * FT_JOINTS, m.u, sizeof m.u);
+        memcpy(target + k * FT_JOINTS,
+               m.due[(m.now + FT_LEAD + 1u) % (FT_LEAD + 2u)].q,
+               sizeof m.q_next);
+    }
+    return m.phase == FT_MOTION_IDLE ? ticks : -1;
+}
+"""
+
+
+class CompiledPath:
+    """The streamed path of one mechanism. Raises Refused if it does not compile."""
+
+    def __init__(self, mechanism: Mechanism, precision: Precision = "single") -> None:
+        self.mechanism = mechanism
+        self.turns = Turns(Model.of(mechanism), precision)
+        double = precision == "double"
+        self.ffi, self.lib = build(
+            _sources(mechanism), CDEF.format(real="double" if double else "float", bits=64 if double else 32), precision
+        )
+
+    def torque(self, knots: Knots) -> NDArray[Any]:
+        """tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots as they go over the wire."""
+        q = np.asarray(knots.position, np.int64)
+        if self.turns.integer is np.int64:
+            q = q << 32
+        return self.run(q, knots.rate, knots.acceleration)[0]
+
+    def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
+        """The same from knots (K, J) in rad or m, rounded to what this precision carries and no further."""
+        return self.run(self.turns.of(positions), rates, accelerations)[0]
+
+    def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> tuple[NDArray[Any], ...]:
+        """(torque, u, target), each (N, J), from integer positions (K, J), rad/s or m/s and rad/s^2 or m/s^2.
+
+        u: half the way from each tick's middle to the next one's, rad or m; target: integer positions at the ticks'
+        ends.
+        """
+        integer, real = self.turns.integer, self.turns.real
+        arrays = [np.ascontiguousarray(q, integer), *(np.ascontiguousarray(x, real) for x in (rates, accelerations))]
+        control = self.mechanism.control
+        ticks = (len(arrays[0]) - 1) * (control.rate_hz // control.knot_hz)
+        shape = (ticks, arrays[0].shape[1])
+        out = [np.empty(shape, real), np.empty(shape, real), np.empty(shape, integer)]
+        pointers = [self.ffi.from_buffer("ft_turn[]" if a.dtype == integer else "ft_real[]", a) for a in arrays + out]
+        played = self.lib.ft_path_torque(len(arrays[0]), *pointers)
+        if played != ticks:
+            raise AssertionError("the motion did not end with its last knot")
+        return tuple(out)
+
+
+def _sources(mechanism: Mechanism) -> dict[str, str]:
+    """The C files: emitted, the application's motion, and the loop over arrays."""
+    files = {n: t for n, t in emit.sources(mechanism, None).items() if n not in ("ft_digest.h", "ft_messages.c")}
+    names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
+    return files | {n: (FIRMWARE / "src" / n).read_text() for n in names} | {"ft_host.c": HOST_SOURCE}

@@ -1,0 +1,224 @@
+"""The whole control application on this computer, over a chip made of variables (fake_chip.c), talked to by frames."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import board as boards
+from codegen import compiled, emit, messages
+from codegen.codec import Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
+from codegen.digest import FIRMWARE
+from codegen.mechanism import Mechanism
+from codegen.trajectory import Knots
+from codegen.units import to_wire
+
+HERE = Path(__file__).resolve().parent
+THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"
+
+Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text before it is compiled
+
+CDEF = """
+typedef struct {{
+    uint32_t errors, reset_cause, remembered;
+    uint32_t estop, dropped, outputs, deaf;
+    uint32_t safe, fed, cycles;
+    float bus_voltage;
+    float duty[{J}];
+    int32_t counts[{J}];
+}} fake_chip_t;
+fake_chip_t *fake_chip(void);
+uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
+uint32_t fake_take(uint8_t *bytes);
+void fake_run(uint32_t ticks, uint32_t following, void *record);
+void fake_state(uint32_t state);
+void fake_event(uint32_t event);
+void fake_tick_number(uint32_t tick);
+void fake_poison(uint32_t joint, float value);
+void fake_shift(uint32_t joint, int32_t wire);
+void ft_app_start(uint32_t errors);
+void ft_app_tick(void);
+void ft_app_idle(void);
+void ft_app_missed(void);
+"""
+
+
+def three_link() -> Mechanism:
+    return Mechanism.load(THREE_LINK)
+
+
+def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
+    """Every C file of the application and of the fake chip: {name: text}. A patch that changes nothing is an error."""
+    board = boards.load(mechanism.board.use) if mechanism.board else None
+    files = emit.sources(mechanism, board, feedforward)
+    files.pop("ft_board.h", None)
+    for path in [*sorted((FIRMWARE / "src").glob("*.[ch]")), HERE / "fake_chip.c", HERE / "fake_chip.h"]:
+        files[path.name] = path.read_text()
+    for name, patch in (patches or {}).items():
+        changed = patch(files[name])
+        assert changed != files[name], f"the patch of {name} does not apply"
+        files[name] = changed
+    return files
+
+
+def replace(old: str, new: str) -> Callable[[str], str]:
+    """A patch: one text for another, wherever it occurs."""
+    return lambda text: text.replace(old, new)
+
+
+class App:
+    """One board with its own memory. Time passes only in `run`."""
+
+    def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
+                 errors: int = 0, reset_cause: int = 0, remembered: int = 0) -> None:
+        self.mechanism = mechanism or three_link()
+        self.joints = self.mechanism.moving
+        self.J = len(self.joints)
+        files = sources(self.mechanism, patches, feedforward)
+        self.ffi, self.lib = load(files, CDEF.format(J=self.J))
+        text = files["ft_digest.h"]
+        self.tag = int(text.split("#define FT_TAG 0x")[1][:4], 16)
+        self.codec = Codec(self.J)
+        self.reader = FrameReader(self.codec)
+        self.chip = self.lib.fake_chip()
+        self.chip.bus_voltage = self.mechanism.board.bus_voltage if self.mechanism.board else 1.0
+        self.chip.errors, self.chip.reset_cause, self.chip.remembered = errors, reset_cause, remembered
+        self.token = 0
+        self.trace: list[NDArray[Any]] = []  # telemetry of every tick so far
+        self.status: Any = None
+        self.ident: Any = None
+        self.record_type = np.dtype([
+            (name, kind, (self.J,)) for name, kind in (
+                ("torque_ff", "f4"), ("torque", "f4"), ("duty", "f4"), ("rate", "f4"), ("target_rate", "f4"),
+                ("position", "i4"), ("target", "i4"))
+        ] + [("tick", "u4")])
+        self.lib.ft_app_start(errors)
+
+    # -- bytes
+
+    def feed(self, data: bytes) -> None:
+        assert self.lib.fake_feed(data, len(data)) == len(data)
+
+    def send(self, message: Any, seq: int = 0, tag: int | None = None) -> None:
+        self.feed(self.codec.encode(message, self.tag if tag is None else tag, seq))
+
+    def take(self) -> list[Any]:
+        """Messages that the board has sent; the last STATUS and IDENT are kept."""
+        buffer = bytearray(65536)
+        n = self.lib.fake_take(self.ffi.from_buffer(buffer))
+        frames = list(self.reader.feed(bytes(buffer[:n])))
+        for frame in frames:
+            assert frame.tag == self.tag
+            if isinstance(frame.message, Status):
+                self.status = frame.message
+            elif isinstance(frame.message, Ident):
+                self.ident = frame.message
+        return [frame.message for frame in frames]
+
+    # -- time
+
+    def run(self, ticks: int, *, alive: bool = True, follow: bool = True) -> NDArray[Any]:
+        """Let ticks pass; returns the telemetry of each. alive: the host keeps talking. follow: joints obey at once."""
+        record = np.zeros(ticks, self.record_type)
+        for start in range(0, ticks, 20):
+            n = min(20, ticks - start)
+            if alive:
+                self.send(Poll())
+            self.lib.fake_run(n, follow, self.ffi.from_buffer(record[start:start + n]))
+            self.take()
+        self.trace.append(record)
+        return record
+
+    def see(self) -> Any:
+        """A STATUS that shows what is now; less than a STATUS period passes."""
+        self.status = None
+        self.run(11)
+        return self.status
+
+    # -- commands
+
+    def command(self, name: str | int) -> str:
+        """Send a command; returns the name of its refusal, NONE if it was taken."""
+        number = messages.COMMANDS[name][0] if isinstance(name, str) else name
+        return self._tokened(Command(self._next(), number))
+
+    def home(self, positions: Any = None) -> str:
+        start = [j.start for j in self.joints] if positions is None else positions
+        return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
+
+    def _next(self) -> int:
+        self.token = self.token % 255 + 1
+        return self.token
+
+    def _tokened(self, message: Any) -> str:
+        self.send(message)
+        status = self.see()
+        assert status.command_token == message.token
+        return self.name(messages.REFUSALS, status.refusal)
+
+    def ready(self) -> None:
+        """Homed and in HOLD."""
+        assert self.home() == "NONE"
+        assert self.command("ARM") == "NONE"
+        assert self.state == "HOLD"
+
+    # -- knots
+
+    def stream(self, knots: Knots, first: int | None = None, end: bool = True, start: bool = True,
+               most: int | None = None) -> int:
+        """Send knots as they are from the sequence number wanted; returns how many were sent."""
+        seq = self.see().ack if first is None else first
+        count = len(knots) if most is None else min(most, len(knots))
+        for i in range(count):
+            flags = (messages.KNOT_START if start and i == 0 else 0)
+            flags |= messages.KNOT_END if end and i == len(knots) - 1 else 0
+            self.send(Knot(flags, knots.position[i].tolist(), knots.rate[i].tolist(),
+                           knots.acceleration[i].tolist()), seq=seq + i)
+            if i % 16 == 15:
+                self.lib.ft_app_idle()
+        for _ in range(4):
+            self.lib.ft_app_idle()
+        return count
+
+    # -- names
+
+    @staticmethod
+    def name(table: dict[str, Any], number: int) -> str:
+        return next(n for n, row in table.items() if row[0] == number)
+
+    @property
+    def state(self) -> str:
+        return self.name(messages.STATES, self.see().state)
+
+    @property
+    def fault(self) -> tuple[str, int]:
+        status = self.see()
+        return self.name(messages.FAULTS, status.fault), status.fault_joint
+
+    @property
+    def flags(self) -> set[str]:
+        status = self.see()
+        return {n for n, row in messages.FLAGS.items() if status.flags & row[0]}
+
+
+_folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
+_count = 0
+
+
+def load(files: dict[str, str], cdef: str, precision: compiled.Precision = "single") -> tuple[cffi.FFI, Any]:
+    """A fresh copy of the compiled library, with variables of its own."""
+    global _count
+    path = compiled.library(files, precision)
+    _count += 1
+    own = Path(_folder.name) / f"{_count}.so"
+    shutil.copy(path, own)
+    ffi = cffi.FFI()
+    ffi.cdef(cdef)
+    return ffi, ffi.dlopen(str(own))

@@ -1,0 +1,139 @@
+/* A chip made of variables, for the application on the host. */
+#include "fake_chip.h"
+
+#include "ft_app.h"
+#include "ft_chip.h"
+#include "ft_config.h"
+#include "ft_report.h"
+#include "ft_state.h"
+
+#include <string.h>
+
+#define BUFFER 65536u
+
+fake_chip_t fake;
+
+static uint8_t in[BUFFER], out[BUFFER];
+static size_t in_from, in_to, out_size;
+
+/* ---- what the application asks ---------------------------------------- */
+
+uint32_t ft_chip_start(void) { return fake.errors; }
+void ft_chip_run(void) {}
+void ft_chip_duty(uint32_t joint, float duty) { fake.duty[joint] = duty; }
+
+void ft_chip_outputs(bool enabled)
+{
+    fake.outputs = enabled ? 1u : 0u;
+}
+
+bool ft_chip_outputs_enabled(void)
+{
+    return fake.outputs != 0u && fake.dropped == 0u;
+}
+
+void ft_chip_safe(void)
+{
+    memset(fake.duty, 0, sizeof fake.duty);
+    fake.safe++;
+}
+
+int32_t ft_chip_encoder(uint32_t joint)
+{
+    int32_t n = fake.counts[joint];
+
+    fake.counts[joint] = 0;
+    return n;
+}
+
+bool ft_chip_estop(void) { return fake.estop != 0u; }
+float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
+uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
+uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }
+void ft_chip_remember(uint32_t word) { fake.remembered = word; }
+uint32_t ft_chip_remembered(void) { return fake.remembered; }
+void ft_chip_feed_watchdog(void) { fake.fed++; }
+void ft_chip_wait(void) {}
+
+size_t ft_chip_receive(uint8_t *bytes, size_t room)
+{
+    size_t n = in_to - in_from < room ? in_to - in_from : room;
+
+    memcpy(bytes, in + in_from, n);
+    in_from += n;
+    return n;
+}
+
+bool ft_chip_send(const uint8_t *bytes, size_t size)
+{
+    if (fake.deaf || size > BUFFER - out_size)
+        return false;
+    memcpy(out + out_size, bytes, size);
+    out_size += size;
+    return true;
+}
+
+/* ---- what the tests ask ------------------------------------------------ */
+
+fake_chip_t *fake_chip(void) { return &fake; }
+
+uint32_t fake_feed(const uint8_t *bytes, uint32_t size)
+{
+    if (in_from == in_to)
+        in_from = in_to = 0;
+    if (size > BUFFER - in_to)
+        return 0;
+    memcpy(in + in_to, bytes, size);
+    in_to += size;
+    return size;
+}
+
+uint32_t fake_take(uint8_t *bytes)
+{
+    uint32_t n = (uint32_t)out_size;
+
+    memcpy(bytes, out, n);
+    out_size = 0;
+    return n;
+}
+
+/* Let the joints be where they should be, as far as whole counts go. */
+static void follow(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        int64_t away = (int32_t)((uint32_t)ft_telemetry.target[j]
+                                 - (uint32_t)ft_telemetry.position[j]);
+
+        fake.counts[j] += (int32_t)(away * 65536 / ft_joint[j].step);
+    }
+}
+
+void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record)
+{
+    uint32_t i;
+
+    for (i = 0; i < ticks; i++) {
+        ft_app_tick();
+        ft_app_idle();
+        if (following && ft_safety_armed())
+            follow();
+        if (record)
+            record[i] = ft_telemetry;
+    }
+}
+
+void fake_state(uint32_t state) { ft.safety.state = (uint8_t)state; }
+void fake_event(uint32_t event) { ft_safety_event(event); }
+void fake_tick_number(uint32_t tick) { ft.tick = tick; }
+void fake_poison(uint32_t joint, float value) { ft.law.integral[joint] = (ft_real)value; }
+void fake_shift(uint32_t joint, int32_t wire)
+{
+    int32_t at[FT_JOINTS];
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        at[j] = ft_telemetry.position[j] + (j == joint ? wire : 0);
+    ft_observer_set(&ft.seen, at);
+}

@@ -1,0 +1,29 @@
+#ifndef FAKE_CHIP_H
+#define FAKE_CHIP_H
+
+#include "ft_model.h"
+#include "ft_report.h"
+
+#include <stdint.h>
+
+typedef struct {
+    uint32_t errors, reset_cause, remembered;
+    uint32_t estop, dropped, outputs, deaf;
+    uint32_t safe, fed, cycles;
+    float bus_voltage;
+    float duty[FT_JOINTS];
+    int32_t counts[FT_JOINTS];
+} fake_chip_t;
+
+fake_chip_t *fake_chip(void);
+uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
+uint32_t fake_take(uint8_t *bytes);
+void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record);
+void fake_state(uint32_t state);
+void fake_event(uint32_t event);
+void fake_tick_number(uint32_t tick);
+void fake_poison(uint32_t joint, float value);
+void fake_shift(uint32_t joint, int32_t wire);
+extern fake_chip_t fake;
+
+#endif
