@@ -293,9 +293,9 @@ class VirtualBoard:
         step = self.image.symbols.get("ft_step")
         if step is None:
             return 0
-        if len(core.blocks) != self._known_blocks:
-            self._known_blocks = len(core.blocks)
-            self._step_blocks = [b for b in core.blocks.values() if step.address <= b.start < step.end]
+        if core.known_blocks != self._known_blocks:
+            self._known_blocks = core.known_blocks
+            self._step_blocks = core.blocks_in(step.address, step.end)
         total = sum(b.runs * b.instructions for b in self._step_blocks)
         done, self._step_before = total - self._step_before, total
         return done

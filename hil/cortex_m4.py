@@ -1,8 +1,8 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
 Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
-counted in processor cycles by the model of hil.timing, one basic block at a time: events and interrupts come at block
-boundaries.
+counted in processor cycles by the model of hil.timing, one basic block at a time (hil.block_counter): events and
+interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_INTR, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn import UC_ARCH_ARM, UC_HOOK_INTR, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 from unicorn import unicorn_const as const
 
-from hil import timing
+from hil import block_counter, timing
+from hil.block_counter import BlockCounter
 from hil.events import Events
 from hil.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, NMI, SVCALL, SYSTICK, USAGE_FAULT, Nvic
 from hil.registers import WORD, Bus, Unmodelled
@@ -82,10 +84,9 @@ class CortexM4:
         self.scs = SystemControl(self)
         bus.attach(self.scs, 0x1000)
         bus.attach(self.dwt, 0x1000)
-        self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
+        self._counter = BlockCounter(self.uc)
+        self._count = self._counter.state
         self.uc.hook_add(UC_HOOK_INTR, self._on_interrupt)
-        self.blocks: dict[tuple[int, int], timing.Block] = {}
-        self.instructions = 0
         self.handled: dict[int, Handled] = {}
         self.reset_requested = False
         self.reset()
@@ -100,11 +101,9 @@ class CortexM4:
         self.dwt.traced = False
         self.floating_point = False
         self.asleep = self.locked_up = self.reset_requested = False
-        self._stopped = False
         self._interrupt: int | None = None
         self._refused: Exception | None = None
-        self._block_end = 0
-        self._refill = 0
+        self._count.last_refill = 0
         self._since = (self.instructions, self.events.now)
         for register in (arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,
                          arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_FPSCR):
@@ -123,11 +122,14 @@ class CortexM4:
     def load(self, address: int, data: bytes) -> None:
         """Put bytes into memory, as a programmer or debugger does."""
         self.uc.mem_write(address, data)
-        self.blocks = {key: block for key, block in self.blocks.items()
-                       if block.end <= address or block.start >= address + len(data)}
 
     def memory(self, address: int, size: int) -> bytes:
         return bytes(self.uc.mem_read(address, size))
+
+    @property
+    def instructions(self) -> int:
+        """Instructions executed since power-on."""
+        return self._count.instructions
 
     @property
     def now(self) -> int:
@@ -153,12 +155,15 @@ class CortexM4:
                 self._execute()
 
     def _execute(self) -> None:
-        self._stopped, self._interrupt = False, None
+        """Run until the deadline, or something in the code itself, ends it."""
+        count, self._interrupt = self._count, None
+        count.stopped, count.now, count.deadline = 0, self.events.now, self.events.deadline
         fault = None
         try:
             self.uc.emu_start(self._pc | 1, _UNTIL)
         except UcError as error:
             fault = error
+        self.events.now = count.now
         self._pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
         if self._refused:
             refused, self._refused = self._refused, None
@@ -167,51 +172,52 @@ class CortexM4:
             self._memory_fault(fault)
         elif self._interrupt is not None:
             self._internal(self._interrupt)
-        elif not self._stopped:
+        elif count.stopped == block_counter.UNKNOWN:
+            self._learn(count.unknown_address, count.unknown_size)
+        elif not count.stopped:
             self.asleep = True  # WFI
 
-    def _on_block(self, uc: Uc, address: int, size: int, _: object) -> None:
-        events = self.events
-        if events.now >= events.deadline:
-            self._stopped = True
-            uc.emu_stop()
-            return
-        block = self.blocks.get((address, size)) or self._decode(address, size)
-        if self._refill and address != self._block_end:
-            events.now += self._refill
-        block.runs += 1
-        events.now += block.cycles
-        self.instructions += block.instructions
-        self._block_end, self._refill = block.end, block.refill
-
-    def _decode(self, address: int, size: int) -> timing.Block:
+    def _learn(self, address: int, size: int) -> None:
+        """A block is about to run for the first time."""
         block = timing.Block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
-            self._refuse(Unmodelled(f"floating-point instruction in the block at 0x{address:08X} while CPACR is off"))
-            return block
-        self.blocks[address, size] = block
-        return block
+            raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
+        self._counter.add(block)
+
+    def blocks_in(self, start: int, end: int) -> list[Any]:
+        """The known blocks that start at addresses [start, end): each has `runs` and `instructions`."""
+        return self._counter.within(start, end)
+
+    @property
+    def known_blocks(self) -> int:
+        return self._counter.known
 
     def executed_in(self, start: int, end: int) -> int:
         """Instructions executed so far at addresses [start, end)."""
-        return sum(b.runs * b.instructions for b in self.blocks.values() if start <= b.start < end)
+        return sum(b.runs * b.instructions for b in self.blocks_in(start, end))
 
     # -- memory-mapped registers --------------------------------------------
 
     def _mmio_read(self, uc: Uc, offset: int, size: int, base: int) -> int:
+        self.events.now = self._count.now
         try:
             peripheral = self.bus.find(base + offset)
             return peripheral.read(base + offset - peripheral.base, size)
         except Exception as error:
             self._refuse(error)
             return 0
+        finally:
+            self._count.deadline = self.events.deadline
 
     def _mmio_write(self, uc: Uc, offset: int, size: int, value: int, base: int) -> None:
+        self.events.now = self._count.now
         try:
             peripheral = self.bus.find(base + offset)
             peripheral.write(base + offset - peripheral.base, size, value)
         except Exception as error:
             self._refuse(error)
+        finally:
+            self._count.deadline = self.events.deadline
 
     def _refuse(self, error: Exception) -> None:
         """Stop execution; the error leaves run() with the place in the image added."""
@@ -316,7 +322,7 @@ class CortexM4:
         uc.reg_write(arm.UC_ARM_REG_LR, code)
         vectors = self.scs.value["VTOR"] or self.vectors
         self._pc = struct.unpack("<I", uc.mem_read(vectors + 4 * number, 4))[0]
-        self._refill = 0
+        self._count.last_refill = 0
         self.events.now += timing.EXCEPTION_ENTRY + (timing.FLOATING_POINT_FRAME if floats else 0)
 
     def _stack_is_memory(self, top: int, size: int) -> bool:
@@ -349,7 +355,7 @@ class CortexM4:
         uc.reg_write(arm.UC_ARM_REG_XPSR, frame[7] & ~_ALIGNED)
         uc.reg_write(arm.UC_ARM_REG_SP, stack)
         self._pc = frame[6] & ~1
-        self._refill = 0
+        self._count.last_refill = 0
         self.events.now += timing.EXCEPTION_RETURN + (timing.FLOATING_POINT_FRAME if floats else 0)
 
     def _account(self, entering: int | None) -> None:

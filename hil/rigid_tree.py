@@ -118,10 +118,10 @@ class RigidTree:
         jw = angular * self._carries
         weighted = self.masses[:, None, None] * jv
         spun = inertia @ jw
-        mass = (np.tensordot(weighted, jv, ((0, 1), (0, 1))) + np.tensordot(jw, spun, ((0, 1), (0, 1))))
+        mass = _contract(weighted, jv) + _contract(jw, spun)
         return Dynamics(
             mass=mass,
-            gravity=np.tensordot(weighted, self.gravity, (1, 0)).sum(axis=0),
+            gravity=(self.gravity @ weighted).sum(axis=0),
             coriolis=self._velocity_forces(v, jv, jw, weighted, spun, inertia, cross),
             potential=-float(self.masses @ (com @ self.gravity)),
         )
@@ -140,8 +140,12 @@ class RigidTree:
         nw = 0.5 * ((spin @ jw.transpose(2, 1, 0)).transpose(2, 1, 0)
                     + (cross @ beyond_w.transpose(2, 1, 0)).transpose(2, 1, 0))
         gyro = 0.5 * (spin @ inertia - _skew((inertia @ omega[:, :, None])[:, :, 0]))
-        return (np.tensordot(weighted, nv, ((0, 1), (0, 1))) + np.tensordot(spun, nw, ((0, 1), (0, 1)))
-                + np.tensordot(jw, gyro @ jw, ((0, 1), (0, 1))))
+        return _contract(weighted, nv) + _contract(spun, nw) + _contract(jw, gyro @ jw)
+
+
+def _contract(a: Array, b: Array) -> Array:
+    """Sum over bodies and directions of a' b; both (body, 3, joint)."""
+    return a.reshape(-1, a.shape[2]).T @ b.reshape(-1, b.shape[2])
 
 
 def _skew(v: Array) -> Array:

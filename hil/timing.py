@@ -25,9 +25,9 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A straight run of instructions. `runs` is counted by the core."""
+    """A straight run of instructions. start, end: addresses; refill: cycles more if its branch is taken."""
 
-    __slots__ = ("start", "end", "instructions", "cycles", "refill", "floating_point", "runs")
+    __slots__ = ("start", "end", "instructions", "cycles", "refill", "floating_point")
 
     def __init__(self, start: int, code: bytes) -> None:
         decoded = list(_decoder.disasm_lite(code, start))
@@ -39,7 +39,6 @@ class Block:
         last, operands = (decoded[-1][2], decoded[-1][3]) if decoded else ("", "")
         self.refill = REFILL if _branches(last, operands) else 0
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
-        self.runs = 0
 
 
 def _branches(name: str, operands: str) -> bool:
