@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from emulator import Emulator, emulator
+
 from codegen import messages, stack
 from codegen.codec import Codec, Command, FrameReader, Hello, Knot, text
-from emulator import Emulator, emulator
 
 PATIENCE = 20.0  # s of wall time; only a hang waits so long
 USAGE_FAULT = 6  # exception number

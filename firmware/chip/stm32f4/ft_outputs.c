@@ -11,9 +11,9 @@
  *                  neutral behind without any code running.
  *
  * Direction pins have no preload. The direction of tick k is kept and put on
- * the pins by the first instructions of tick k+1, some 0.5 us after the
+ * the pins by the first instructions of tick k+1, some 100 cycles after the
  * update, while the PWM is low: the old sign never meets the new magnitude
- * below a duty of about 1 - 80 cycles / half a PWM period (98 % at 20 kHz),
+ * below a duty of about 1 - 100 cycles / half a PWM period (97 % at 20 kHz),
  * and above it for half a microsecond at a change of sign.
  *
  * The break input is active low on a normally closed loop: an open loop or a
@@ -36,9 +36,6 @@ enum { FT_NO_DRIVE = 4 }; /* a joint without a motor */
 static const ft_drive ft_drive_table[] = { FT_DRIVES };
 #undef FT_DRIVE
 enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
-
-/* So close to the next tick an update could fall between two writes. */
-enum { FT_LATE_CYCLES = 128 };
 
 static uint32_t ft_width[FT_TABLE_SIZE];          /* compare value */
 static uint32_t ft_direction[FT_TABLE_SIZE];      /* BSRR word, this tick's */
@@ -96,11 +93,9 @@ void ft_outputs_take_over(void)
     ft_preload_neutral();
 }
 
-/* Preload this tick's duty, unless its time is over: then neutral stays. */
+/* Preload this tick's duty. */
 void ft_outputs_hand_over(void)
 {
-    if ((SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 || SysTick->VAL < FT_LATE_CYCLES)
-        return;
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         if (ft_drive_table[i].channel != FT_NO_DRIVE)
             FT_PWM_TIMER->CCR[ft_drive_table[i].channel] = ft_width[i];

@@ -109,14 +109,26 @@ void ft_chip_run(void)
 
 void ft_tick_interrupt(void);
 
-/* SysTick: directions first, then the application, then its duties. */
+/* So close to the next tick an update could fall between two writes. */
+enum { FT_LATE_CYCLES = 128 };
+
+/* Return whether the next tick is due, or as good as. */
+static bool ft_tick_is_late(void)
+{
+    return (SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 ||
+           SysTick->VAL < FT_LATE_CYCLES;
+}
+
+/* SysTick: directions first, then the application, then its duties; if it was
+ * too late for them, the neutral that was preloaded first stays. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
     ft_app_tick();
-    ft_outputs_hand_over();
-    if ((SCB->ICSR & SCB_ICSR_PENDSTSET) != 0)
+    if (ft_tick_is_late())
         ft_app_missed();
+    else
+        ft_outputs_hand_over();
 }
 
 uint32_t ft_chip_cycles(void)
