@@ -11,7 +11,7 @@ import pytest
 
 from codegen import figures, torque
 from codegen.errors import BadInput
-from codegen.mechanism import Friction, Mechanism, Motor
+from codegen.mechanism import Friction, Mechanism, Motor, Section
 from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
 from hil import chip_step
@@ -69,6 +69,20 @@ def test_backends_agree(scheme, seed):
     assert peak(double - reference) <= (1e-10 if scheme == "newmark" else 1e-5) * peak(reference)
     # newmark feeds rounding through its own dynamics, which multiplies it by about thirty
     assert 0.0 < peak(single - reference) <= (5e-3 if scheme == "newmark" else 2e-4) * peak(reference)
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newmark"])
+def test_c_mot_acts_in_the_emitted_c_as_in_the_reference(scheme):
+    chain = planar_chain(2)
+    chain = replace(chain, control=replace(chain.control, scheme=scheme),
+                    links=tuple(replace(link, section=Section(2e-6, 1e-3)) for link in chain.links))
+    hinged = replace(chain, joints=tuple(replace(j, c_mot=1.0, rest=0.2) for j in chain.joints))
+    trajectory = rows(chain, septic([0.0, 0.0], [0.5, -0.5]))
+    pin = torque.torque(chain, trajectory).tau
+    reference = torque.torque(hinged, trajectory).tau
+    emitted = torque.torque(hinged, trajectory, torque.step_of("c", "double")).tau
+    assert peak(reference - pin) > 0.1 * peak(pin)
+    assert peak(emitted - reference) <= 1e-5 * peak(reference)
 
 
 def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
