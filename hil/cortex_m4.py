@@ -143,6 +143,8 @@ class CortexM4:
         events, nvic = self.events, self.nvic
         while events.now < until and not self.reset_requested and not stop():
             events.fire()
+            if self.reset_requested:
+                break
             if nvic.pending and not self.locked_up:
                 self._take_exception()
             wake = min(events.next(), until)
