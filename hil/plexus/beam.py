@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import BadInput
 from codegen.mechanism import Link
@@ -140,10 +140,11 @@ class Beams:
         """Generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
         return self._moments(self.forms.factors(x), v)
 
-    def forces(self, x: Array, v: Array) -> Array:
-        """Elastic and damping forces on the points, (P, 3)."""
+    def forces(self, x: Array, v: Array, share: ArrayLike = 1.0) -> Array:
+        """Elastic and damping forces on the points, (P, 3). share: (E,) how much of each element to count."""
         factors = self.forms.factors(x)
-        return -self.forms.forces(factors, self._moments(factors, v).ravel())
+        moments = np.asarray(share, float).reshape(-1, 1) * self._moments(factors, v)
+        return -self.forms.forces(factors, moments.ravel())
 
     def energy(self, x: Array) -> float:
         strains = self.forms.values(x).reshape(-1, 5)

@@ -38,7 +38,7 @@ class Cycle:
     """The state of a system and its march in time.
 
     z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, rates: (n,)
-    coordinates, unwrapped, and their rates. multipliers: (K,) of the mechanisms' rows, drives included.
+    coordinates, unwrapped, and their rates. multipliers: (K,) of the mechanisms' rows, without the drives.
     """
 
     def __init__(self, structure: Structure, z: Array, v: Array, forces: Forces, drives: Drives | None = None,
@@ -56,10 +56,23 @@ class Cycle:
     def restart(self) -> None:
         """Accelerations consistent with the present velocities and forces: C gamma = -Cdot v. Needed after a jump of
         the state or of a force."""
+        self.applied = self.forces(self.equations, self.q, self.v)
         distances, others = self.equations.curvature(self.v)
-        forces = self.forces(self.equations, self.q, self.v)
-        self.gamma, self.multipliers = self.equations.solve(forces, -distances, -others)
+        self.gamma, self.multipliers = self.equations.solve(self.applied, -distances, -others)
         self._look_along()
+
+    def consistent(self) -> tuple[Array, Array]:
+        """Accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot v.
+
+        Those that the cycle carries bring the velocity onto the rows and so belong to the velocity of the middle of
+        the step: right for the march, first order as forces.
+        """
+        distances, others = self.equations.curvature(self.v)
+        gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
+        if self.drives is None:
+            return gamma, multipliers
+        torques = self.drives.total
+        return gamma + self.along.responses @ torques, multipliers + self.along.multipliers @ torques
 
     @property
     def rates(self) -> Array:
@@ -78,15 +91,14 @@ class Cycle:
 
         equations = Equations(self.structure, z)
         q = unwrap(equations.q, self.q, self.structure.system.coordinates.turning)
-        forces = self.forces(equations, q, half + 0.5 * t * self.gamma)
+        self.applied = self.forces(equations, q, half + 0.5 * t * self.gamma)
         distances, others = equations.rates(half)
-        gamma, multipliers = equations.solve(forces, -2.0 / t * distances, -2.0 / t * others)
+        gamma, self.multipliers = equations.solve(self.applied, -2.0 / t * distances, -2.0 / t * others)
         v = half + 0.5 * t * gamma
-        self.z, self.v, self.gamma, self.multipliers, self.equations, self.q = z, v, gamma, multipliers, equations, q
+        self.z, self.v, self.gamma, self.equations, self.q = z, v, gamma, equations, q
         self._look_along()
         if self.drives is not None:
             self.v = v + self.drives.second_half(self.along, v, t)
-            self.multipliers = multipliers + self.along.multipliers @ self.drives.total
         self.time += t
 
     def closure(self) -> float:

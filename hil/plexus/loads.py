@@ -16,18 +16,21 @@ Array = NDArray[np.float64]
 
 
 class Loads:
-    """external: (size,) forces on the degrees of freedom that stay until changed."""
+    """external: (size,) forces on the degrees of freedom that stay until changed. torques: (n,) of the laws along the
+    coordinates, as last evaluated."""
 
     def __init__(self, structure: Structure, laws: Sequence[Acting] = (), beams: Beams | None = None) -> None:
         self.structure, self.laws, self.beams = structure, tuple(laws), beams
         self.external = np.zeros(structure.system.size)
+        self.torques = np.zeros(len(structure.system.coordinates))
 
     def __call__(self, equations: Equations, q: Array, v: Array) -> Array:
         s = self.structure
         forces = s.weight + self.external
         if self.laws:
             rates = equations.G @ v
-            forces += equations.G.T @ sum(acting.torques(q, rates) for acting in self.laws)
+            self.torques = sum(acting.torques(q, rates) for acting in self.laws)
+            forces += equations.G.T @ self.torques
         if self.beams is not None:
             forces[: s.split] += self.beams.forces(equations.x, s.system.velocities(v))[4:].ravel()
         return forces

@@ -83,7 +83,7 @@ class Plant:
         self.stable_step = stability.largest_step(self.structure, self.loads, z)
         self.max_step = min(max_step, self.stable_step)
         self.notes = assembly.notes + tuple(f"dependent row dropped: {name}" for name in self.system.dropped)
-        self.members = Members.of(mechanism, assembly, self.system)
+        self.members = Members.of(mechanism, assembly, self.system, beams)
         self.book = EnergyBook()
         self._origin = self.q.copy()  # where the encoders counted from at power-up
         self._counts_per_unit = np.array([_counts_per_unit(j) for j in self.joints])
@@ -144,7 +144,7 @@ class Plant:
             self.motors.end(moved / t)
             self.book.motors += float((self.drives.active - self.motors.damping * moved / t) @ moved)
             self.book.friction += float((self._viscous * moved / t - self.drives.dry) @ moved)
-            self.members.record(self.cycle)
+            self.members.record(self.cycle, self.drives.total + self.loads.torques)
 
     # -- bookkeeping --------------------------------------------------------
 

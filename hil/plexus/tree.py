@@ -54,7 +54,8 @@ class Parts:
 class Assembly:
     """solids: the ground first. places: (S, 4, 3) points of the others at the start. joints: one element a moving
     joint, in the mechanism's order. loops: further elements. beams: the elastic elements between cells.
-    places_of: where each link's own frame is (a flexible link's: at its root). starts: (n,) joint positions.
+    link_places: where each link's own frame is (a flexible link's: at its root). sides: the links that an element
+    joins, a's and b's. fixed_to: the link that another is fixed to. starts: (n,) joint positions.
     """
 
     solids: tuple[Solid, ...]
@@ -63,6 +64,8 @@ class Assembly:
     loops: tuple[Element, ...]
     beams: tuple[beam.Element, ...]
     link_places: dict[str, Place]
+    sides: dict[str, tuple[str, str]]
+    fixed_to: dict[str, str]
     starts: Array
     notes: tuple[str, ...]
 
@@ -104,10 +107,12 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, mass_scale: f
         for frame in frames:
             parts[frame.solid].reach.append(frame.origin)
 
+    fixed_to: dict[str, str] = {}
     for joint in mechanism.joints:
         side = place(joint.parent, joint.xyz).at(joint.xyz, _rotation(joint.rpy))
         link = mechanism.link(joint.child)
         if joint.name not in moving:
+            fixed_to[joint.child] = joint.parent
             mount(link, side.at(*_motion(joint, mechanism.lock.get(joint.name, 0.0))))
             continue
         axes = _axes(joint.axis)
@@ -135,8 +140,10 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, mass_scale: f
     notes: list[str] = []
     reduced = [GROUND] + [_solid(part, mechanism, notes) for part in parts[1:]]
     places = [solid.points @ part.pose[0].T + part.pose[1] for solid, part in zip(reduced[1:], parts[1:], strict=True)]
-    return Assembly(tuple(reduced), np.array(places), tuple(elements), tuple(loops), tuple(beams),
-                    {name: at[0][1] for name, at in links.items()}, starts, tuple(notes))
+    sides = {joint.name: (joint.parent, joint.child) for joint in mechanism.moving}
+    sides |= {loop.name: (loop.a.link, loop.b.link) for loop in mechanism.loops}
+    return Assembly(tuple(reduced), np.array(places).reshape(-1, 4, 3), tuple(elements), tuple(loops), tuple(beams),
+                    {name: at[0][1] for name, at in links.items()}, sides, fixed_to, starts, tuple(notes))
 
 
 def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:

@@ -54,6 +54,26 @@ def test_converges_at_second_order_on_an_accurate_integration_of_forward_dynamic
     assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.05)
 
 
+def test_a_start_that_ignores_the_rows_costs_accuracy_unless_positions_are_projected():
+    rng = np.random.default_rng(5)
+    mechanism = oracle.random_chain(rng, 4)
+    q, v = rng.uniform(-1, 1, 4), rng.uniform(-5, 5, 4)
+
+    def end(step: float, projection: bool, consistent: bool) -> np.ndarray:
+        plant = Plant.from_mechanism(mechanism, start=q, rates=v, max_step=step, projection=projection)
+        if not consistent:  # free fall of every point, no multipliers
+            plant.cycle.gamma = plant.structure.inverse * plant.structure.weight
+        plant.push(0.2, np.zeros(4))
+        return plant.q
+
+    exact = end(1e-4, True, True)
+    error = {key: np.abs(end(1e-3, *key) - exact).max() for key in [(True, True), (True, False), (False, True),
+                                                                     (False, False)]}
+    assert error[True, True] < 1e-4 and error[False, True] < 1e-4
+    assert error[True, False] == pytest.approx(error[True, True], rel=1e-3)
+    assert error[False, False] > 3.0 * error[False, True]
+
+
 def test_projection_keeps_mechanisms_closed_and_energy_without_drift():
     rng = np.random.default_rng(2)
     mechanism = oracle.random_chain(rng, 6)
