@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,14 +22,14 @@ from numpy.typing import NDArray
 from codegen.errors import BadInput
 from codegen.mechanism import BASE
 from codegen.mechanism_file import read_text
+from codegen.mechanism_schema import NAME_PATTERN, NAME_RULE
 from codegen.nearest import hint, shown
 
 LARGEST_FILE = 2**26  # bytes
 DUST = 1e-20  # kg m^2: what exporters leave of a zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
-MOMENTS = ("ixx", "iyy", "izz")
-PRODUCTS = ("ixy", "ixz", "iyz")
+MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
     names = {link.name: link.name for link in robot.links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
-        if any(link.name == BASE and link.inertial is not None for link in robot.links):
+        if any(link.name == BASE and link.inertial and link.inertial.mass for link in robot.links):
             warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
     names[root] = BASE
     links = [_link(link, names) for link in robot.links if link.name != root]
@@ -117,6 +118,8 @@ def _check_names(path: Path, document: ET.Element) -> None:
             name = element.get("name")
             if not name:
                 raise BadInput(path, f"{kind}[{index}].name", None, "is required")
+            if not re.fullmatch(NAME_PATTERN, name):
+                raise BadInput(path, f"{kind}[{index}].name", shown(name), NAME_RULE)
             if name in seen:
                 raise BadInput(path, f"{kind}.{name}", None, f"is there twice: every {kind} needs a name of its own")
             seen.add(name)
@@ -146,7 +149,7 @@ def _check_origin(path: Path, key: str, element: ET.Element) -> None:
 
 
 def _check_link(path: Path, link: ET.Element) -> None:
-    """A body has mass and all three moments; what has neither is a frame."""
+    """A body has mass and all six moments, as the format asks; what has neither is a frame."""
     inertial, key = link.find("inertial"), f"link.{link.get('name')}.inertial"
     if inertial is None:
         return
@@ -157,9 +160,9 @@ def _check_link(path: Path, link: ET.Element) -> None:
     _numbers(path, f"{key}.mass", mass.get("value"), 1)
     if inertia is None:
         raise BadInput(path, f"{key}.inertia", None, "is required")
-    for attribute in (*MOMENTS, *PRODUCTS):
+    for attribute in MOMENTS:
         value = inertia.get(attribute)
-        if value is None and attribute in MOMENTS:
+        if value is None:
             raise BadInput(path, f"{key}.inertia.{attribute}", None, "is required")
         _numbers(path, f"{key}.inertia.{attribute}", value, 1)
 
