@@ -1,8 +1,8 @@
 """The element: a linear Timoshenko beam with one, shifted, integration point (Isobe, Eqs 1-4).
 
 Two nodes with six freedoms each, [u v w theta_x theta_y theta_z], z along the element. With the integration point at
-s1 the element is equivalent to two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 shear no longer sees the
-rotation of the first node, so scaling the stiffness against relative rotation by C_mot turns the first end into a
+s1 the element is equivalent to two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 shear no longer sees
+the rotation of the first node, so scaling the stiffness against relative rotation by C_mot turns the first end into a
 joint: 0 a pin, 1 rigid.
 
 A link is two such elements, from its joint to its centre of gravity and from there to the next joint, both with their

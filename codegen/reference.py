@@ -259,7 +259,7 @@ def newmark_step(model: Model, state: NewmarkState, old: Pose, new: Pose, u: Arr
 
 
 def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float) -> tuple[Array, Array]:
-    """Velocity and acceleration after a prescribed displacement increment du: Newmark's two equations solved for them."""
+    """Velocity and acceleration after a prescribed displacement increment du: Newmark's equations solved for them."""
     a_next = (du - v * dt) / (beta * dt**2) - (1.0 / (2.0 * beta) - 1.0) * a
     return v + dt * ((1.0 - gamma) * a + gamma * a_next), a_next
 

@@ -4,8 +4,8 @@ Every link's loads are kept in one block of the nodal force vector {P} (Eq. 7),
 
     P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
 
-6 + 3 c numbers: a serial link has c = 1 and the paper's 9, a link at a tip has no distal block. With l_ik the vector from
-joint i to joint k of a child and c_i that to the centre of gravity, all in the link's frame,
+6 + 3 c numbers: a serial link has c = 1 and the paper's 9, a link at a tip has no distal block. With l_ik the vector
+from joint i to joint k of a child and c_i that to the centre of gravity, all in the link's frame,
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 
@@ -81,7 +81,7 @@ def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Levers:
-    """Lever arms in global axes, m. com (n, 3): joint i to centre of gravity i; joint (n, 3): parent's joint to joint i.
+    """Lever arms in global axes, m. com (..., n, 3): joint i to centre of gravity i; joint: parent's joint to joint i.
 
     `joint` of a body on the ground is never used and zero.
     """

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import newmark_source, reference, tree
+from codegen import emit, newmark_source, reference, tree
 from codegen.compiled import CompiledStep
 from codegen.model import Model
 from hil import chip_step
+from hil.chip_library import ChipLibrary
 from tests.codegen.test_reference import EIGHT, at_rate, random_sines
 from tests.oracle import Motion, peak, planar_chain, quintic, random_tree, septic, torque_at
 
@@ -162,6 +163,11 @@ def test_emitted_c_is_the_same_on_the_chip_bit_for_bit():
         on_chip = chip_step.torque(model, positions)
         here = CompiledStep(model, "single").torque(positions)
         assert np.array_equal(on_chip.view(np.uint32), here.view(np.uint32))
+
+
+def test_emitted_c_needs_no_double_precision_on_the_chip():
+    model, _ = emitted_case(6)
+    assert not [name for name in ChipLibrary(emit.step_sources(model)).symbols if name.startswith("__aeabi_d")]
 
 
 def test_emitted_c_at_rest_is_the_weight():

@@ -117,7 +117,8 @@ def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_t
 # ---- the two discretisations ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed, make", [(401, random_chain), (402, random_chain), (403, random_tree), (404, random_tree)])
+@pytest.mark.parametrize("make", [random_chain, random_tree])
+@pytest.mark.parametrize("seed", [401, 402])
 def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second_order(seed, make):
     rng = np.random.default_rng(seed)
     mechanism, motion = make(rng, 5), random_sines(rng, 5)
@@ -203,7 +204,8 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
     mechanism = random_tree(rng, 6)
     assert {j.type for j in mechanism.joints} == {"revolute", "prismatic"}
     sprung = replace(mechanism, joints=tuple(
-        replace(j, stiffness=2.0 + i, rest=0.1 * i) if i in (1, 3, 4, 5) else j for i, j in enumerate(mechanism.joints)))
+        replace(j, stiffness=2.0 + i, rest=0.1 * i) if i in (1, 3, 4, 5) else j
+        for i, j in enumerate(mechanism.joints)))
     motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
     t, bare = reference.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
     _, tau = reference.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
