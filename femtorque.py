@@ -25,6 +25,7 @@ import typer
 from codegen.errors import BadInput, Refused
 
 UsageError = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
+EXTRA = ("unicorn", "capstone")  # what the extra `hil` installs
 API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board"}
 
 
@@ -71,6 +72,21 @@ def femtorque(
 
 
 @app.command()
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="name of the mechanism")],
+    urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
+                                             help="file to write")] = None,
+    json: Json = False,
+) -> Answer:
+    """Write a commented mechanism file to start from."""
+    from codegen.init_file import write
+
+    path = write(name, out or Path(f"{name}.toml"), urdf)
+    return Answer({"file": path}, f"{path}: edit it, then `femtorque check {path}`")
+
+
+@app.command()
 def check(mech: Mech, json: Json = False) -> Answer:
     """Validate a mechanism file, print it as tables, warn."""
     from codegen.check import examine
@@ -85,8 +101,8 @@ def torque(
     mech: Mech,
     traj: Traj,
     out: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.csv", show_default=False, help="file to write")],
-    backend: Annotated[Literal["reference", "c"], typer.Option(
-        help="NumPy in float64, or the emitted C on this computer")] = "reference",
+    backend: Annotated[Literal["reference", "c", "chip"], typer.Option(
+        help="NumPy in float64; the emitted C on this computer; or on the emulated chip")] = "reference",
     precision: Annotated[Literal["single", "double"], typer.Option(help="of the emitted C")] = "single",
     total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
     json: Json = False,
@@ -104,9 +120,17 @@ def torque(
 
 def _step(backend: str, precision: str) -> Any:
     """What computes the torques; None is the reference."""
-    from codegen.compiled import CompiledStep
+    if backend == "chip" and precision == "double":
+        raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
+    if backend == "chip":
+        from hil import chip_step
 
-    return None if backend == "reference" else lambda model, q: CompiledStep(model, precision).torque(q)
+        return chip_step.torque
+    if backend == "c":
+        from codegen.compiled import CompiledStep
+
+        return lambda model, positions: CompiledStep(model, precision).torque(positions)
+    return None
 
 
 @app.command()
@@ -179,6 +203,27 @@ def stream(
 
 
 @app.command()
+def monitor(
+    port: Port,
+    mech: Annotated[Path | None, typer.Argument(metavar="[MECH]", show_default=False,
+                                                help="mechanism file, for the names of the joints")] = None,
+    json: Json = False,
+) -> Answer:
+    """Live view of a board, until Ctrl-C. With --json: one look."""
+    from rich.console import Console
+
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.monitor import snapshot, watch
+    from host.stream import Interrupts
+
+    with Board.connect(port, Mechanism.load(mech) if mech else None, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
+        if not json:
+            watch(board.session, Console(), lambda: interrupts.count > 0)
+        return Answer(snapshot(board.session))
+
+
+@app.command()
 def plot(
     run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FIGURE", show_default="RUN.png",
@@ -215,37 +260,41 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
             raise KeyboardInterrupt
         write(answer)
         return 0 if answer.good else 1
-    except BadInput as error:
-        return _failed(str(error), 2, error, write)
-    except UsageError as error:
-        words = error.format_message().rstrip(".")
-        return _failed(f"{words}; try `{error.ctx.command_path} --help`", 2, error, write)
-    except Refused as error:
-        return _failed(str(error), 1, error, write)
-    except (KeyboardInterrupt, typer.Abort) as error:
-        return _failed("interrupted", 1, error, write)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read has gone; say nothing at exit either
         return 1
-    except Exception as error:
-        with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
-            traceback.print_exc(file=file)
-        return _failed(f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1, error, write)
+    except (Exception, KeyboardInterrupt) as error:
+        line, status = _explain(error)
+        line = " ".join(line.split())
+        print(f"femtorque: {line}", file=sys.stderr)
+        if write is not _print:
+            fault = getattr(error, "fault", None)
+            write(Answer({"error": line, "faults": [fault] if fault else []}))
+        return status
 
 
-def _failed(line: str, status: int, error: BaseException, write: Callable[[Answer], None]) -> int:
-    """One line on standard error and, with --json, the object that says the same."""
-    line = " ".join(line.split())
-    print(f"femtorque: {line}", file=sys.stderr)
-    fault = getattr(error, "fault", None)
-    if write is not _print:
-        write(Answer({"error": line, "faults": [fault] if fault else []}))
-    return status
+def _explain(error: BaseException) -> tuple[str, int]:
+    """One line for an error, and the exit status."""
+    if isinstance(error, BadInput):
+        return str(error), 2
+    if isinstance(error, UsageError):
+        return f"{error.format_message().rstrip('.')}; try `{error.ctx.command_path} --help`", 2
+    if isinstance(error, Refused):
+        return str(error), 1
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return "interrupted", 1
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
+        return f"{error.name} is not installed: pip install 'femtorque[hil]'", 1
+    with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    return f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1
 
 
 def _print(answer: Answer) -> None:
     from rich.console import Console
 
+    if answer.text == "":
+        return
     # tables that go to a file or a pipe are not squeezed to the width of a terminal
     Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160).print(answer.text)
 

@@ -33,18 +33,21 @@ class Board:
         self.session, self.mechanism = session, mechanism
 
     @staticmethod
-    def connect(port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None) -> Board:
+    def connect(
+        port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
+    ) -> Board:
         """Open a port (a device, or socket://host:port for a virtual board) and ask who is there.
 
-        With a mechanism the board must carry exactly its configuration. Without one the board can be looked at but
-        not moved. Raises BadInput if the port or the mechanism cannot be used, Refused if the board is not the one.
+        With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen, keep
+        nothing alive, change nothing. Raises BadInput if the port or the mechanism cannot be used, Refused if the
+        board is not the one.
         """
         if isinstance(mechanism, (str, Path)):
             mechanism = Mechanism.load(mechanism)
         expected = Configuration.of(mechanism) if mechanism is not None else None
         link = Link(port, clock=clock, baud=expected.baud if expected else BAUD)
         try:
-            session = Session(link, expected)
+            session = Session(link, expected, listen_only=look or expected is None)
             session.connect()
         except BaseException:
             link.close()
@@ -124,9 +127,9 @@ class Board:
                 self.session.listeners.remove(writer.write)
 
     def close(self) -> None:
-        """Disarm if the outputs are on, and close the port."""
+        """Disarm if the outputs are on (unless this was only to look), and close the port."""
         try:
-            if self.session.status is not None and self.session.in_state("HOLD", "TRACK"):
+            if not self.session.listen_only and self.session.in_state("HOLD", "TRACK"):
                 self.session.disarm()
         finally:
             self.session.close()

@@ -73,13 +73,15 @@ class Session:
     """Talks to one board. Call `connect` first.
 
     expected: the configuration the board must carry; None takes whatever is there (to look, not to move).
+    listen_only: say nothing after HELLO, so that an armed board does not take this for the host that cares for it.
     listeners: called with every STATUS, for logs and displays.
     """
 
-    def __init__(self, link: Link, expected: Configuration | None = None) -> None:
+    def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
         self.link = link
         self.clock = link.clock
         self.expected = expected
+        self.listen_only = listen_only
         self.configuration: Configuration | None = expected
         self.ident: Any = None
         self.status: Any = None
@@ -159,7 +161,7 @@ class Session:
             self._send_pending()
         if self.sender is not None:
             self.sender.send()
-        if now - self.link.sent_at >= KEEPALIVE:
+        if not self.listen_only and now - self.link.sent_at >= KEEPALIVE:
             self.link.send(Poll())
 
     def _receive(self) -> None:

@@ -158,7 +158,7 @@ def test_generate_writes_the_same_bytes_twice(here, tmp_path):
 
 
 @pytest.mark.parametrize("options, precise", [
-    ([], 1e-4), (["--backend", "c"], 1e-4), (["--backend", "c", "--precision", "double"], 1e-4),
+    ([], 1e-5), (["--backend", "c"], 1e-4), (["--backend", "c", "--precision", "double"], 1e-5),
 ])
 def test_torque_writes_a_row_a_tick(here, tmp_path, options, precise):
     out = tmp_path / "tau.csv"
@@ -168,6 +168,36 @@ def test_torque_writes_a_row_a_tick(here, tmp_path, options, precise):
     assert told["ticks"] == len(rows) - 1 == 3000
     assert rows[0] == "t,shoulder,elbow,wrist" and rows[1].startswith("0.0005,")
     assert told["max_error"] < precise
+
+
+def test_torque_of_the_chip_is_that_of_this_computer_to_the_last_digit(here, tmp_path):
+    for backend in ("c", "chip"):
+        shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / backend, "--backend", backend)
+        assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "chip").read_bytes()
+
+
+def test_torque_names_what_the_chip_cannot_do(here, tmp_path):
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "x", "--backend", "chip", "--precision", "double")
+    assert shown.returncode == 2 and "the chip computes in single precision" in shown.stderr
+
+
+def test_the_extra_that_is_missing_is_named():
+    code = (
+        "import sys; sys.modules['unicorn'] = None\n"
+        f"import femtorque; femtorque.main(['torque', '{MECHANISM}', '{MOTION}', '-o', '/tmp/x', '--backend', 'chip'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert shown.returncode == 1
+    assert shown.stderr == "femtorque: unicorn is not installed: pip install 'femtorque[hil]'\n"
+
+
+def test_init_writes_a_file_that_check_accepts(here, tmp_path):
+    mechanism = tmp_path / "new.toml"
+    assert here("init", "new-arm", "-o", mechanism).returncode == 0
+    assert here("check", mechanism).returncode == 0
+    again = here("init", "new-arm", "-o", mechanism)
+    assert again.returncode == 2 and "is there already" in again.stderr
 
 
 def test_a_silent_port_is_refused_in_bounded_time():

@@ -1,0 +1,101 @@
+"""The live view, of a board in every mood."""
+
+import io
+import json
+import re
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from codegen import messages
+from codegen.errors import Refused
+from codegen.mechanism import Mechanism
+from host.configuration import Configuration
+from host.link import Link
+from host.monitor import snapshot, view, watch
+from host.session import Session
+from tests.host.fake_board import FakeBoard, ManualClock, configuration
+from tests.host.tcp_board import TcpBoard
+from tests.host.test_stream_command import MECHANISM, femtorque, in_terminal
+
+
+def looking(**keys):
+    clock = ManualClock()
+    board = FakeBoard(clock, **keys)
+    session = Session(Link(board, clock=clock), configuration(), listen_only=True)
+    session.connect()
+    return session, board
+
+
+def shown(session):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(view(session))
+    return console.file.getvalue()
+
+
+def refresh(session):
+    session.clock.sleep(0.03)
+    session.pump()
+
+
+def test_what_the_board_says_is_shown_in_words():
+    session, board = looking(lag=0.01)
+    board.target[:] = int(0.25 * 2**32 / (2 * np.pi))
+    board.state, board.limits = "HOLD", messages.LIMITS["TORQUE"][0]
+    board._flag(HOMED=True, OUTPUTS=True)
+    refresh(session)
+    text = shown(session)
+    assert "three-link on f405rg-4" in text and "HOLD" in text and "HOMED OUTPUTS" in text and "TORQUE" in text
+    assert re.search(r"j2, rad .*\+0\.2400 .*\+0\.2500 .*\+1\.0e-02", text)
+
+
+@pytest.mark.parametrize("name", [n for n in messages.FAULTS if n != "NONE"])
+def test_every_fault_is_shown_with_its_mend(name):
+    session, board = looking()
+    board.fail(name, joint=0)
+    refresh(session)
+    text = " ".join(shown(session).split())
+    assert f"{name} at joint j1: {messages.FAULTS[name][1]}; {messages.FAULTS[name][2]}" in text
+    assert snapshot(session)["faults"] == [name] and snapshot(session)["state"] == "FAULT"
+
+
+def test_it_ends_when_told_to_and_when_the_board_goes_away():
+    session, board = looking()
+    console = Console(file=io.StringIO(), width=120)
+    began = session.clock.now()
+    watch(session, console, lambda: session.clock.now() - began > 3.0)
+    board.silent = True
+    with pytest.raises(Refused, match="silent for 1.0 s"):
+        watch(session, console, lambda: False)
+
+
+def test_looking_does_not_keep_an_armed_board_alive():
+    session, board = looking()
+    board.state = "HOLD"
+    began = session.clock.now()
+    watch(session, Console(file=io.StringIO()), lambda: session.clock.now() - began > 2.0)
+    assert board.state == "FAULT" and board.fault == messages.FAULTS["HOST_LOST"][0]
+
+
+@pytest.fixture
+def tcp_board():
+    board = TcpBoard(Configuration.of(Mechanism.load(MECHANISM)))
+    yield board
+    board.close()
+
+
+def test_one_look_as_json(tcp_board):
+    told = json.loads(femtorque("monitor", "--port", tcp_board.port, "--json").stdout)
+    assert told["state"] == "DISARMED" and told["identity"]["name"] == "three-link" and len(told["position"]) == 3
+    named = json.loads(femtorque("monitor", "--port", tcp_board.port, MECHANISM, "--json").stdout)
+    assert named["joints"] == ["shoulder", "elbow", "wrist"]
+
+
+def test_in_a_terminal_it_runs_until_ctrl_c(tcp_board):
+    began = time.monotonic()
+    status, text = in_terminal(["monitor", "--port", tcp_board.port, MECHANISM], 20.0,
+                               [lambda _, shown: b"DISARMED" in shown and time.monotonic() - began > 2.0],
+                               tcp_board.board)
+    assert status == 0 and "shoulder, rad" in text and "buffer 0/256" in text
