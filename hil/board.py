@@ -107,6 +107,8 @@ class VirtualBoard:
         self._host: socket.socket | None = None
         self.port = self._server.getsockname()[1]
         self.ticks = 0
+        self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
+        self._planned: list[tuple[float, Callable[[], None]]] = []
 
     @property
     def url(self) -> str:
@@ -191,10 +193,17 @@ class VirtualBoard:
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
         while self.seconds < seconds - 1e-9:
+            while self._planned and self._planned[0][0] <= self.seconds + 1e-9:
+                self._planned.pop(0)[1]()
             self._listen()
-            self.chip.run(min(seconds, self.seconds + SLICE))
+            self.chip.run(min(seconds, self.seconds + SLICE, *(at for at, _ in self._planned[:1])))
             self._talk()
         self._bring_plant_up()
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None:
+        """Do something to the board at that time after power-on (now, if it is past)."""
+        self._planned.append((max(seconds, self.seconds), action))
+        self._planned.sort(key=lambda planned: planned[0])
 
     def advance(self, ticks: int) -> None:
         """Let that many control periods pass."""
@@ -239,7 +248,10 @@ class VirtualBoard:
 
     def _talk(self) -> None:
         """Bytes that have left the chip to the host."""
-        data = self.outgoing(self._usart.line_out())
+        sent = self._usart.line_out()
+        for listener in self.listeners if sent else ():
+            listener(sent)
+        data = self.outgoing(sent)
         if not data or self._host is None:
             return
         try:
@@ -321,6 +333,7 @@ class VirtualClock:
     def __init__(self, board: VirtualBoard) -> None:
         self._board = board
         self._asked = board.seconds
+        self._overslept = 0.0
 
     def now(self) -> float:
         return self._board.seconds
@@ -328,6 +341,13 @@ class VirtualClock:
     def sleep(self, seconds: float) -> None:
         self._asked = max(self._asked, self._board.seconds) + seconds
         self._board.run_until(self._asked)
+        if self._overslept:
+            late, self._overslept = self._overslept, 0.0
+            self._board.run(late)
+
+    def stall(self, seconds: float) -> None:
+        """The host's computer has other things to do: the sleep under way takes that much longer."""
+        self._overslept += seconds
 
 
 __all__ = ["Disturbance", "EncoderFault", "FLASH_START", "Record", "VirtualBoard", "VirtualClock", "telemetry_type"]

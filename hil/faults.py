@@ -1,0 +1,61 @@
+"""Things that go wrong, by name: what `femtorque hil --fault NAME` does to the board in mid-motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hil.board import VirtualBoard, VirtualClock
+
+
+@dataclass(frozen=True)
+class Fault:
+    """doc: one line. strike: does it, at the moment it is to happen."""
+
+    doc: str
+    strike: Callable[[VirtualBoard, VirtualClock], None]
+
+
+def _noise(board: VirtualBoard, clock: VirtualClock) -> None:
+    for line in (board.incoming, board.outgoing):
+        line.flip, line.drop = 0.1, 0.1
+
+
+def _cut(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.incoming.cut = board.outgoing.cut = True
+
+
+def _stuck(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.encoder_faults[0].frozen = int(board.plant.counts()[0])
+
+
+def _jump(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.encoder_faults[0].offset += board.joints[0][0].encoder.counts // 8
+
+
+def _bus(volts: float) -> Callable[[VirtualBoard, VirtualClock], None]:
+    def strike(board: VirtualBoard, clock: VirtualClock) -> None:
+        board.bus_voltage = volts
+
+    return strike
+
+
+FAULTS = {
+    "estop": Fault("the e-stop loop opens", lambda board, clock: board.estop(True)),
+    "noise": Fault("from here on 10 % of all frames have a wrong bit and 10 % are lost", _noise),
+    "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000)),
+    "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4)),
+    "host-gone": Fault("the cable is pulled", _cut),
+    "reset": Fault("the reset pin is pulled low for a moment", lambda board, clock: board.reset("pin")),
+    "brown-out": Fault("the supply of the chip dips", lambda board, clock: board.reset("brownout")),
+    "crystal": Fault("the external oscillator stops", lambda board, clock: board.kill_crystal()),
+    "dead-crystal": Fault("the external oscillator never starts", lambda board, clock: None),
+    "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck),
+    "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump),
+    "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
+}
+
+
+def inject(name: str, board: VirtualBoard, clock: VirtualClock, at: float) -> None:
+    """Let a fault of FAULTS strike at that time after power-on."""
+    board.at(at, lambda: FAULTS[name].strike(board, clock))

@@ -1,0 +1,215 @@
+"""Plant, board and host together: what `femtorque hil MECH TRAJ` does.
+
+The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over
+the board's TCP link. What is reported of the motion is the plant's truth, not what the board measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen import build, messages
+from codegen.codec import Codec, FrameReader, Status
+from codegen.compiled_path import CompiledPath
+from codegen.errors import BadInput, Refused
+from codegen.mechanism import Mechanism
+from codegen.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
+from hil.board import Record, VirtualBoard, VirtualClock
+from hil.faults import FAULTS, inject
+from hil.plant import Plant
+from host.configuration import Configuration
+from host.link import Link
+from host.session import Session
+from host.stream import Outcome, Progress, stream
+
+BUILD = Path("build")
+SETTLE = 1.0  # s that a board is watched after its host has given up
+_STATES = {number: name for name, (number, _) in messages.STATES.items()}
+_FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run showed.
+
+    tracking_rms, tracking_max: desired minus the plant's true position, rad or m a joint, over the ticks in motion.
+    ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
+    instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst. frames: to the
+    board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32, bit
+    for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end.
+    """
+
+    mechanism: Mechanism
+    feedforward: bool
+    ended: str
+    state: str
+    faults: tuple[str, ...]
+    ticks: int
+    tracking_rms: NDArray[np.float64]
+    tracking_max: NDArray[np.float64]
+    instructions_step: int
+    instructions_tick_mean: float
+    instructions_tick: int
+    frames: int
+    retransmissions: int
+    digest: str
+    bit_identical: bool | None
+    outputs_safe: bool
+    record: Record
+    moving: slice
+
+    @property
+    def good(self) -> bool:
+        return self.ended == "done" and not self.faults and self.bit_identical is not False
+
+    def report(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque hil`."""
+        joints = [joint.name for joint in self.mechanism.moving]
+        return {
+            "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
+            "feedforward": self.feedforward,
+            "tracking_rms": dict(zip(joints, self.tracking_rms.tolist(), strict=True)),
+            "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
+            "instructions_step": self.instructions_step, "instructions_tick": self.instructions_tick,
+            "instructions_tick_mean": self.instructions_tick_mean, "frames": self.frames,
+            "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
+            "outputs_safe": self.outputs_safe,
+        }
+
+
+class Witness:
+    """Reads every STATUS the board sends, whatever becomes of it on the line."""
+
+    def __init__(self, board: VirtualBoard) -> None:
+        self._reader = FrameReader(Codec(len(board.joints)))
+        self.state = "BOOT"
+        self.faults: list[str] = []
+        self.last: Any = None
+        board.listeners.append(self._take)
+
+    def _take(self, data: bytes) -> None:
+        for frame in self._reader.feed(data):
+            if isinstance(frame.message, Status):
+                self.last = frame.message
+                self.state = _STATES.get(self.last.state, str(self.last.state))
+                fault = _FAULTS.get(self.last.fault)
+                if fault and fault not in self.faults:
+                    self.faults.append(fault)
+
+
+def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
+        plant: Plant | None = None, out: Path | None = None, resume: int = 0,
+        on_progress: Callable[[Progress], None] | None = None) -> Result:
+    """Build, boot, home, arm, play, disarm. fault: a name of hil.faults.FAULTS that strikes in mid-motion.
+
+    out: the folder the image is built in. Raises BadInput and Refused as building does; a motion that is broken off is
+    a Result that says so.
+    """
+    if fault is not None and fault not in FAULTS:
+        raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
+    check_limits(trajectory, mechanism)
+    check_streamable(trajectory, mechanism)
+    built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
+    plant = plant or Plant(mechanism)
+    with VirtualBoard(built.elf, mechanism, plant, crystal=fault != "dead-crystal") as board:
+        return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress)
+
+
+def folder(mechanism: Mechanism, feedforward: bool) -> Path:
+    """Where the image of a mechanism is built."""
+    return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
+
+
+def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
+         resume: int = 0, on_progress: Callable[[Progress], None] | None = None) -> Result:
+    """The host's part, from connecting to disarming, and the figures of it."""
+    witness, clock = Witness(board), VirtualClock(board)
+    configuration = Configuration.of(mechanism, feedforward)
+    link = Link(board.url, clock=clock, baud=configuration.baud)
+    session, outcome, ended = Session(link, configuration), None, "done"
+    try:
+        session.connect()
+        session.home([joint.start for joint in mechanism.moving])
+        session.arm()
+        if fault:
+            duration = (len(motion) - 1) / mechanism.control.knot_hz
+            inject(fault, board, clock, board.seconds + 0.1 + 0.5 * duration)
+        outcome = stream(session, motion, on_progress=on_progress, resume=resume)
+        ended = outcome.ended
+        session.disarm()
+    except Refused as refusal:
+        ended = str(refusal)
+    finally:
+        link.close()
+    if ended != "done":
+        board.run(SETTLE)
+    else:
+        board.advance(2)
+    return _result(board, witness, mechanism, motion, feedforward, ended, outcome, link)
+
+
+def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion: Knots, feedforward: bool, ended: str,
+            outcome: Outcome | None, link: Link) -> Result:
+    record = board.record()
+    moving = in_motion(record)
+    error = wrapped(board.target_positions(record) - record.q, mechanism)[moving]
+    none = np.full(len(mechanism.moving), np.nan)
+    any_motion = len(error) > 0
+    return Result(
+        mechanism=mechanism, feedforward=feedforward, ended=ended, state=witness.state, faults=tuple(witness.faults),
+        ticks=board.ticks,
+        tracking_rms=np.sqrt(np.mean(error**2, axis=0)) if any_motion else none,
+        tracking_max=np.max(np.abs(error), axis=0) if any_motion else none,
+        instructions_step=int(record.step_instructions[moving].max(initial=0)),
+        instructions_tick_mean=float(record.instructions[moving].mean()) if any_motion else 0.0,
+        instructions_tick=int(record.instructions[moving].max(initial=0)),
+        frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
+        digest=Configuration.of(mechanism, feedforward).digest.hex(),
+        bit_identical=identical(mechanism, motion, record) if ended == "done" and feedforward else None,
+        outputs_safe=board.outputs_safe(), record=record, moving=moving,
+    )
+
+
+def in_motion(record: Record) -> slice:
+    """From the first to the last tick with a desired rate."""
+    ticks = np.flatnonzero(np.any(record.target_rate != 0.0, axis=1))
+    return slice(int(ticks[0]), int(ticks[-1]) + 1) if len(ticks) else slice(0, 0)
+
+
+def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np.float64]:
+    """Differences of positions, of turning joints within half a turn."""
+    turning = np.array([joint.type != "prismatic" for joint in mechanism.moving])
+    return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
+
+
+def identical(mechanism: Mechanism, motion: Knots, record: Record) -> bool | None:
+    """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
+
+    The host runs the same knots through the same C (codegen.compiled_path). The integer targets of both find the tick
+    at which the motion began; the torque of an interval is formed FT_LEAD ticks before it. None if the image's
+    targets are not those of the motion in one piece.
+    """
+    path = CompiledPath(mechanism)
+    torque, _, target = path.run(motion.position, motion.rate, motion.acceleration)
+    lead = 1 if mechanism.board and Configuration.of(mechanism) and _lead(mechanism) else 0
+    first = int(np.flatnonzero(np.any(target != motion.position[0], axis=1))[0])
+    changed = np.flatnonzero(np.any(record.target != motion.position[0].astype(np.int32), axis=1))
+    if not len(changed):
+        return None
+    begin = int(changed[0]) - first  # record index of the target at the end of interval 0
+    if not np.array_equal(record.target[begin:begin + len(target)], target):
+        return None
+    formed = record.torque_ff[begin - 1 - lead:begin - 1 - lead + len(torque)]
+    return formed.tobytes() == np.ascontiguousarray(torque, np.float32).tobytes()
+
+
+def _lead(mechanism: Mechanism) -> int:
+    from codegen import board as boards
+
+    return boards.load(mechanism.board.use).lead
