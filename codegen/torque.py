@@ -1,7 +1,8 @@
 """The feed-forward torques of a whole motion: what `femtorque torque` does.
 
 The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
-of the image in the emulated chip. The last two are passed in as functions, so that this floor stands on nothing above.
+of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of codegen.compiled,
+`torque` of hil.chip_step.
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen import reference
-from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
 from codegen.model import Model
@@ -24,37 +23,8 @@ from codegen.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
-BACKENDS = ("reference", "c", "chip")
-PRECISIONS = ("single", "double")
-
 Step = Callable[[Model, Array], Array]
 """The emitted step over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, to torques (N, n) at s_0 .. s_N-1."""
-
-
-def step_of(backend: str, precision: str | None = None, chip: Step | None = None) -> Step | None:
-    """The step that a backend runs; None is the reference. `chip` runs the image's own code in the emulator.
-
-    Raises BadInput for names there are not and for a precision that a backend does not have.
-    """
-    if backend not in BACKENDS:
-        raise BadInput("command line", "--backend", backend, f"must be one of {', '.join(BACKENDS)}")
-    if precision not in (None, *PRECISIONS):
-        raise BadInput("command line", "--precision", precision, f"must be one of {', '.join(PRECISIONS)}")
-    if backend == "reference":
-        if precision == "single":
-            raise BadInput("command line", "--precision", precision, "the reference is computed in double precision",
-                           "take --backend c to see single precision")
-        return None
-    if backend == "chip":
-        if precision == "double":
-            raise BadInput("command line", "--precision", precision, "the chip computes in single precision",
-                           "take --backend c to see double precision")
-        if chip is None:
-            raise BadInput("command line", "--backend", backend, "needs the emulator",
-                           "install the extra: pip install 'femtorque[hil]'")
-        return chip
-    built: Literal["single", "double"] = "double" if precision == "double" else "single"
-    return lambda model, positions: CompiledStep(model, built).torque(positions)
 
 
 @dataclass(frozen=True)

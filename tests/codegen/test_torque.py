@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from codegen import figures, torque
+from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
 from codegen.mechanism import Friction, Mechanism, Motor, Section
 from codegen.model import Model
@@ -23,6 +24,10 @@ MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 def rows(mechanism: Mechanism, motion, count: int = 101) -> Trajectory:
     t = np.linspace(0.0, motion.duration, count)
     return from_rows([j.name for j in mechanism.moving], t, *motion.at(t))
+
+
+def c_step(precision: str) -> torque.Step:
+    return lambda model, positions: CompiledStep(model, precision).torque(positions)
 
 
 def eight_link(scheme: str = "midpoint", rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
@@ -42,7 +47,7 @@ def test_eight_link_chain_by_the_reference_is_within_1e_5_of_newton_euler():
 
 def test_eight_link_chain_by_the_emitted_c_in_single_precision_is_within_1e_4():
     mechanism, trajectory = eight_link()
-    result = torque.torque(mechanism, trajectory, torque.step_of("c"))
+    result = torque.torque(mechanism, trajectory, c_step("single"))
     expected = torque_at(pinocchio_of(mechanism), trajectory, result.t)
     assert peak(result.tau - expected) <= 1e-4 * peak(expected)
 
@@ -64,8 +69,8 @@ def test_backends_agree(scheme, seed):
     start = rng.uniform(-1.0, 1.0, 5)
     trajectory = rows(mechanism, septic(start, start + rng.uniform(-1.0, 1.0, 5)))
     reference = torque.torque(mechanism, trajectory).tau
-    double = torque.torque(mechanism, trajectory, torque.step_of("c", "double")).tau
-    single = torque.torque(mechanism, trajectory, torque.step_of("c", "single")).tau
+    double = torque.torque(mechanism, trajectory, c_step("double")).tau
+    single = torque.torque(mechanism, trajectory, c_step("single")).tau
     assert peak(double - reference) <= (1e-10 if scheme == "newmark" else 1e-5) * peak(reference)
     # newmark feeds rounding through its own dynamics, which multiplies it by about thirty
     assert 0.0 < peak(single - reference) <= (5e-3 if scheme == "newmark" else 2e-4) * peak(reference)
@@ -80,7 +85,7 @@ def test_c_mot_acts_in_the_emitted_c_as_in_the_reference(scheme):
     trajectory = rows(chain, septic([0.0, 0.0], [0.5, -0.5]))
     pin = torque.torque(chain, trajectory).tau
     reference = torque.torque(hinged, trajectory).tau
-    emitted = torque.torque(hinged, trajectory, torque.step_of("c", "double")).tau
+    emitted = torque.torque(hinged, trajectory, c_step("double")).tau
     assert peak(reference - pin) > 0.1 * peak(pin)
     assert peak(emitted - reference) <= 1e-5 * peak(reference)
 
@@ -91,7 +96,7 @@ def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
     rates = np.array([0.5, -0.3, 0.8, 0.2])
     trajectory = from_rows([j.name for j in mechanism.moving], t, t[:, None] * rates, np.tile(rates, (51, 1)),
                            np.zeros((51, 4)))
-    for step in (None, torque.step_of("c", "double")):
+    for step in (None, c_step("double")):
         result = torque.torque(mechanism, trajectory, step)
         expected = torque_at(Model.of(mechanism), trajectory, result.t)
         assert peak((result.tau - expected)[:3]) <= 1e-5 * peak(expected)
@@ -103,7 +108,7 @@ def test_emitted_newmark_refuses_a_motion_that_starts_with_a_rate():
     t = np.linspace(0.0, 0.1, 3)[:, None]
     trajectory = from_rows(["joint1"], t[:, 0], 0.5 * t, np.full((3, 1), 0.5), np.zeros((3, 1)))
     with pytest.raises(BadInput, match=r"joint1\.vel at t = 0 s = 0\.5: .*starts at rest"):
-        torque.torque(mechanism, trajectory, torque.step_of("c"))
+        torque.torque(mechanism, trajectory, c_step("single"))
     assert torque.torque(mechanism, trajectory).error < 1e-4  # the reference takes the rate as it is
 
 
@@ -170,23 +175,11 @@ def test_motion_shorter_than_a_tick_is_bad_input():
         torque.torque(mechanism, trajectory)
 
 
-@pytest.mark.parametrize("backend, precision, rule", [
-    ("gpu", None, r"--backend = 'gpu': must be one of reference, c, chip"),
-    ("c", "half", r"--precision = 'half': must be one of single, double"),
-    ("reference", "single", r"--precision = 'single': the reference is computed in double"),
-    ("chip", "double", r"--precision = 'double': the chip computes in single"),
-    ("chip", None, r"--backend = 'chip': needs the emulator"),
-])
-def test_wrong_backends_are_bad_input(backend, precision, rule):
-    with pytest.raises(BadInput, match=rule):
-        torque.step_of(backend, precision)
-
-
 def test_chip_gives_the_bits_of_the_c_backend():
     mechanism = random_chain(np.random.default_rng(11), 3)
     trajectory = rows(mechanism, quintic(np.zeros(3), [0.5, -0.5, 0.4], 0.05))
-    on_chip = torque.torque(mechanism, trajectory, torque.step_of("chip", chip=chip_step.torque)).tau
-    assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, torque.step_of("c", "single")).tau)
+    on_chip = torque.torque(mechanism, trajectory, chip_step.torque).tau
+    assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, c_step("single")).tau)
 
 
 def test_chip_is_handed_the_samples_and_its_torques_come_back():
@@ -198,7 +191,7 @@ def test_chip_is_handed_the_samples_and_its_torques_come_back():
         seen.append(positions)
         return np.ones((len(positions) - 2, 2), np.float32)
 
-    result = torque.torque(mechanism, trajectory, torque.step_of("chip", chip=chip))
+    result = torque.torque(mechanism, trajectory, chip)
     assert seen[0] == pytest.approx(trajectory.at((np.arange(1002) - 0.5) * 1e-3)[0])
     assert result.tau.dtype == np.float64 and result.tau.shape == (1000, 2)
 
