@@ -18,6 +18,8 @@ from hil.plexus.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]
 
+SINGULAR = 1e-12  # pivot of a row relative to its own mobility, below which multipliers are rounding errors
+
 
 class Equations:
     """Rows and factor at degrees of freedom z (size,).
@@ -39,9 +41,12 @@ class Equations:
         self.C[s.m:, : s.split] = self.G[system.geared, : s.split]
         self.Y = self.free.mobility(self.C)
         if s.K:
-            self.factor, singular = lapack.dpotrf(self.C @ self.Y, lower=1)
-            if singular:
-                raise Refused(f"singular pose: {system.row_names[singular - 1]} depends on the other rows here")
+            H = self.C @ self.Y
+            self.factor, failed = lapack.dpotrf(H, lower=1)
+            pivots = self.factor.diagonal() ** 2
+            if failed or np.any(pivots < SINGULAR * H.diagonal()):
+                row = failed - 1 if failed else int(np.argmin(pivots / H.diagonal()))
+                raise Refused(f"singular pose: {system.row_names[row]} depends on the other rows here")
 
     def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
         """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""

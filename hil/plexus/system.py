@@ -179,9 +179,10 @@ def close(system: System, z: Array) -> Array:
         step = np.linalg.lstsq(_all_rows(structure, moved) * root, -residual, rcond=DEPENDENT)[0]
         moved += root * step
     if worst >= CLOSED:
-        gap = np.abs(structure.residual(moved)[1])
-        name = system.row_names[int(gap.argmax())] if len(gap) else "the solids"
-        raise Refused(f"the mechanisms do not close: {name} stays open by {worst:.3g} m from the start pose")
+        open_at_start = np.abs(structure.residual(z[: structure.split])[1])
+        name = system.row_names[int(open_at_start.argmax())]
+        raise Refused(f"the mechanisms do not close: {name} is open by {open_at_start.max():.3g} at the start pose, and "
+                      "no pose near it closes it")
     return np.concatenate([moved, z[structure.split:]])
 
 
