@@ -158,9 +158,11 @@ def build(
     """Build the flash image through PlatformIO; report flash, RAM and stack."""
     from codegen.build import build as make
     from codegen.mechanism import Mechanism
+    from host.display import build_bar
 
     mechanism = Mechanism.load(mech)
-    result = make(mechanism, out or Path("build") / mechanism.name, feedforward=feedforward)
+    with build_bar() as progress:
+        result = make(mechanism, out or Path("build") / mechanism.name, progress, feedforward)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
         f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}"

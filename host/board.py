@@ -70,6 +70,8 @@ class Board:
 
     def home(self, positions: ArrayLike | None = None) -> None:
         """The joints stand at these positions, (J,) rad or m; by default at `start` of the mechanism file."""
+        self.session.pump()
+        self.session.faulted()
         if positions is None:
             positions = [joint.start for joint in self._known().moving]
         self.session.home(positions)
@@ -85,8 +87,10 @@ class Board:
         self.session.disarm()
 
     def clear(self) -> None:
-        """Acknowledge a latched fault."""
-        self.session.clear()
+        """Acknowledge a latched fault, if there is one."""
+        self.session.pump()
+        if self.session.in_state("FAULT", "ESTOP"):
+            self.session.clear()
 
     def stream(
         self,

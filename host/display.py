@@ -44,6 +44,16 @@ def stream_bar(console: Console | None = None) -> Iterator[Callable[[streaming.P
         yield show
 
 
+@contextmanager
+def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress line for files done, of how many, and the one under way; silent off a terminal."""
+    console = console or Console(stderr=True)
+    columns = (BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f} {task.description}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=1)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
 def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> Table:
     """How a motion went, a row a joint."""
     table = Table(title=_headline(outcome), title_justify="left")
