@@ -183,7 +183,7 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 def _regular(model: Model, warnings: list[str]) -> bool:
     """Whether the mass matrix can be inverted at every sampled pose."""
     masses = mass_matrix(model, sample_poses(model))
-    diagonal = np.sqrt(np.diagonal(masses, axis1=-2, axis2=-1))
+    diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):
         if np.any(diagonal[:, i] < 1e-9):
             warnings.append(f"joint.{body.joint.name}: nothing resists its motion in some pose: no inertia about its "

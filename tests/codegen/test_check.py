@@ -1,0 +1,131 @@
+"""What `check` finds, warns of and refuses."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from codegen.check import Report, examine, supported
+from codegen.errors import BadInput
+from codegen.mechanism import BoardUse, Control, Encoder, Gains, Joint, Limits, Mechanism, Motor
+from tests.oracle import random_tree
+
+MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
+
+
+@pytest.fixture(scope="module")
+def arm() -> Mechanism:
+    return Mechanism.load(MECHANISMS / "three_link.toml")
+
+
+def changed(arm: Mechanism, joint: str, **changes: object) -> Mechanism:
+    return replace(arm, joints=tuple(replace(j, **changes) if j.name == joint else j for j in arm.joints))
+
+
+def joint(arm: Mechanism, name: str) -> Joint:
+    return next(j for j in arm.joints if j.name == name)
+
+
+def rendered(report: Report) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    console.print(report.renderable())
+    return console.export_text()
+
+
+@pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
+def test_the_examples_check_without_warnings(path: Path) -> None:
+    report = examine(Mechanism.load(path))
+    assert report.warnings == ()
+    assert json.loads(json.dumps(report.data(), allow_nan=False))["name"] == report.mechanism.name
+    for j in report.mechanism.joints:
+        assert j.name in rendered(report)
+
+
+def test_the_report_says_how_stiff_the_gains_may_be(arm: Mechanism) -> None:
+    data = examine(arm).data()
+    assert data["stiffest_gains"]["wrist"] == {"ku": 1.67, "kv": 0.0768}
+    assert data["loop"]["stable"] and 0.9 < data["loop"]["spectral_radius"] < 1.0
+    assert data["joints"][0]["motor"]["stall_effort"] == pytest.approx(0.35 * 24.0 / 1.6)
+    assert data["board"]["lead"] == 1
+
+
+def test_unstable_gains_are_refused_naming_joint_rate_and_cure(arm: Mechanism) -> None:
+    with pytest.raises(BadInput) as caught:
+        examine(changed(arm, "wrist", gains=Gains(ku=20.0, kv=0.9)))
+    line = str(caught.value)
+    assert "joint.wrist.gains: the sampled loop is unstable at 1000 Hz" in line and "ku = 1.67, kv = 0.0768" in line
+
+
+def test_the_gains_of_1_khz_are_refused_at_100_hz(arm: Mechanism) -> None:
+    slow = replace(arm, control=Control(rate_hz=100, knot_hz=50, observer_hz=25.0),
+                   board=BoardUse("f405rg-4", 24.0, 10000))
+    with pytest.raises(BadInput, match="unstable at 100 Hz"):
+        examine(slow)
+
+
+def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
+    wrist = joint(arm, "wrist").gains
+    report = examine(changed(arm, "wrist", gains=Gains(wrist.ku * 1.6, wrist.kv * 1.6)))
+    assert any(w.startswith("joint.wrist.gains: above the stiffest with gain margin 2") for w in report.warnings)
+
+
+@pytest.mark.parametrize(("beta", "gamma", "warned"), [(0.25, 0.5, True), (0.3025, 0.6, False), (1 / 6, 0.5, True)])
+def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, gamma: float, warned: bool) -> None:
+    report = examine(replace(arm, control=replace(arm.control, scheme="newmark", beta=beta, gamma=gamma)))
+    # v' = v + dt ((1-gamma) a + gamma a'), u = v dt + dt^2 ((1/2-beta) a + beta a') with u prescribed
+    carried = np.array([[1 - gamma / beta, 1 - gamma / (2 * beta)], [-1 / beta, 1 - 1 / (2 * beta)]])
+    assert report.growth == pytest.approx(np.abs(np.linalg.eigvals(carried)).max(), abs=1e-6)
+    assert any("control.scheme: newmark" in w and "eigenvalue" in w for w in report.warnings) == warned
+    supported(report.mechanism)
+
+
+WARNINGS = {
+    "no-load speed": ({"limits": Limits(-2.6, 2.6, 500.0, 0.4)}, "joint.wrist.limits.velocity = 500: the motor runs at most"),
+    "no effort limit": ({"limits": Limits(-2.6, 2.6, 5.0)}, "joint.wrist.limits.effort is not given"),
+    "no encoder": ({"encoder": None}, "joint.wrist has a motor but no encoder"),
+    "no gains": ({"gains": Gains()}, "joint.wrist has a motor but no gains.ku"),
+    "no damping": ({"gains": Gains(ku=1e-3)}, "joint.wrist.gains.kv is 0: nothing damps"),
+    "no dry friction": ({"friction": None}, "joint.wrist.friction.coulomb is 0"),
+    "coarse encoder": ({"encoder": Encoder(64)}, "joint.wrist.encoder.counts = 64: one count makes a torque"),
+}
+
+
+@pytest.mark.parametrize("case", list(WARNINGS))
+def test_what_its_author_may_mean_is_warned_of(arm: Mechanism, case: str) -> None:
+    changes, warning = WARNINGS[case]
+    if "friction" in changes:
+        changes = {"friction": replace(joint(arm, "wrist").friction, coulomb=0.0)}
+    assert any(w.startswith(warning) for w in examine(changed(arm, "wrist", **changes)).warnings)
+
+
+def test_a_mechanism_that_its_board_cannot_drive_is_warned_of(arm: Mechanism) -> None:
+    motor = joint(arm, "wrist").motor
+    for changes, named in (({"motor": replace(motor, channel=7)}, "joint.wrist.motor.channel"), ({"motor": None}, "joint.wrist.motor")):
+        report = examine(changed(arm, "wrist", **changes))
+        assert any(w.startswith("cannot be built for board f405rg-4: " + named) for w in report.warnings)
+    report = examine(replace(arm, board=BoardUse("f405rg-4", 24.0, 19999)))
+    assert any("board.pwm_hz" in w for w in report.warnings)
+
+
+def test_an_unknown_board_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-4'"):
+        examine(replace(arm, board=BoardUse("f405rg-5")))
+
+
+def test_a_joint_without_inertia_about_its_axis_is_warned_of(arm: Mechanism) -> None:
+    motor = Motor(1.0, 1e-3, 0.05, channel=2)
+    spinning = changed(arm, "wrist", axis=np.array([1.0, 0.0, 0.0]), motor=motor, limits=Limits())
+    report = examine(spinning)  # a slender rod about itself, and no rotor
+    assert any(w.startswith("joint.wrist: nothing resists its motion") for w in report.warnings)
+    assert report.stability is None and report.rule == {}
+
+
+def test_a_mechanism_without_motors_has_no_loop_to_check() -> None:
+    report = examine(random_tree(np.random.default_rng(5), 6))
+    assert report.stability is None and report.rule == {} and report.data()["loop"] is None
+    assert report.data()["joints"][0]["limits"]["upper"] is None
