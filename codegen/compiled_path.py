@@ -23,8 +23,8 @@ HEADERS = ("ft_position", "ft_safety")
 CDEF = """
 typedef {real} ft_real;
 typedef int{bits}_t ft_turn;
-long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate, const ft_real *acceleration, ft_real *tau,
-                    ft_real *u, ft_turn *target);
+long ft_path_torque(long knots, long held, const ft_turn *q, const ft_real *rate, const ft_real *acceleration,
+                    ft_real *tau, ft_real *u, ft_turn *target);
 """
 
 HOST_SOURCE = """\
@@ -36,9 +36,9 @@ HOST_SOURCE = """\
 
 #include <string.h>
 
-long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate,
-                    const ft_real *acceleration, ft_real *tau, ft_real *u,
-                    ft_turn *target);
+long ft_path_torque(long knots, long held, const ft_turn *q,
+                    const ft_real *rate, const ft_real *acceleration,
+                    ft_real *tau, ft_real *u, ft_turn *target);
 
 static ft_knot knot(const ft_turn *q, const ft_real *rate,
                     const ft_real *acceleration)
@@ -67,12 +67,14 @@ static long fill(ft_motion *m, long next, long knots, const ft_turn *q,
     return next;
 }
 
-/* Play all knots. Of every tick: torque, half increments from its middle to
- * the next one's, and the target of the boundary at its end. Returns ticks. */
-long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate,
-                    const ft_real *acceleration, ft_real *tau, ft_real *u,
-                    ft_turn *target)
+/* Play all knots, after so many ticks held at the first (-1: straight from
+ * half a tick before it). Of every tick: torque, half increments from its
+ * middle to the next one's, and the target at its end. Returns ticks. */
+long ft_path_torque(long knots, long held, const ft_turn *q,
+                    const ft_real *rate, const ft_real *acceleration,
+                    ft_real *tau, ft_real *u, ft_turn *target)
 {
+    static const ft_real rest[FT_JOINTS] = { FT_C(0.0) };
     static ft_motion m;
     static ft_step_state s;
     ft_turn before[FT_JOINTS];
@@ -85,7 +87,9 @@ long ft_path_torque(long knots, const ft_turn *q, const ft_real *rate,
     next = fill(&m, 1, knots, q, rate, acceleration);
     ft_segment_positions(ft_motion_tail(&m),
                          FT_C(-0.5) / (ft_real)FT_TICKS_PER_KNOT, before);
-    ft_step_start(&s, before);
+    ft_step_start(&s, held < 0 ? before : first.q);
+    for (; held > 0; held--)
+        ft_step(&s, first.q, rest, primed);
     ft_motion_start(&m);
     for (k = -1; k < ticks; k++) {
         ft_motion_tick(&m);
@@ -125,10 +129,12 @@ class CompiledPath:
         """The same from knots (K, J) in rad or m, rounded to what this precision carries and no further."""
         return self.run(self.turns.of(positions), rates, accelerations)[0]
 
-    def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> tuple[NDArray[Any], ...]:
+    def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike,
+            held: int = -1) -> tuple[NDArray[Any], ...]:
         """(torque, u, target), each (N, J), from integer positions (K, J), rad/s or m/s and rad/s^2 or m/s^2.
 
-        u: half the way from each tick's middle to the next one's, rad or m; target: integer positions at the ticks'
+        held: ticks that the step runs at rest at the first knot before, as on a board that holds; -1: the motion is
+        entered half a tick before its first knot. u: half the way from each tick's middle to the next one's, rad or m; target: integer positions at the ticks'
         ends.
         """
         integer, real = self.turns.integer, self.turns.real
@@ -138,7 +144,7 @@ class CompiledPath:
         shape = (ticks, arrays[0].shape[1])
         out = [np.empty(shape, real), np.empty(shape, real), np.empty(shape, integer)]
         pointers = [self.ffi.from_buffer("ft_turn[]" if a.dtype == integer else "ft_real[]", a) for a in arrays + out]
-        played = self.lib.ft_path_torque(len(arrays[0]), *pointers)
+        played = self.lib.ft_path_torque(len(arrays[0]), held, *pointers)
         if played != ticks:
             raise AssertionError("the motion did not end with its last knot")
         return tuple(out)

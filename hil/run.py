@@ -171,7 +171,7 @@ def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion:
         instructions_tick=int(record.instructions[moving].max(initial=0)),
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
         digest=Configuration.of(mechanism, feedforward).digest.hex(),
-        bit_identical=identical(mechanism, motion, record) if ended == "done" and feedforward else None,
+        bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving,
     )
 
@@ -188,28 +188,19 @@ def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np
     return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
 
 
-def identical(mechanism: Mechanism, motion: Knots, record: Record) -> bool | None:
+def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) -> bool | None:
     """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
     The host runs the same knots through the same C (codegen.compiled_path). The integer targets of both find the tick
-    at which the motion began; the torque of an interval is formed FT_LEAD ticks before it. None if the image's
+    at which the motion began; the torque of an interval is formed `lead` ticks before it. None if the image's
     targets are not those of the motion in one piece.
     """
     path = CompiledPath(mechanism)
-    torque, _, target = path.run(motion.position, motion.rate, motion.acceleration)
-    lead = 1 if mechanism.board and Configuration.of(mechanism) and _lead(mechanism) else 0
-    first = int(np.flatnonzero(np.any(target != motion.position[0], axis=1))[0])
-    changed = np.flatnonzero(np.any(record.target != motion.position[0].astype(np.int32), axis=1))
-    if not len(changed):
+    around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
+    target = path.run(motion.position, motion.rate, motion.acceleration)[2]
+    begins = [i for i in range(max(around - 8, 0), around + 8) if np.array_equal(record.target[i:][:len(target)], target)]
+    if not begins:
         return None
-    begin = int(changed[0]) - first  # record index of the target at the end of interval 0
-    if not np.array_equal(record.target[begin:begin + len(target)], target):
-        return None
-    formed = record.torque_ff[begin - 1 - lead:begin - 1 - lead + len(torque)]
-    return formed.tobytes() == np.ascontiguousarray(torque, np.float32).tobytes()
-
-
-def _lead(mechanism: Mechanism) -> int:
-    from codegen import board as boards
-
-    return boards.load(mechanism.board.use).lead
+    formed = record.torque_ff[begins[0] - 1 - lead:][:len(target)].tobytes()
+    held = range(len(mechanism.moving))  # only the phase matters: one joint's sine and cosine is made exact a tick
+    return any(path.run(motion.position, motion.rate, motion.acceleration, k)[0].tobytes() == formed for k in held)
