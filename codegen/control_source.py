@@ -124,7 +124,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint) -> JointConstants:
         lower=_coarse(limits.lower, unit, joint.type),
         upper=_coarse(limits.upper, unit, joint.type),
         margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
-        counts=math.ceil(2.0 * speed / hz / abs(count)) + 4,
+        counts=min(math.ceil(2.0 * speed / hz / abs(count)) + 4, 2**30),
     )
 
 

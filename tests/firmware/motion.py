@@ -1,0 +1,118 @@
+"""The application's motion alone on this computer (motion_host.c), one call a tick."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen import compiled, emit
+from codegen.compiled import Precision, Turns
+from codegen.compiled_path import HEADERS, SOURCES
+from codegen.controller import Path as Motion
+from codegen.digest import FIRMWARE
+from codegen.mechanism import Mechanism
+from codegen.model import Model
+from tests import oracle
+from tests.firmware import app
+
+HERE = Path(__file__).resolve().parent
+IDLE, RUNNING, PAUSED = range(3)
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+void motion_reset(void);
+void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a);
+int motion_push(const ft_turn *q, const ft_real *v, const ft_real *a, int end);
+int motion_start(void);
+void motion_brake(void);
+void motion_resume(void);
+void motion_forget(void);
+void motion_tick(void *r);
+int motion_half_one(void);
+void pace_brake(int32_t *half, int32_t *slope);
+void pace_run(int32_t *half, int32_t *slope);
+uint32_t pace_stop_length(int32_t half, int32_t slope);
+"""
+
+
+def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2) -> Mechanism:
+    """A planar chain; what hangs on the joints does not matter to their motion."""
+    chain = oracle.planar_chain(joints, rate_hz=rate_hz)
+    return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz))
+
+
+class Board:
+    """Pushes knots and plays them. Path times are in s."""
+
+    def __init__(self, chain: Mechanism, precision: Precision = "single", patches: app.Patch | None = None) -> None:
+        files = emit.sources(chain, None)
+        for unused in ("ft_digest.h", "ft_messages.c"):
+            files.pop(unused)
+        names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
+        files |= {n: (FIRMWARE / "src" / n).read_text() for n in names}
+        files["motion_host.c"] = (HERE / "motion_host.c").read_text()
+        for name, patch in (patches or {}).items():
+            assert patch(files[name]) != files[name], f"the patch of {name} does not apply"
+            files[name] = patch(files[name])
+        double = precision == "double"
+        cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
+        self.ffi, self.lib = app.load(files, cdef, precision)
+        self.turns = Turns(Model.of(chain), precision)
+        self.units = self.turns.units * (2.0**-32 if double else 1.0)  # rad a position step
+        J, control = len(chain.moving), chain.control
+        self.dt, self.knot_hz = 1.0 / control.rate_hz, control.knot_hz
+        integer, real = np.dtype(self.turns.integer), np.dtype(self.turns.real)
+        self.record = np.dtype([
+            ("path", "i8"), *((n, "i4") for n in ("half", "slope", "phase", "event", "underrun", "buffered")),
+            ("q_next", integer, (J,)), ("target", integer, (J,)), ("u", real, (J,)), ("rate", real, (J,)),
+        ])
+        self.half_one = self.lib.motion_half_one()
+        self.reset()
+
+    def reset(self) -> None:
+        self.lib.motion_reset()
+
+    def _knot(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> list[Any]:
+        arrays = [self.turns.of(q), np.asarray(v, self.turns.real), np.asarray(a, self.turns.real)]
+        kinds = ("ft_turn[]", "ft_real[]", "ft_real[]")
+        return [self.ffi.from_buffer(k, np.ascontiguousarray(x)) for k, x in zip(kinds, arrays, strict=True)]
+
+    def load(self, motion: Motion, first: int, last: int, end: bool) -> None:
+        """Push knots first..last of a motion; `end` marks its very last one."""
+        for i in range(first, last + 1):
+            knot = self._knot(motion.position[i], motion.rate[i], motion.acceleration[i])
+            if i == 0:
+                self.lib.motion_open(*knot)
+            else:
+                assert self.lib.motion_push(*knot, int(end and i == len(motion.position) - 1))
+
+    def tick(self) -> NDArray[Any]:
+        record = np.zeros((), self.record)
+        self.lib.motion_tick(self.ffi.from_buffer(record))
+        return record
+
+    def time(self, path: ArrayLike) -> NDArray[np.float64]:
+        """Path time of path units, s."""
+        return np.asarray(path, float) / (2.0 * self.half_one) * self.dt
+
+
+def random_motion(rng: np.random.Generator, knots: int, joints: int, hz: float, travel: float = 2.0) -> Motion:
+    """Smooth, from rest to rest, several sweeps; knots of it at hz."""
+    duration = (knots - 1) / hz
+    t = np.arange(knots) / hz
+    base = oracle.quintic(rng.uniform(-3.0, 3.0, joints), rng.uniform(-3.0, 3.0, joints), duration)
+    # a wave under an envelope that vanishes with two derivatives at both ends
+    x, w = (t / duration)[:, None], rng.uniform(2.0, 9.0, joints)
+    p = np.polynomial.Polynomial([0, 0, 0, 64, -192, 192, -64])  # 64 x^3 (1 - x)^3
+    e, e1, e2 = p(x), p.deriv()(x) / duration, p.deriv(2)(x) / duration**2
+    s, c = np.sin(w * t[:, None]), np.cos(w * t[:, None])
+    A = rng.uniform(-travel, travel, joints) / 4.0
+    q = base(t) + A * e * s
+    v = base.rate(t) + A * (e1 * s + e * w * c)
+    a = base.acceleration(t) + A * (e2 * s + 2.0 * e1 * w * c - e * w**2 * s)
+    return Motion(q, v, a, hz)

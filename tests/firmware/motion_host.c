@@ -1,0 +1,122 @@
+/* The motion alone, one call a tick, for the tests. */
+#include "ft_messages.h"
+#include "ft_motion.h"
+
+#include <string.h>
+
+typedef struct {
+    int64_t path; /* path units from the first knot to this boundary */
+    int32_t half, slope, phase, event, underrun, buffered;
+    ft_turn q_next[FT_JOINTS], target[FT_JOINTS];
+    ft_real u[FT_JOINTS], rate[FT_JOINTS];
+} motion_record;
+
+void motion_reset(void);
+void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a);
+int motion_push(const ft_turn *q, const ft_real *v, const ft_real *a, int end);
+int motion_start(void);
+void motion_brake(void);
+void motion_resume(void);
+void motion_forget(void);
+void motion_tick(motion_record *r);
+int motion_half_one(void);
+void pace_brake(int32_t *half, int32_t *slope);
+void pace_run(int32_t *half, int32_t *slope);
+uint32_t pace_stop_length(int32_t half, int32_t slope);
+
+static ft_motion m;
+
+static ft_knot knot(const ft_turn *q, const ft_real *v, const ft_real *a)
+{
+    ft_knot k;
+
+    memcpy(k.q, q, sizeof k.q);
+    memcpy(k.rate, v, sizeof k.rate);
+    memcpy(k.acceleration, a, sizeof k.acceleration);
+    return k;
+}
+
+void motion_reset(void) { memset(&m, 0, sizeof m); }
+
+void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a)
+{
+    ft_knot k = knot(q, v, a);
+
+    ft_motion_open(&m, &k);
+    ft_motion_hold(&m, k.q);
+}
+
+int motion_push(const ft_turn *q, const ft_real *v, const ft_real *a, int end)
+{
+    ft_knot k = knot(q, v, a);
+    ft_segment *g = ft_motion_slot(&m);
+
+    if (ft_motion_credit(&m) == 0u)
+        return 0;
+    ft_segment_build(g, &m.last, &k);
+    g->flags = (uint8_t)(m.begun | (end ? FT_KNOT_END : 0));
+    ft_motion_push(&m, &k);
+    return 1;
+}
+
+int motion_start(void)
+{
+    if (!ft_motion_playable(&m))
+        return 0;
+    ft_motion_start(&m);
+    return 1;
+}
+
+void motion_brake(void) { ft_motion_brake(&m); }
+void motion_resume(void) { ft_motion_resume(&m); }
+
+void motion_forget(void)
+{
+    ft_motion_forget(&m);
+    ft_motion_idle(&m);
+}
+
+void motion_tick(motion_record *r)
+{
+    int64_t length = 2 * (int64_t)FT_HALF_ONE * FT_TICKS_PER_KNOT;
+    const ft_target *t = &m.due[(m.now + 1u + FT_LEAD + 1u) % (FT_LEAD + 2u)];
+
+    r->path = (int64_t)m.played * length + m.at + m.pace.half;
+    r->event = (int32_t)ft_motion_tick(&m);
+    r->half = m.pace.half;
+    r->slope = m.pace.slope;
+    r->phase = (int32_t)m.phase;
+    r->underrun = m.underrun;
+    r->buffered = (int32_t)ft_motion_buffered(&m);
+    memcpy(r->u, m.u, sizeof r->u);
+    memcpy(r->q_next, m.q_next, sizeof r->q_next);
+    memcpy(r->target, t->q, sizeof r->target);
+    memcpy(r->rate, t->rate, sizeof r->rate);
+}
+
+int motion_half_one(void) { return FT_HALF_ONE; }
+
+void pace_brake(int32_t *half, int32_t *slope)
+{
+    ft_pace p = { *half, *slope };
+
+    p = ft_pace_brake(p);
+    *half = p.half;
+    *slope = p.slope;
+}
+
+void pace_run(int32_t *half, int32_t *slope)
+{
+    ft_pace p = { *half, *slope };
+
+    p = ft_pace_run(p);
+    *half = p.half;
+    *slope = p.slope;
+}
+
+uint32_t pace_stop_length(int32_t half, int32_t slope)
+{
+    ft_pace p = { half, slope };
+
+    return ft_pace_stop_length(p);
+}

@@ -1,0 +1,254 @@
+"""The motion: quintics between knots against float64, exact timing, stops on the path."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codegen.compiled import Turns
+from codegen.controller import Path, play
+from codegen.model import Model
+from tests.firmware.app import replace
+from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
+
+EPS = float(np.finfo(np.float32).eps)
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@cache
+def board(rate_hz=1000, knot_hz=250, precision="single", patch=None):
+    patches = {patch[0]: replace(*patch[1:])} if patch else None
+    return Board(mechanism(rate_hz, knot_hz), precision, patches)
+
+
+def wrapped(steps, bits):
+    """Integer differences the short way round."""
+    half = 2 ** (bits - 1)
+    return (np.asarray(steps, object) + half) % (2 * half) - half
+
+
+def played(b, motion, end=True):
+    """All ticks of a motion that fits the ring, from START to its END."""
+    b.reset()
+    b.load(motion, 0, len(motion.position) - 1, end)
+    assert b.lib.motion_start()
+    records = [b.tick()]
+    while records[-1]["phase"] == RUNNING:
+        records.append(b.tick())
+    return np.array(records)
+
+
+def position_error(b, steps, q):
+    """rad: integer positions against exact ones."""
+    bits = 8 * np.dtype(b.turns.integer).itemsize
+    return np.max(np.abs(wrapped(steps.astype(object) - b.turns.of(q).astype(object), bits).astype(float) * b.units))
+
+
+@pytest.mark.parametrize("rate_hz, knot_hz", [(1000, 250), (1000, 1000), (1000, 200), (100, 20), (2100, 100)])
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_that_a_motion_is_sampled_at_middles_and_boundaries(rate_hz, knot_hz, precision):
+    b = board(rate_hz, knot_hz, precision)
+    motion = random_motion(np.random.default_rng(rate_hz + knot_hz), min(120, knot_hz), 2, knot_hz)
+    records = played(b, motion)
+    exact = play(motion, b.dt)
+    assert len(records) == len(exact.u) + 1  # the first tick leads in
+    records = records[1:]
+    scale = {"single": EPS, "double": 2.0**-52}[precision]
+    speed = np.max(np.abs(motion.rate))
+    # each piece starts anew from an integer: only the way since the last knot is rounded, with the wire's step
+    reach = speed / knot_hz
+    oracle = 2.0**-50  # the rounding of the positions that are compared with
+    wire = np.max(b.units) + oracle
+    assert position_error(b, records["target"], exact.q) < 4.0 * scale * reach + 2.0 * wire
+    assert position_error(b, records["q_next"], exact.q_next) < 4.0 * scale * reach + 2.0 * wire
+    # no cancellation: the error of u is relative to u's own size (and what the rounding of knots does to it)
+    knots = 4.0 * wire * knot_hz / rate_hz + oracle
+    assert np.max(np.abs(records["u"] - exact.u)) < 3.0 * scale * speed * b.dt / 2.0 + knots
+    assert np.max(np.abs(records["rate"] - exact.rate)) < 2.0 * (3.0 * scale * speed * b.dt / 2.0 + knots) / b.dt
+
+
+def test_that_differences_of_positions_would_fail_the_same_bound():
+    b = board()
+    motion = random_motion(np.random.default_rng(7), 120, 2, 250)
+    exact = play(motion, b.dt).u
+    q = motion((np.arange(len(exact) + 1) + 0.5) * b.dt).astype(np.float32)
+    differenced = np.diff(q, axis=0) / np.float32(2.0)
+    speed = np.max(np.abs(motion.rate))
+    assert np.max(np.abs(differenced - exact)) > 20.0 * (3.0 * EPS * speed * b.dt / 2.0 + 4.0 * b.units[0] / 4.0)
+
+
+def test_that_path_time_does_not_drift_over_many_knots():
+    """An endless motion in ring-sized helpings: after 40000 ticks the target is still that of its own tick."""
+    b = board()
+    hz, n = 250, 10_001
+    t = np.arange(n) / hz
+    w = np.array([1.3, 0.7])
+    motion = Path(np.sin(np.outer(t, w)) + np.outer(t, [1.0, -2.0]),
+                  w * np.cos(np.outer(t, w)) + np.array([1.0, -2.0]), -w**2 * np.sin(np.outer(t, w)), hz)
+    b.reset()
+    b.load(motion, 0, 200, False)
+    assert b.lib.motion_start()
+    pushed, ticks = 200, 4 * (n - 1) - 1200
+    for k in range(-1, ticks):
+        record = b.tick()
+        if record["buffered"] < 200 and pushed < n - 1:
+            b.load(motion, pushed + 1, pushed + 1, False)
+            pushed += 1
+    assert b.time(record["path"]) == pytest.approx(ticks * b.dt, abs=0.0)
+    exact = motion(ticks * b.dt)
+    assert position_error(b, record["target"], exact) < 4 * EPS * 3.3 / hz + 2 * b.units[0]
+
+
+def test_that_wrapping_is_exact():
+    """The same motion one whole turn and a quarter away gives the same increments and shifted positions."""
+    b = board()
+    motion = random_motion(np.random.default_rng(3), 60, 2, 250)
+    quarter = np.pi / 2.0
+    there = Path(motion.position + 5.0 * quarter, motion.rate, motion.acceleration, motion.hz)
+    turns = Turns(Model.of(mechanism()), "single")
+    assert np.all(wrapped(turns.of(there.position).astype(np.int64) - turns.of(motion.position), 32) == 2**30)
+    one, two = played(b, motion), played(b, there)
+    assert np.array_equal(one["u"], two["u"])
+    assert np.all(wrapped(two["target"].astype(np.int64) - one["target"], 32) == 2**30)
+
+
+def test_that_a_paused_motion_forgotten_leaves_the_joints_where_they_are():
+    b = board()
+    motion = random_motion(np.random.default_rng(5), 150, 2, 250)
+    b.reset()
+    b.load(motion, 0, 149, True)
+    assert b.lib.motion_start()
+    for _ in range(100):
+        b.tick()
+    b.lib.motion_brake()
+    while (record := b.tick())["phase"] == RUNNING:
+        pass
+    b.lib.motion_forget()
+    after = b.tick()
+    assert after["phase"] == IDLE
+    assert np.array_equal(after["target"], record["target"])
+    assert not after["u"].any()
+
+
+# ---- stops on the path ------------------------------------------------------------------------------
+
+
+def check_on_path(b, motion, records):
+    """Every target is where the path is at the board's own path time."""
+    records = np.array(records)
+    t = np.minimum(b.time(records["path"]), motion.duration)
+    error = position_error(b, records["target"], motion(t))
+    assert error < 4 * EPS * np.max(np.abs(motion.rate)) / motion.hz + 2 * b.units[0]
+
+
+def check_calm(b, motion, records):
+    """No velocity jump: rates follow from bounded path acceleration; no step beyond pace's own slope."""
+    speed, acceleration = np.max(np.abs(motion.rate)), 1.5 * np.max(np.abs(motion.acceleration)) + 1.0
+    ramp = np.sqrt(b.half_one)
+    slope = 1.0 / ramp  # of the pace, a tick
+    # a fine path: between knots speed and acceleration may exceed those at the knots a little
+    most = 1.05 * (acceleration * b.dt + speed * slope) + 1e-5
+    rate = np.array([r["rate"] for r in records], float)
+    assert np.max(np.abs(np.diff(rate, axis=0))) <= most
+    slopes = np.array([r["slope"] for r in records])
+    moving = np.array([r["half"] for r in records]) > 0
+    assert np.max(np.abs(np.diff(slopes)[moving[1:]]), initial=0) <= 1
+
+
+@QUICK
+@given(seed=st.integers(0, 2**32 - 1), pushed=st.integers(40, 250), stop_at=st.integers(0, 900),
+       shape=st.sampled_from([(1000, 250), (500, 250), (250, 250)]))
+def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, pushed, stop_at, shape):
+    b = board(*shape)
+    motion = random_motion(np.random.default_rng(seed), 251, 2, shape[1])
+    b.reset()
+    b.load(motion, 0, pushed, True)
+    if not b.lib.motion_start():
+        assert pushed < 250
+        return
+    last = pushed / motion.hz
+    records = []
+    for k in range(4000):
+        if k == stop_at:
+            b.lib.motion_brake()
+        records.append(b.tick())
+        assert b.time(records[-1]["path"]) <= last + 1e-12 or pushed == 250
+        if records[-1]["phase"] != RUNNING:
+            break
+    check_on_path(b, motion, records)
+    end = records[-1]
+    assert end["phase"] in (PAUSED, IDLE)
+    rest = b.tick()
+    assert not rest["u"].any() and not rest["rate"].any()
+    assert np.array_equal(rest["target"], b.tick()["target"])
+    check_calm(b, motion, [*records, rest])
+    if end["phase"] == IDLE:
+        assert pushed == 250
+        return
+    if pushed == 250 or len(records) <= stop_at:
+        assert bool(end["underrun"]) == (pushed < 250)
+    # what is missing comes, and the motion is completed
+    b.load(motion, pushed + 1, 250, True)
+    b.lib.motion_resume()
+    records = []
+    while (record := b.tick())["phase"] == RUNNING:
+        records.append(record)
+    check_on_path(b, motion, records)
+    assert record["phase"] == IDLE
+    assert np.max(np.abs(wrapped(record["target"].astype(object) - b.turns.of(motion.position[-1]).astype(object),
+                                 32))) <= 2
+    check_calm(b, motion, [rest, *records, record, b.tick()])
+
+
+@QUICK
+@given(seed=st.integers(0, 2**32 - 1), rhythm=st.lists(st.integers(0, 60), min_size=5, max_size=60),
+       orders=st.lists(st.tuples(st.integers(0, 120), st.booleans()), max_size=20))
+def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm, orders):
+    """Knots come in any helpings; STOP and RESUME at any time; at every tick the target is on the path, moves without
+    a jump, stays before the last knot there is, and at last comes to rest."""
+    b = board()
+    motion = random_motion(np.random.default_rng(seed), 1200, 2, 250)
+    b.reset()
+    b.load(motion, 0, 80, False)
+    assert b.lib.motion_start()
+    pushed, records = 80, []
+    waits = {sum(w for w, _ in orders[: i + 1]): stop for i, (_, stop) in enumerate(orders)}
+    for k in range(2500):
+        if k % 10 == 0 and k // 10 < len(rhythm):
+            count = min(rhythm[k // 10], 250 - (pushed - (records[-1]["path"] // (8 * b.half_one) if records else 0)))
+            b.load(motion, pushed + 1, pushed + max(int(count), 0), False)
+            pushed += max(int(count), 0)
+        if k in waits and records:
+            if waits[k]:
+                b.lib.motion_brake()
+            elif records[-1]["phase"] == PAUSED:
+                b.lib.motion_resume()
+        records.append(b.tick())
+        assert b.time(records[-1]["path"]) <= pushed / 250 + 1e-12
+    check_on_path(b, motion, records)
+    assert records[-1]["phase"] == PAUSED
+    check_calm(b, motion, records)
+
+
+def test_that_without_the_look_ahead_the_path_would_be_left():
+    """The test above can fail: a board that never slows down for missing knots runs beyond the last one."""
+    b = board(patch=("ft_motion.c", "!m->brake && !whole(m)", "m->brake && !whole(m)"))
+    motion = random_motion(np.random.default_rng(1), 251, 2, 250)
+    b.reset()
+    b.load(motion, 0, 100, True)
+    assert b.lib.motion_start()
+    times = [b.time(b.tick()["path"]) for _ in range(500)]
+    assert max(times) > 100 / 250
+
+
+def test_that_a_motion_too_short_to_stop_in_is_not_started_without_its_end():
+    b = board()
+    motion = random_motion(np.random.default_rng(2), 60, 2, 250)
+    ramp = round(np.sqrt(b.half_one))
+    least = int(np.ceil(ramp / 4))  # knots that a stop from full pace takes: ramp ticks of path
+    for knots, end, starts in ((least - 1, False, False), (least, False, True), (59, True, True)):
+        b.reset()
+        b.load(motion, 0, knots, end)
+        assert bool(b.lib.motion_start()) is starts

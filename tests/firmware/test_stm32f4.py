@@ -1,0 +1,371 @@
+"""The chip folder on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
+the break input, dead and dying crystals, faults, watchdog, encoders, link."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen import board as boards
+from codegen.mechanism import Mechanism
+from hil.elf import Image
+from hil.stm32f4.chip import REGIONS, Stm32F405
+
+ROOT = Path(__file__).resolve().parents[2]
+CHIP = ROOT / "firmware" / "chip" / "stm32f4"
+FLAGS = ["-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffp-contract=off",
+         "-Wall", "-Wextra", "-Werror", "-nostartfiles", "-nostdlib", f"-T{CHIP / 'memory.ld'}"]
+HSE_HZ = 8_000_000
+TICK = 168_000  # cycles
+
+APPLICATION = """
+#include "ft_app.h"
+#include "ft_chip.h"
+uint32_t errors, ticks, missed, starts, cause, remembered;
+int32_t place[3];
+"""
+QUIET = """
+void ft_app_missed(void) { missed++; }
+void ft_app_idle(void) { ft_chip_feed_watchdog(); ft_chip_wait(); }
+"""
+START = """
+void ft_app_start(uint32_t e) { errors = e; cause = ft_chip_reset_cause(); remembered = ft_chip_remembered(); }
+"""
+ECHO = """
+void ft_app_missed(void) { missed++; }
+void ft_app_idle(void)
+{
+    static uint8_t bytes[64];
+    size_t size = ft_chip_receive(bytes, sizeof bytes);
+    while (size && !ft_chip_send(bytes, size)) { uint8_t none; (void)ft_chip_receive(&none, 0); }
+    ft_chip_feed_watchdog();
+}
+"""
+
+
+class Machine:
+    """The chip folder with an application on the virtual chip."""
+
+    def __init__(self, folder: Path, application: str, rate_hz: int = 1000, crystal: bool = True) -> None:
+        mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+        mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz))
+        header = boards.render(mechanism, boards.load("f405rg-4"))["ft_board.h"]
+        (folder / "ft_board.h").write_text(header, encoding="utf-8")
+        (folder / "app.c").write_text(APPLICATION + application, encoding="utf-8")
+        elf = folder / "app.elf"
+        subprocess.run(["arm-none-eabi-gcc", *FLAGS, f"-I{folder}", f"-I{CHIP}", f"-I{ROOT / 'firmware' / 'src'}",
+                        *sorted(CHIP.glob("*.c")), folder / "app.c", "-lgcc", "-o", elf], check=True)
+        self.image = Image.load(elf, REGIONS[0].start, REGIONS[0].size)
+        self.chip = Stm32F405(self.image.flash, HSE_HZ if crystal else None)
+        self.timer, self.usart = self.chip.timers["TIM8"], self.chip.usarts["USART2"]
+        self.estop(False)
+
+    def estop(self, pressed: bool) -> None:
+        self.chip.gpio["A"].drive(6, not pressed)
+        self.timer.set_break(pressed)
+
+    def run(self, seconds: float) -> Machine:
+        self.chip.run(self.chip.seconds + seconds)
+        return self
+
+    def __getitem__(self, symbol: str) -> int:
+        name, _, index = symbol.partition("+")
+        address = self.image.symbol(name).address + 4 * int(index or 0)
+        return int.from_bytes(self.chip.core.memory(address, 4), "little", signed=name == "place")
+
+    def poke(self, symbol: str, value: int) -> None:
+        self.chip.core.load(self.image.symbol(symbol).address, value.to_bytes(4, "little"))
+
+    @property
+    def drivers_on(self) -> bool:
+        return self.chip.gpio["C"].driven(11)
+
+    @property
+    def outputs(self) -> tuple[float, ...]:
+        """Signed duty of the three joints as the pins show it."""
+        directions = self.chip.gpio["B"]
+        return tuple((-1 if directions.driven(12 + i) else 1) * self.timer.duty(1 + i) for i in range(3))
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return lambda application, **options: Machine(tmp_path, application, **options)
+
+
+# ---------------------------------------------------------------- duties
+
+# Joint 0 changes sign each tick with another size; joint 1 follows another pattern; joint 2 stays at rest.
+PATTERN = START + QUIET + """
+void ft_app_tick(void)
+{
+    if (ticks == 1) ft_chip_outputs(true);
+    ft_chip_duty(0, ticks % 2 ? -0.25f : 0.75f);
+    ft_chip_duty(1, ticks % 3 ? 0.5f : -0.125f);
+    ft_chip_duty(2, 0.0f);
+    ticks++;
+}
+"""
+
+
+def test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine):
+    board = machine(PATTERN).run(0.02)
+    assert (board["errors"], board["missed"]) == (0, 0) and board.drivers_on
+    for _ in range(12):
+        done = board["ticks"]
+        while board["ticks"] == done:
+            board.run(20e-6)
+        board.run(0.4e-3)  # well inside the interval in which the previous tick's duty is held
+        k = done - 1
+        assert board.outputs == (-0.25 if k % 2 else 0.75, 0.5 if k % 3 else -0.125, 0.0)
+
+
+def test_direction_switches_within_the_low_time_that_follows_the_update(machine):
+    """The new sign comes at most 100 cycles after the new magnitude, and never before it."""
+    board = machine(PATTERN).run(0.02)
+    events = board.chip.core.events
+    updates: list[int] = []
+    switches: list[int] = []
+    board.timer.on_update = lambda: updates.append(events.now)
+    port, write = board.chip.gpio["B"], board.chip.gpio["B"]._output
+
+    def output(value: int) -> None:
+        if value != port.value["ODR"]:
+            switches.append(events.now)
+        write(value)
+
+    port._output = output
+    board.run(0.05)
+    assert len(updates) >= 49 and len(switches) >= 49
+    delays = [min(s - u for u in updates if u <= s) for s in switches if s > updates[0]]
+    assert max(delays) <= 100, max(delays)
+
+
+def test_updates_and_ticks_keep_their_distance(machine):
+    """Timer and tick run from one clock: the distance from update to tick does not drift."""
+    board = machine(PATTERN).run(0.02)
+    board.chip.core.on_exception = lambda number, done: ticks.append(board.chip.core.events.now)
+    ticks: list[int] = []
+    updates: list[int] = []
+    board.timer.on_update = lambda: updates.append(board.chip.core.events.now)
+    board.run(0.3)
+    assert len(updates) >= 299
+    assert {b - a for a, b in zip(updates, updates[1:], strict=False)} <= {TICK - 1, TICK, TICK + 1}
+
+
+@pytest.mark.parametrize("busy", [TICK + 20_000, TICK - 60])
+def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
+    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is told."""
+    board = machine(START + QUIET + f"""
+    void ft_app_tick(void)
+    {{
+        uint32_t since = ft_chip_cycles();
+        if (ticks == 1) ft_chip_outputs(true);
+        ft_chip_duty(0, 0.5f);
+        if (ticks == 20) while (ft_chip_cycles() - since < {busy}) {{ }}
+        ticks++;
+    }}
+    """).run(0.01)  # memory holds anything before the start
+    while board["ticks"] < 20:
+        board.run(20e-6)
+    held = []
+    for _ in range(30):
+        board.run(0.1e-3)
+        held.append(board.outputs[0])
+    assert board["missed"] == 1
+    assert held.count(0.0) == 10  # neutral lasts one tick
+    assert held[-1] == 0.5 and held[0] == 0.5
+
+
+def test_what_is_not_a_duty_is_limited(machine):
+    board = machine(START + QUIET + """
+    void ft_app_tick(void)
+    {
+        volatile float zero = 0.0f;
+        if (ticks++ == 1) ft_chip_outputs(true);
+        ft_chip_duty(0, 3.0f); ft_chip_duty(1, -1e30f); ft_chip_duty(2, zero / zero); ft_chip_duty(7, 1.0f);
+    }
+    """).run(0.02)
+    assert board.outputs == (1.0, -1.0, 0.0)
+
+
+# ---------------------------------------------------------------- outputs and e-stop
+
+
+ARMED = START + QUIET + """
+uint32_t arm, seen, enabled;
+void ft_app_tick(void)
+{
+    if (arm) { ft_chip_outputs(arm == 1); arm = 0; }
+    seen = ft_chip_estop(); enabled = ft_chip_outputs_enabled();
+    ft_chip_duty(0, 0.5f);
+    ticks++;
+}
+"""
+
+
+def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
+    board = machine(ARMED).run(0.01)
+    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0) and not board["enabled"]
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.drivers_on and board.outputs[0] == 0.5 and board["enabled"]
+    board.poke("arm", 2)
+    board.run(0.005)
+    assert not board.drivers_on and board.outputs[0] == 0.0 and not board["enabled"]
+
+
+def test_estop_drops_the_outputs_without_software_and_they_do_not_come_back(machine):
+    board = machine(ARMED).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    board.estop(True)
+    assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run
+    board.run(0.002)
+    assert board["seen"] and not board["enabled"]
+    board.poke("arm", 1)
+    board.run(0.002)
+    assert board.outputs == (0.0, 0.0, 0.0)  # not while it is pressed
+    board.estop(False)
+    board.run(0.005)
+    assert not board["seen"] and board.outputs == (0.0, 0.0, 0.0)  # not by itself
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.outputs[0] == 0.5
+
+
+# ---------------------------------------------------------------- clocks
+
+
+def test_dead_crystal_leaves_link_and_tick_working_and_outputs_off(machine):
+    board = machine(START + ECHO + """
+    void ft_app_tick(void) { ticks++; ft_chip_outputs(true); ft_chip_duty(0, 0.5f); }
+    """, crystal=False).run(1.0)
+    assert board["errors"] == 1  # FT_CHIP_CLOCK
+    assert board.chip.rcc.hclk == 16_000_000
+    before = board["ticks"]
+    board.usart.line_in(b"still here")
+    board.run(0.1)
+    assert board.usart.line_out() == b"still here"
+    assert board["ticks"] - before == pytest.approx(100, abs=1)
+    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0)
+    assert board.chip.resets == ["power"]  # the waits end before the watchdog bites
+
+
+def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(machine):
+    board = machine(ARMED).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.outputs[0] == 0.5
+    board.chip.rcc.fail_hse()
+    assert board.outputs == (0.0, 0.0, 0.0)
+    board.run(1.0)
+    assert board.chip.resets == ["power", "software"]
+    assert board["errors"] == 1 | 8 and board["ft_kept+3"] == 2  # CLOCK, CRASHED; exception 2: NMI
+    assert not board.drivers_on
+
+
+# ---------------------------------------------------------------- faults
+
+CRASHING = START + QUIET + """
+uint32_t crash;
+static volatile uint32_t one = 1;
+void ft_app_tick(void)
+{
+    if (ticks++ == 1) { ft_chip_outputs(true); ft_chip_remember(42); }
+    ft_chip_duty(0, 0.5f);
+    switch (crash) {
+    case 1: __asm__ volatile("udf #0"); break;
+    case 2: *(volatile uint32_t *)0x30000000u = 1; break;
+    case 3: ((void (*)(void))0x40000001u)(); break;
+    case 4: one = 7u / (one - 1u); break;
+    case 5: __asm__ volatile("sub sp, sp, #0x8000; push {r0}" ::: "memory"); break;
+    }
+}
+"""
+UNDEFINED, BUS, JUMP, DIVISION, STACK = range(1, 6)
+
+
+@pytest.mark.parametrize(("crash", "exceptions"), [
+    (UNDEFINED, {6}), (BUS, {5}), (JUMP, {3, 4, 5}), (DIVISION, {6}), (STACK, {3, 4, 5})],
+    ids=["undefined", "bus", "jump", "division", "stack"])
+def test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine, crash, exceptions):
+    board = machine(CRASHING).run(0.02)
+    assert board.drivers_on and board.outputs[0] == 0.5
+    safe_at: list[tuple[bool, float]] = []
+    board.chip.core.request_reset, request = (
+        lambda: (safe_at.append((board.drivers_on, board.outputs[0])), request()), board.chip.core.request_reset)
+    board.poke("crash", crash)
+    board.run(0.02)
+    assert safe_at == [(False, 0.0)]  # when the reset was asked for, outputs were safe
+    assert board.chip.resets == ["power", "software"]
+    assert board["errors"] == 8 and board["cause"] == 2  # FT_CHIP_CRASHED, FT_RESET_SOFTWARE
+    assert board["remembered"] == 42
+    assert board["ft_kept+3"] in exceptions
+
+
+def test_power_up_with_random_memory_is_no_crash(machine):
+    board = machine(CRASHING).run(0.01)
+    assert (board["errors"], board["cause"], board["remembered"]) == (0, 0, 0)
+
+
+def test_watchdog_bites_when_it_is_not_fed(machine):
+    board = machine(START + """
+    void ft_app_missed(void) { }
+    void ft_app_tick(void) { if (ticks++ == 1 && cause == 0) ft_chip_outputs(true); ft_chip_duty(0, 0.5f); }
+    void ft_app_idle(void) { if (ticks < 100) ft_chip_feed_watchdog(); ft_chip_wait(); }
+    """).run(0.19)
+    assert board.chip.resets == ["power"] and board.drivers_on
+    board.run(0.03)
+    assert board.chip.resets == ["power", "watchdog"] and board["cause"] == 3
+    assert not board.drivers_on
+
+
+# ---------------------------------------------------------------- encoders
+
+
+@pytest.mark.parametrize("steps", [[0, 5, -3, 30_000, 62_000, 90_000, 60_000, 30_000, 0, -32_000, -64_500, -65_537]])
+def test_encoders_count_through_every_wrap(machine, steps):
+    """16 and 32 bits alike: up to half the narrow range a tick, in both directions, through zero and over the ends."""
+    board = machine(START + QUIET + """
+    void ft_app_tick(void) { ticks++; for (uint32_t j = 0; j < 3; j++) place[j] += ft_chip_encoder(j); }
+    """)
+    now = 0
+    for name in ("TIM5", "TIM2", "TIM3"):
+        board.chip.timers[name].counts = lambda: now
+    board.run(0.01)
+    for now in steps:
+        board.run(0.002)
+        assert [board[f"place+{j}"] for j in range(3)] == [now] * 3
+
+
+# ---------------------------------------------------------------- link
+
+
+def test_link_echoes_every_byte_round_its_buffers(machine):
+    board = machine(START + ECHO + "void ft_app_tick(void) { ticks++; }").run(0.01)
+    sent = bytes((i * 7 + i // 251) % 256 for i in range(9000))  # several times round both buffers
+    board.usart.line_in(sent)
+    back = b""
+    for _ in range(120):
+        back += board.run(1e-3).usart.line_out()
+    assert back == sent
+
+
+def test_send_takes_all_or_nothing(machine):
+    board = machine(START + """
+    uint32_t taken, refused;
+    static const uint8_t bytes[300];
+    void ft_app_missed(void) { }
+    void ft_app_tick(void) { ticks++; }
+    void ft_app_idle(void)
+    {
+        if (taken + refused < 5) { if (ft_chip_send(bytes, sizeof bytes)) taken++; else refused++; }
+        uint8_t none; (void)ft_chip_receive(&none, 0);
+        ft_chip_feed_watchdog();
+    }
+    """).run(0.05)
+    assert (board["taken"], board["refused"]) == (3, 2)  # 1024 bytes of room
+    assert board.usart.line_out() == bytes(900)
