@@ -28,12 +28,12 @@ TINY = 1e-12  # relative to a body's own size: below this a coordinate or an ine
 
 @dataclass(frozen=True)
 class Choice:
-    """What is free for one joint; step_source picks what costs least."""
+    """What is free for one joint; step_source takes what costs least."""
 
-    origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or "given"
-    mass: str = "own"  # which first parameter the shift of mu makes zero: the "own" mass, or the "parent"'s first moment
-    kappa: str = "yy"  # which inertia the shift of kappa makes zero: "yy" or "xx"
-    inertia: str = "body"  # where the body's own momentum is formed: its "body" frame or the group's "frame"
+    origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
+    mass: str = "own"  # what the shift of mu makes zero: the body's "own" mass, or its "parent"'s first moment along x
+    kappa: str = "yy"  # what the shift of kappa makes zero: the body's inertia about y ("yy") or x ("xx")
+    D: str = "frame"  # where D is formed: in the joint's "frame" or in the turned one of the "body"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class Body:
 @dataclass(frozen=True)
 class Tree:
     bodies: tuple[Body, ...]
-    gravity: tuple[Vector, ...]  # in the frame of each joint, for joints on the ground (zero elsewhere)
+    choices: tuple[Choice, ...]
+    length: float  # unit of length inside the step, m
+    gravity: tuple[Vector, ...]  # its direction in the frame of each joint on the ground (zero elsewhere)
 
     def members(self, j: int) -> tuple[int, ...]:
         """Joints whose positions make theta_j, in tree order."""
@@ -73,8 +75,8 @@ class Tree:
         return tuple(reversed(path))
 
 
-def arrange(model: Model, choices: tuple[Choice, ...] | None = None) -> Tree:
-    """Frames and regrouped parameters of a model under the given choices (one a joint)."""
+def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
+    """Frames and regrouped parameters of a model under the given choices (one a joint) and unit of length (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
     placed = poses(model, np.zeros(n))
@@ -132,8 +134,8 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None) -> Tree:
                 inertia=inertia,
             )
         )
-        gravity.append(_tidy(frame.T @ model.gravity, 10.0) if p == GROUND else np.zeros(3))
-    return Tree(_regroup(bodies, choices, size), tuple(gravity))
+        gravity.append(_direction(frame.T @ model.gravity) if p == GROUND else np.zeros(3))
+    return Tree(_regroup(bodies, choices, size), choices, length, tuple(gravity))
 
 
 def _origins(model, placed, z, first, choices) -> list[Vector]:
@@ -227,6 +229,13 @@ def _angle(a: Vector, b: Vector, z: Vector) -> float:
 
 def _tidy(v: Vector, size: float) -> Vector:
     return np.where(np.abs(v) < TINY * size, 0.0, v)
+
+
+def _direction(v: Vector) -> Vector:
+    """Unit vector; zero stays zero."""
+    length = float(np.linalg.norm(v))
+    v = _tidy(v / length, 1.0) if length else v
+    return np.where(np.abs(np.abs(v) - 1.0) < TINY, np.sign(v), v)
 
 
 def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:

@@ -69,7 +69,7 @@ class PlanarStep:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": it turns by 2 w in this tick')
         if b.parent == GROUND:
-            unit = -self.model.dt**2 * self.length_unit
+            unit = -float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 * self.length_unit
             A = (graph.const(self.tree.gravity[j][0] * unit), graph.const(self.tree.gravity[j][1] * unit))
         else:
             p = b.parent

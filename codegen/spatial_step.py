@@ -36,10 +36,12 @@ class SpatialStep:
     """The graph of one step of a tree."""
 
     def __init__(self, model: Model, tree: Tree) -> None:
-        self.model, self.tree = model, tree
+        self.model, self.tree, self.length = model, tree, tree.length
         self.graph = Graph()
         n = model.n
-        self.inertia_unit, self.gravity_unit = 2.0 / model.dt**2, model.dt**2 / 4.0
+        self.inertia_unit = 2.0 / model.dt**2
+        self.moment_unit = 0.5 * float(np.linalg.norm(model.gravity))
+        self.reach = [self._reach(b) for b in tree.bodies]
         self.w: list[Vec] = [self._zero()] * n  # in the joint's frame
         self.v: list[Vec] = [self._zero()] * n
         self.g: list[Vec] = [self._zero()] * n
@@ -58,6 +60,13 @@ class SpatialStep:
         self.p_body: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
         for j in reversed(range(n)):
             self._inwards(j)
+
+    def _reach(self, b: Body) -> float:
+        """Length that the turning pair of a body is multiplied by: with it, the pair is the link vector."""
+        group = [c for c in b.children if self.tree.bodies[c].continues]
+        if not group or len(group) < len(b.children):
+            return 1.0
+        return float(np.hypot(*self.tree.bodies[group[0]].offset[:2])) / self.length or 1.0
 
     # ---- small algebra
     def _zero(self) -> Vec:
@@ -79,7 +88,7 @@ class SpatialStep:
         self.outward_block.append(graph.block(f'Link {j + 1}, "{link}": velocities'))
         name = str(j + 1)
         if b.parent == GROUND:
-            w, v, g = self._zero(), self._zero(), self._vec(self.tree.gravity[j], self.gravity_unit)
+            w, v, g = self._zero(), self._zero(), self._vec(self.tree.gravity[j])
         elif b.continues:
             p = b.parent
             w, g = self.w[p], self.g[p]
@@ -101,8 +110,8 @@ class SpatialStep:
         """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
         b = self.tree.bodies[j]
         if b.continues:
-            return self._bind(turn_back(self._vec(b.offset), self._pair(b.parent)), f"l{j + 1}")
-        return self._vec(b.offset)
+            return self._bind(turn_back(self._vec(b.offset / (self.length * self.reach[b.parent])), self._pair(b.parent)), f"l{j + 1}")
+        return self._vec(b.offset / self.length)
 
     def _slide(self, j: int) -> Vec:
         """Mid-tick position of a prismatic joint along its z, m."""
@@ -154,23 +163,28 @@ class SpatialStep:
         graph.block(f'Link {j + 1}, "{self.model.bodies[j].joint.child}": momenta and torque')
         name = str(j + 1)
         p, h = self._own(b)
-        C = self._vec(self._first_moment(b), self.inertia_unit)
+        C = self._vec(self._first_moment(b) / [self.reach[j], self.reach[j], 1.0], self.moment_unit)
         p, h = self._bind(p, f"p{name}_own"), self._bind(h, f"h{name}_own")
         for pc, hc, Cc in self.p_body[j]:
             p, h, C = add(p, pc), add(h, hc), add(C, Cc)
+        D_body: Expr | None = None
         if not b.prismatic:
             p, h, C = self._bind(p, f"p{name}_b"), self._bind(h, f"h{name}_b"), self._bind(C, f"C{name}_b")
+            if self.tree.choices[j].D == "body" and not self.p_group[j] and not b.mass:
+                wb, vb, gb = self._body_frame(j)
+                D_body = cross_z(h, wb) + cross_z(p, vb) + cross_z(C, gb)
             p, h, C = (self._back(j, a) for a in (p, h, C))
+        p = add(p, scale(graph.const(b.mass * self.length**2 * self.inertia_unit), self.v[j]))
         for pc, hc, Cc in self.p_group[j]:
             p, h, C = add(p, pc), add(h, hc), add(C, Cc)
         p, h, C = self._bind(p, f"p{name}"), self._bind(h, f"h{name}"), self._bind(C, f"C{name}")
         w, v, g = self.w[j], self.v[j], self.g[j]
         if b.prismatic:
             P = p[2]
-            D = cross_z(p, w) + graph.const(self.mass[j] * self.inertia_unit) * g[2]
+            D = cross_z(p, w) + graph.const(self.mass[j] * self.moment_unit) * g[2]
         else:
             P = h[2] * b.sign
-            D = (cross_z(h, w) + cross_z(p, v) + cross_z(C, g)) * b.sign
+            D = (D_body if D_body is not None else cross_z(h, w) + cross_z(p, v) + cross_z(C, g)) * b.sign
         joint = self.model.bodies[j].joint
         stiffness = joint_stiffness(self.model, j)
         if stiffness:
@@ -188,7 +202,7 @@ class SpatialStep:
         if b.prismatic:
             slide = self._slide(j)
             h = self._bind(add(h, cross(slide, p)), f"h{name}_o")
-            C = self._bind((C[0], C[1], C[2] + graph.const(self.mass[j] * self.inertia_unit) * slide[2]), f"C{name}_o")
+            C = self._bind((C[0], C[1], C[2] + graph.const(self.mass[j] * self.moment_unit) * slide[2]), f"C{name}_o")
         p, h, C = (tilt(a, b) for a in (p, h, C))
         p, h, C = self._bind(p, f"p{name}_t"), self._bind(h, f"h{name}_t"), self._bind(C, f"C{name}_t")
         self.p_body[b.parent].append((p, add(h, cross(self._offset(j), p)), C))
@@ -200,17 +214,14 @@ class SpatialStep:
 
     def _own(self, b: Body) -> tuple[Vec, Vec]:
         """Momentum and angular momentum of body j alone, in its own frame."""
-        graph, unit, j = self.graph, self.inertia_unit, b.joint
-        L = b.inertia * unit
-        m = graph.const(b.mass * unit)
-        l = self._vec(b.moment, unit)
-        no_motion = self._zero()
-        needs_w = bool(np.any(b.inertia)) or bool(np.any(b.moment))
-        w = self._turned(j, "w") if needs_w else no_motion
-        v = self._turned(j, "v") if b.mass or np.any(b.moment) else no_motion
-        p = add(scale(m, v), cross(w, l))
-        rows = tuple(float(r[0]) * w[0] + float(r[1]) * w[1] + float(r[2]) * w[2] for r in L)
-        return p, add((rows[0], rows[1], rows[2]), cross(l, v))
+        unit, j, r = self.inertia_unit, b.joint, self.reach[b.joint]
+        shrink = np.array([1.0 / r, 1.0 / r, 1.0])
+        L = b.inertia * np.outer(shrink, shrink) * unit
+        l = self._vec(b.moment * shrink[[1, 2, 0]] * shrink[[2, 0, 1]] * self.length, unit)
+        w = self._turned(j, "w") if np.any(b.inertia) or np.any(b.moment) else self._zero()
+        v = self._turned(j, "v") if np.any(b.moment) else self._zero()
+        rows = tuple(float(a[0]) * w[0] + float(a[1]) * w[1] + float(a[2]) * w[2] for a in L)
+        return cross(w, l), add((rows[0], rows[1], rows[2]), cross(l, v))
 
     def _back(self, j: int, v: Vec) -> Vec:
         """From the body's own frame to the joint's."""

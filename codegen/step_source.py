@@ -6,6 +6,7 @@ the frames and base parameters of base_parameters.py; what is live in the end is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
         return line.replace(f"[@{j}]", f"[{indices[j]}]")
 
     turns = [_angle(step.tree, j) for j in indices]
-    radii = [literal(step.reach[j] * step.length_unit) for j in indices] if isinstance(step, PlanarStep) else []
+    radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
     shared = dict(name=model.mechanism.name, planar=planar, turns=turns, rotate=trig == "tick" and bool(turns))
     files = {
         "ft_model.h": dict(
@@ -56,7 +57,7 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
         "ft_step.h": {},
         "ft_step.c": dict(
             intro=planar_step.INTRO if planar else spatial_step.INTRO,
-            radii=radii,
+            radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
             blocks=blocks_of(step.graph, with_index),
             uses_positions=step.uses_positions,
         ),
@@ -64,11 +65,48 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
     return {name: _templates.get_template(f"{name}.j2").render(**shared, **values) for name, values in files.items()}
 
 
+OPTIONS = {"origin": ("parent", "child", "given"), "mass": ("own", "parent"), "kappa": ("yy", "xx"), "D": ("frame", "body")}
+PASSES = 2
+EFFORT = 2500  # bodies that are worked through at most while searching: about a second
+
+
 def step_of(model: Model) -> PlanarStep | SpatialStep:
-    """The graph of the step in the form and under the choices that cost least."""
+    """The graph of the step in the form and under the choices that cost least.
+
+    The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; the
+    unit of length is one of the mechanism's own offsets, whose products then vanish.
+    """
     if is_planar(model):
         return PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
-    return SpatialStep(model, arrange(model))
+    choices, length = (Choice(),) * model.n, 1.0
+    best = SpatialStep(model, arrange(model, choices, length))
+    cost = best.graph.cost()
+    effort = model.n
+
+    def better(new_choices: tuple[Choice, ...], new_length: float) -> bool:
+        nonlocal best, cost, choices, length, effort
+        effort += model.n
+        step = SpatialStep(model, arrange(model, new_choices, new_length))
+        if step.graph.cost() >= cost:
+            return False
+        best, cost, choices, length = step, step.graph.cost(), new_choices, new_length
+        return True
+
+    for _ in range(PASSES):
+        improved = False
+        if not any(b.prismatic for b in model.bodies):
+            offsets = {float(f"{abs(x):.12g}") for b in best.tree.bodies for x in b.offset if x}
+            for candidate in sorted(offsets):
+                improved |= effort < EFFORT and better(choices, candidate)
+        for j in reversed(range(model.n)):
+            for name, values in OPTIONS.items():
+                for value in values:
+                    if effort < EFFORT and value != getattr(choices[j], name):
+                        new = replace(choices[j], **{name: value})
+                        improved |= better((*choices[:j], new, *choices[j + 1 :]), length)
+        if not improved:
+            break
+    return best
 
 
 def _angle(tree: Tree, j: int) -> str:

@@ -12,6 +12,8 @@ WIDTH = 92  # columns, without the function's indentation
 
 @dataclass
 class Block:
+    """Consecutive lines of C under one comment."""
+
     comment: str
     lines: list[str]
 
@@ -20,15 +22,40 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str]) -> list[Block]:
     """The live statements in order; call_text finishes the text of calls (which turning frame has which index)."""
     seen, kept = graph.live()
     shared = _shared(graph, seen, kept)
+    defining = {id(s.expr): s for i, s in enumerate(graph.statements) if i in kept and s.kind == "value"}
+    calls = {name: graph.statements[i] for name, i in graph.calls.items() if i in kept}
+    printed: set[int] = set()
+
+    def emit(statement: Statement) -> list[str]:
+        """The lines of a statement, after those of what it needs that is not printed yet."""
+        if id(statement) in printed:
+            return []
+        printed.add(id(statement))
+        lines: list[str] = []
+        operands = statement.needs if statement.expr is None or statement.kind == "store" else statement.expr.args
+        for operand in operands:
+            lines += define(operand)
+        return lines + _line(statement, call_text)
+
+    def define(e: Expr) -> list[str]:
+        if id(e) in defining:
+            return emit(defining[id(e)])
+        if e.op == "load" and e.text in calls:
+            return emit(calls[e.text])
+        if e.name:
+            return []
+        lines = [line for a in e.args for line in define(a)]
+        if e.index in shared:
+            e.name = shared[e.index]
+            lines += _wrap(f"const ft_real {e.name} = {text(e, inside=True)};")
+        return lines
+
     blocks = []
     for number, title in enumerate(graph.blocks):
         lines: list[str] = []
         for i, statement in enumerate(graph.statements):
             if i in kept and statement.block == number:
-                for e in _to_define(statement, shared):
-                    e.name = shared[e.index]
-                    lines.extend(_wrap(f"const ft_real {e.name} = {text(e, inside=True)};"))
-                lines.extend(_line(statement, call_text))
+                lines += emit(statement)
         if lines:
             blocks.append(Block(title, lines))
     return blocks
@@ -46,27 +73,6 @@ def _shared(graph: Graph, seen: set[int], kept: set[int]) -> dict[int, str]:
     more = [i for i in sorted(uses) if uses[i] > 1 and graph.nodes[i].op in ("add", "sub", "mul")]
     more = [i for i in more if not graph.nodes[i].name]
     return {i: f"k{number}" for number, i in enumerate(more, 1)}
-
-
-def _to_define(statement: Statement, shared: dict[int, str]) -> list[Expr]:
-    """Shared expressions, still without a name, that this statement is the first to need."""
-    found: list[Expr] = []
-
-    def visit(e: Expr, top: bool) -> None:
-        if e.name and not top:
-            return
-        for a in e.args:
-            visit(a, False)
-        if e.index in shared and not e.name and e not in found:
-            found.append(e)
-
-    if statement.kind == "value":
-        assert statement.expr is not None
-        visit(statement.expr, True)
-    else:
-        for e in statement.needs:
-            visit(e, False)
-    return found
 
 
 def _line(s: Statement, call_text: Callable[[str], str]) -> list[str]:
