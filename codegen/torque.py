@@ -85,7 +85,7 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
         raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
                        float(trajectory.rates[0, j]), 'the emitted scheme "newmark" starts at rest',
                        "lead into the motion, or take --backend reference")
-    return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
+    return trajectory.middles(ticks, model.dt)
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
