@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -51,7 +52,8 @@ void ft_app_missed(void);
 
 
 def three_link() -> Mechanism:
-    return Mechanism.load(THREE_LINK)
+    """The three-link arm, stood upright so that gravity acts on it."""
+    return dataclasses.replace(Mechanism.load(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
 
 
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
@@ -92,6 +94,7 @@ class App:
         self.chip.errors, self.chip.reset_cause, self.chip.remembered = errors, reset_cause, remembered
         self.token = 0
         self.trace: list[NDArray[Any]] = []  # telemetry of every tick so far
+        self.limits = 0  # bits of LIMITS seen so far
         self.status: Any = None
         self.ident: Any = None
         self.record_type = np.dtype([
@@ -118,6 +121,7 @@ class App:
             assert frame.tag == self.tag
             if isinstance(frame.message, Status):
                 self.status = frame.message
+                self.limits |= frame.message.limits
             elif isinstance(frame.message, Ident):
                 self.ident = frame.message
         return [frame.message for frame in frames]
@@ -148,6 +152,10 @@ class App:
         """Send a command; returns the name of its refusal, NONE if it was taken."""
         number = messages.COMMANDS[name][0] if isinstance(name, str) else name
         return self._tokened(Command(self._next(), number))
+
+    def post(self, name: str) -> None:
+        """Send a command and do not wait."""
+        self.send(Command(self._next(), messages.COMMANDS[name][0]))
 
     def home(self, positions: Any = None) -> str:
         start = [j.start for j in self.joints] if positions is None else positions

@@ -1,0 +1,16 @@
+"""Motions to stream."""
+
+from functools import cache
+
+from codegen.trajectory import Knots, Trajectory, knots
+from tests.firmware.app import THREE_LINK, three_link
+
+
+@cache
+def three_link_trajectory() -> Trajectory:
+    return Trajectory.load(THREE_LINK.with_suffix(".csv"), three_link())
+
+
+@cache
+def three_link_knots() -> Knots:
+    return knots(three_link_trajectory(), three_link())

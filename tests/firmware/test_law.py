@@ -1,0 +1,215 @@
+"""Observer, control law and motor inversion in C against the plain NumPy ones, by way of the whole application."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codegen import control_source, messages
+from codegen.controller import Law, Observer
+from codegen.units import TURN_UNIT
+from tests.firmware.app import App, three_link
+from tests.firmware.streaming import three_link_knots
+
+DT = 1e-3
+
+
+def changed(**what):
+    """The three-link arm with the same change made to every joint."""
+    mechanism = three_link()
+    joints = []
+    for joint in mechanism.joints:
+        parts = {}
+        for name, values in what.items():
+            part = getattr(joint, name)
+            parts[name] = replace(part, **values) if isinstance(values, dict) else values
+        joints.append(replace(joint, **parts))
+    return replace(mechanism, joints=tuple(joints))
+
+
+def push(app, counts):
+    """One tick with these encoder counts; returns the telemetry of it."""
+    for j, n in enumerate(counts):
+        app.chip.counts[j] += int(n)
+    return app.run(1, follow=False)[0]
+
+
+def rad(steps):
+    return np.asarray(steps, np.int32).astype(float) * TURN_UNIT
+
+
+# ---- observer ---------------------------------------------------------------------------------------
+
+
+def test_that_the_observer_is_the_one_the_loop_was_designed_with():
+    rng = np.random.default_rng(1)
+    app = App()
+    assert app.home() == "NONE"
+    start = app.run(1)[0]
+    position = rad(start["position"])
+    observer = Observer(app.mechanism.control.observer_hz, DT, position.copy(), np.zeros(3))
+    counts = rng.integers(-12, 13, (400, 3))
+    one = 2.0 * np.pi / 8192
+    for n in counts:
+        record = push(app, n)
+        position = position + n * one
+        rate = observer.tick(position)
+        assert rad(record["position"]) == pytest.approx((position + np.pi) % (2 * np.pi) - np.pi, abs=1e-8)
+        assert record["rate"] == pytest.approx(rate, abs=2e-5)
+
+
+def test_that_the_observer_follows_a_constant_rate_without_error_anywhere():
+    """After a million counts, far from where it began, the rate is as exact as at the start."""
+    app = App()
+    assert app.home() == "NONE"
+    for _ in range(40):
+        app.chip.counts[0] += 25_000
+        app.run(1, follow=False)
+    for _ in range(300):
+        record = push(app, [3, -1, 0])
+    one = 2.0 * np.pi / 8192 / DT
+    assert record["rate"] == pytest.approx([3 * one, -one, 0.0], rel=1e-6, abs=1e-6)
+
+
+def test_that_any_count_a_turn_stays_exact_over_many_turns():
+    mechanism = changed(encoder={"counts": 10_007, "at": "motor"}, motor={"gear": -37.3})
+    app = App(mechanism)
+    assert app.home([0.0, 0.0, 0.0]) == "NONE"
+    counts = 123_456_789
+    for _ in range(9):
+        app.chip.counts[0] += counts // 9
+        record = app.run(1, follow=False)[0]
+    turns = (counts // 9 * 9) / 10_007 / -37.3
+    assert rad(record["position"][0]) == pytest.approx((turns + 0.5) % 1.0 * 2 * np.pi - np.pi, abs=1e-5)
+
+
+def test_that_encoder_and_motor_signs_and_gears_turn_the_right_way():
+    mechanism = changed(encoder={"at": "motor", "sign": -1}, motor={"gear": 5.0, "sign": -1})
+    app = App(mechanism)
+    assert app.home() == "NONE"
+    before = push(app, [0, 0, 0])
+    after = push(app, [8, 8, 8])
+    moved = rad(after["position"] - before["position"])
+    assert moved == pytest.approx(-8 * 2 * np.pi / 8192 / 5.0, abs=1e-8)
+    assert app.command("ARM") == "NONE" or app.run(400) is not None and app.command("ARM") == "NONE"
+    app.run(50)
+    for _ in range(3):
+        record = push(app, [4, 4, 4])  # joints go back: PD pulls forward, with the output reversed
+    assert np.all(record["torque"] > 0.0)
+    assert np.all(record["duty"] < 0.0)
+
+
+# ---- law --------------------------------------------------------------------------------------------
+
+
+def law_of(mechanism):
+    law = Law(mechanism, np.full(3, control_source.COULOMB_RATE[False]))
+    return law
+
+
+@cache
+def motion_log():
+    """Telemetry of a disturbed motion, and what the NumPy law makes of the same inputs."""
+    return compare(three_link())
+
+
+def compare(mechanism, bus=24.0, kick=3, ticks=400):
+    app = App(mechanism)
+    app.chip.bus_voltage = bus
+    app.ready()
+    app.stream(three_link_knots(), most=200)
+    law = law_of(mechanism)
+    hold = app.run(1, follow=False)[0]
+    tau = hold["torque_ff"].astype(float)
+    law.start(tau)
+    law.tick(np.zeros(3), tau, np.zeros(3), np.zeros(3), bus)
+    rng = np.random.default_rng(2)
+    app.post("START")
+    log = []
+    lead = 2  # target rates are those of the half increments two ticks before: FT_LEAD + 1
+    for _ in range(ticks):
+        n = rng.integers(-kick, kick + 1, 3)
+        follow = np.rint(rad(app.trace[-1][-1]["target"] - app.trace[-1][-1]["position"]) / (2 * np.pi / 8192))
+        log.append(push(app, (follow + n).astype(int)))
+    log = np.array(log)
+    u = log["target_rate"].astype(float) * DT / 2.0
+    rows = []
+    for k in range(ticks - lead):
+        error = rad(log["target"][k] - log["position"][k])
+        rate_error = (log["target_rate"][k] - log["rate"][k]).astype(float)
+        rows.append(law.tick(u[k + lead], log["torque_ff"][k].astype(float), error, rate_error, bus))
+    torque, duty = (np.array(x) for x in zip(*rows, strict=True))
+    return app, log[: ticks - lead], torque, duty
+
+
+def test_that_torque_and_duty_are_those_of_the_plain_law():
+    app, log, torque, duty = motion_log()
+    assert np.max(np.abs(log["target_rate"])) > 1.0
+    assert np.max(np.abs(log["torque"] - torque)) < 2e-5
+    assert np.max(np.abs(log["duty"] - duty)) < 1e-5
+    assert app.state == "TRACK"
+    # every term weighs more than the tolerance
+    quiet = changed(friction={"viscous": 0.0, "coulomb": 0.0}, motor={"inertia": 0.0})
+    without = compare(quiet)[2]
+    assert np.max(np.abs(without - torque)) > 1e-2
+
+
+def test_that_the_integrator_sums_the_error_and_stops_at_limits():
+    mechanism = changed(gains={"ki": 150.0}, limits={"effort": 0.5})
+    app, log, torque, duty = compare(mechanism, kick=8)
+    assert np.max(np.abs(log["torque"] - torque)) < 1e-4
+    assert np.max(np.abs(log["duty"] - duty)) < 1e-4
+    assert np.max(np.abs(log["torque"])) == pytest.approx(0.5)
+    app.see()
+    assert app.limits & messages.LIMITS["INTEGRAL"][0]
+    without = compare(changed(limits={"effort": 0.5}), kick=8)[2]
+    assert np.max(np.abs(without - torque)) > 1e-2
+
+
+def test_that_a_low_bus_limits_the_duty_and_says_so():
+    app, log, torque, duty = compare(changed(motor={"R": 6.0}), bus=17.0, kick=7)
+    assert np.max(np.abs(log["duty"] - duty)) < 1e-4
+    assert np.max(np.abs(log["duty"])) == 1.0
+    assert app.limits & messages.LIMITS["VOLTAGE"][0]
+
+
+def test_that_a_joint_beyond_its_limit_gets_torque_back_only():
+    mechanism = replace(changed(limits={"lower": -3.0, "upper": 1.0}), gravity=np.array([0.0, 9.81, 0.0]))
+    app = App(mechanism)
+    assert app.home([0.999, 0.0, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    inside = push(app, [0, 0, 0])
+    assert inside["torque"][0] < 0.0  # gravity pushes up: holding takes torque towards the range
+    mirrored = App(replace(mechanism, gravity=np.array([0.0, -9.81, 0.0])))
+    assert mirrored.home([0.999, 0.0, 0.0]) == "NONE"
+    assert mirrored.command("ARM") == "NONE"
+    assert push(mirrored, [0, 0, 0])["torque"][0] > 0.5
+    for a in (app, mirrored):
+        push(a, [6, 0, 0])  # 0.0046 rad: beyond the limit by 0.0036
+    back, out = (a.run(60, follow=False)[-1] for a in (app, mirrored))
+    assert back["torque"][0] < 0.0
+    assert out["torque"][0] == 0.0 and out["duty"][0] == 0.0
+    app.see(), mirrored.see()
+    assert not app.limits & messages.LIMITS["POSITION"][0]
+    assert mirrored.limits & messages.LIMITS["POSITION"][0]
+
+
+def test_that_torque_is_held_within_effort_and_the_mask_says_so():
+    app = App(changed(limits={"effort": 0.3}))
+    assert app.home([0.0, 0.0, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    assert push(app, [0, 0, 0])["torque"][0] == pytest.approx(0.3)
+    app.see()
+    assert app.limits & messages.LIMITS["TORQUE"][0]
+
+
+def test_that_holding_carries_gravity_and_without_feedforward_only_the_error_makes_torque():
+    for feedforward in (True, False):
+        app = App(feedforward=feedforward)
+        assert app.home([0.0, 0.0, 0.0]) == "NONE"
+        assert app.command("ARM") == "NONE"
+        record = app.run(30)[-1]
+        assert record["torque_ff"][0] > 0.5  # of the outstretched arm
+        expected = record["torque_ff"] if feedforward else np.zeros(3)
+        assert record["torque"] == pytest.approx(expected, abs=1e-6)
