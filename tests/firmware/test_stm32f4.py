@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,9 @@ from hil.stm32f4.chip import REGIONS, Stm32F405
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip" / "stm32f4"
-FLAGS = ["-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-ffp-contract=off",
-         "-Wall", "-Wextra", "-Werror", "-nostartfiles", "-nostdlib", f"-T{CHIP / 'memory.ld'}"]
+SOURCES = ROOT / "firmware" / "src"
+GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
+       "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 HSE_HZ = 8_000_000
 TICK = 168_000  # cycles
 
@@ -47,6 +50,19 @@ void ft_app_idle(void)
 """
 
 
+_OBJECTS = tempfile.TemporaryDirectory(prefix="chip-")
+
+
+@cache
+def compiled(chip: Path, header: str) -> Path:
+    """The folder of the chip folder's objects for one ft_board.h."""
+    folder = Path(tempfile.mkdtemp(dir=_OBJECTS.name))
+    (folder / "ft_board.h").write_text(header, encoding="utf-8")
+    subprocess.run([*GCC, f"-I{folder}", f"-I{chip}", f"-I{SOURCES}", "-c", *sorted(chip.glob("*.c"))], check=True,
+                   cwd=folder)
+    return folder
+
+
 class Machine:
     """The chip folder with an application on the virtual chip."""
 
@@ -54,11 +70,11 @@ class Machine:
         mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
         mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz))
         header = boards.render(mechanism, boards.load("f405rg-4"))["ft_board.h"]
-        (folder / "ft_board.h").write_text(header, encoding="utf-8")
         (folder / "app.c").write_text(APPLICATION + application, encoding="utf-8")
         elf = folder / "app.elf"
-        subprocess.run(["arm-none-eabi-gcc", *FLAGS, f"-I{folder}", f"-I{CHIP}", f"-I{ROOT / 'firmware' / 'src'}",
-                        *sorted(CHIP.glob("*.c")), folder / "app.c", "-lgcc", "-o", elf], check=True)
+        chip = compiled(CHIP, header)
+        subprocess.run([*GCC, f"-I{SOURCES}", folder / "app.c", *sorted(chip.glob("*.o")), "-nostartfiles", "-nostdlib",
+                        f"-T{CHIP / 'memory.ld'}", "-lgcc", "-o", elf], check=True)
         self.image = Image.load(elf, REGIONS[0].start, REGIONS[0].size)
         self.chip = Stm32F405(self.image.flash, HSE_HZ if crystal else None)
         self.timer, self.usart = self.chip.timers["TIM8"], self.chip.usarts["USART2"]
