@@ -240,6 +240,31 @@ def plot(
     return Answer({"figure": figure, **plot.summary(what)}, str(figure))
 
 
+@app.command()
+def hil(
+    mech: Mech,
+    traj: Traj,
+    feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
+    fault: Annotated[str | None, typer.Option(metavar="F", help="what goes wrong in mid-motion; a wrong name lists all"
+                                              )] = None,
+    resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    json: Json = False,
+) -> Answer:
+    """Play a motion on the virtual board: the exact flash image, a plant, and this host together."""
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from hil.run import run
+    from host.display import stream_bar, tracking_table
+
+    mechanism = Mechanism.load(mech)
+    with stream_bar() as on_progress:
+        result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
+                     on_progress=on_progress)
+    title = f"{result.ended}; the board is in {result.state}; at most {result.instructions_tick} instructions a tick"
+    table = tracking_table(title, mechanism.moving, result.tracking_rms, result.tracking_max)
+    return Answer(result.report(), table, good=result.good)
+
+
 # -- answers and errors -----------------------------------------------------------------------------------------------
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from codegen.mechanism import Joint
 from host import stream as streaming
 from host.configuration import Configuration
 
@@ -32,7 +34,7 @@ def stream_bar(console: Console | None = None) -> Iterator[Callable[[streaming.P
 
         def show(p: streaming.Progress) -> None:
             nonlocal told
-            if p.state == "HOLD" and 0.0 < p.t < p.duration and not told:
+            if p.holding and not told:
                 told = True
                 console.print("stopped on the path and holding; Ctrl-C disarms")
             bar.update(
@@ -54,14 +56,19 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
-def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> Table:
-    """How a motion went, a row a joint."""
-    table = Table(title=_headline(outcome), title_justify="left")
+def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> Table:
+    """Tracking errors (J,), a row a joint."""
+    table = Table(title=title, title_justify="left")
     for column in ("joint", "tracking rms", "tracking worst", "unit"):
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
-    for joint, rms, worst in zip(configuration.joints, outcome.tracking_rms, outcome.tracking_max, strict=True):
-        table.add_row(joint.name, f"{rms:.3e}", f"{worst:.3e}", "m" if joint.type == "prismatic" else "rad")
+    for joint, a, b in zip(joints, np.asarray(rms), np.asarray(worst), strict=True):
+        table.add_row(joint.name, f"{a:.3e}", f"{b:.3e}", "m" if joint.type == "prismatic" else "rad")
     return table
+
+
+def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> Table:
+    """How a streamed motion went, as the board measured it."""
+    return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
 
 
 def _headline(o: streaming.Outcome) -> str:

@@ -41,6 +41,7 @@ class Progress:
     worst_gap: float  # s
     retransmissions: int
     limits: tuple[str, ...]  # those that acted since the last one
+    holding: bool  # stopped because the user asked to, until they ask again
 
     @property
     def left(self) -> float:
@@ -156,7 +157,7 @@ class _Run:
         self.ring = session.ident.ring
         self.knot_hz = session.configuration.knot_hz
         self.duration = (len(motion) - 1) / self.knot_hz  # s
-        self.started = False
+        self.started = self.holding = False
         self.sum_squares = np.zeros(len(session.configuration.joints))
         self.worst = np.zeros(len(session.configuration.joints))
         self.samples = 0
@@ -256,6 +257,7 @@ class _Run:
 
     def _hold(self) -> str:
         """Stopped at the user's wish: keep holding until told to let go, or for as long as was asked."""
+        self.holding = True
         until = self.clock.now() + self.hold_after_stop
         while self.clock.now() < until:
             self._round()
@@ -301,7 +303,7 @@ class _Run:
         return Progress(
             self._path_time(), self.duration, state_name(s), s.buffered, self.ring,
             self.session.tracking_error(), self.session.link.worst_gap, self.sender.retransmissions,
-            names(messages.LIMITS, s.limits),
+            names(messages.LIMITS, s.limits), self.holding,
         )
 
     def _outcome(self, ended: str) -> Outcome:

@@ -192,6 +192,30 @@ def test_the_extra_that_is_missing_is_named():
     assert shown.stderr == "femtorque: unicorn is not installed: pip install 'femtorque[hil]'\n"
 
 
+def test_hil_plays_a_motion_on_the_virtual_board(here):
+    shown = here("hil", MECHANISM, MOTION, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["ended"] == "done" and told["faults"] == [] and told["bit_identical"] is True
+    assert all(rms < 1e-3 for rms in told["tracking_rms"].values())
+
+
+def test_hil_reports_the_fault_that_ended_a_motion(here):
+    shown = here("hil", MECHANISM, MOTION, "--fault", "encoder-jump", "--json")
+    told = json.loads(shown.stdout)
+    assert shown.returncode == 1 and told["faults"] and told["outputs_safe"] is True
+    wrong = here("hil", MECHANISM, MOTION, "--fault", "bogus")
+    assert wrong.returncode == 2 and "faults: estop, " in wrong.stderr
+
+
+def test_build_reports_sizes_and_digest(here, tmp_path):
+    shown = here("build", MECHANISM, "-o", tmp_path / "image", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert Path(told["image"]).stat().st_size <= told["flash_bytes"]
+    assert told["ram_bytes"] > 0 and told["stack_bytes"] > 0 and len(told["digest"]) == 64
+
+
 def test_init_writes_a_file_that_check_accepts(here, tmp_path):
     mechanism = tmp_path / "new.toml"
     assert here("init", "new-arm", "-o", mechanism).returncode == 0
