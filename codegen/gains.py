@@ -12,7 +12,7 @@ its range and the largest w for which the loop is still stable at every pose wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 MARGIN = 2.0  # all gains may grow by this factor before the loop becomes unstable: 6 dB
 DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
-POSES = 48
+POSES = 48  # fewer for more joints than six: their eigenvalues cost the cube
 UNLIMITED = {True: 0.5, False: np.pi}  # range taken where a joint has no limits: m (prismatic), rad
 
 
@@ -46,8 +46,9 @@ class Stability:
         return self.radius <= 1.0 + 1e-9
 
 
-def sample_poses(model: Model, count: int = POSES) -> Array:
-    """Poses (count, n) over the joints' ranges, always the same: start, straight, then a Halton sequence."""
+def sample_poses(model: Model) -> Array:
+    """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence."""
+    count = max(8, POSES * 6 // max(model.n, 6))
     lower, upper, start = np.empty((3, model.n))
     for i, body in enumerate(model.bodies):
         reach, limits = UNLIMITED[body.prismatic], body.joint.limits
@@ -55,7 +56,7 @@ def sample_poses(model: Model, count: int = POSES) -> Array:
         upper[i] = limits.upper if np.isfinite(limits.upper) else max(reach, lower[i] + 2 * reach)
         start[i] = body.joint.start
     straight = np.clip(0.0, lower, upper)
-    scattered = qmc.Halton(model.n, scramble=False).random(max(count - 2, 0))
+    scattered = qmc.Halton(model.n, scramble=False).random(count - 2)
     return np.vstack([start, straight, lower + (upper - lower) * scattered])
 
 
@@ -96,8 +97,12 @@ class SampledLoop:
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
         return SampledLoop(poses, masses, np.array(A), np.array(B), observer, lead, dt)
 
-    def radii(self, ku: Array, kv: Array) -> Array:
-        """Spectral radius (P,) of the closed loop. State: q, qd, f; predicted position, rate; `lead` commands."""
+    def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
+        """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.
+
+        State: q, qd, f; predicted position, rate; `lead` commands.
+        """
+        A, B = (self.A, self.B) if at is None else (self.A[list(at)], self.B[list(at)])
         n, (l1, l2), dt = len(ku), self.observer, self.dt
         one = np.eye(n)
         size = (5 + self.lead) * n
@@ -108,15 +113,15 @@ class SampledLoop:
         predicted = np.zeros((n, size))
         predicted[:, :n], predicted[:, 3 * n:4 * n] = one * l1, one * (1.0 - l1)
         command = -np.diag(ku) @ position - np.diag(kv) @ rate
-        step = np.zeros((len(self.poses), size, size))
-        step[:, :3 * n, :3 * n] = self.A
+        step = np.zeros((len(A), size, size))
+        step[:, :3 * n, :3 * n] = A
         if self.lead:
-            step[:, :3 * n, 5 * n:6 * n] += self.B
+            step[:, :3 * n, 5 * n:6 * n] += B
             for k in range(self.lead - 1):
                 step[:, (5 + k) * n:(6 + k) * n, (6 + k) * n:(7 + k) * n] = one
             step[:, -n:, :] = command
         else:
-            step[:, :3 * n, :] += self.B @ command
+            step[:, :3 * n, :] += B @ command
         step[:, 3 * n:4 * n, :] = predicted + dt * rate
         step[:, 4 * n:5 * n, :] = rate
         return np.max(np.abs(np.linalg.eigvals(step)), axis=-1)
@@ -148,21 +153,26 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
     loop = SampledLoop.of(model, lead)
     m = apparent_inertia(loop.masses)
 
-    def stable(w: Array) -> bool:
-        return bool(np.all(loop.radii(margin * m * w * w, margin * 2.0 * damping * m * w) < 1.0))
+    def radii(w: float, at: Sequence[int] | None = None) -> Array:
+        return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
 
-    w = np.full(model.n, _largest(lambda w: stable(np.full(model.n, w)), 1.0 / loop.dt))
-    return {
-        body.joint.name: Gains(ku=_digits(m[i] * w[i] ** 2), kv=_digits(2.0 * damping * m[i] * w[i]))
-        for i, body in enumerate(model.bodies)
-    }
+    critical: list[int] = []  # few poses limit w: bisect with those alone, and look at the others afterwards
+    w, worst = 1.0 / loop.dt, 0
+    while worst not in critical:
+        critical.append(worst)
+        w = _largest(lambda w: bool(np.all(radii(w, critical) < 1.0)), 1.0 / loop.dt)
+        everywhere = radii(w)
+        worst = int(np.argmax(everywhere))
+        if everywhere[worst] < 1.0:
+            break
+    return {body.joint.name: Gains(ku=_digits(m[i] * w**2), kv=_digits(2.0 * damping * m[i] * w))
+            for i, body in enumerate(model.bodies)}
 
 
-def _largest(stable: object, top: float) -> float:
+def _largest(stable: Callable[[float], bool], top: float) -> float:
     """Largest w below `top` that is stable, by bisection of its logarithm; the loop is stable for slow w."""
     low, high = top * 1e-4, top
-    assert callable(stable)
-    for _ in range(24):
+    for _ in range(18):
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
