@@ -80,12 +80,14 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
 
     Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
     """
-    if model.mechanism.control.scheme == "newmark" and not trajectory.starts_at_rest:
+    if model.mechanism.control.scheme != "newmark":
+        return trajectory.middles(ticks, model.dt)
+    if not trajectory.starts_at_rest:
         j = int(np.argmax(np.abs(trajectory.rates[0])))
         raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
                        float(trajectory.rates[0, j]), 'the emitted scheme "newmark" starts at rest',
                        "lead into the motion, or take --backend reference")
-    return trajectory.middles(ticks, model.dt)
+    return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:

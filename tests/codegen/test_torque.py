@@ -52,6 +52,17 @@ def test_eight_link_chain_by_the_emitted_c_in_single_precision_is_within_1e_4():
     assert peak(result.tau - expected) <= 1e-4 * peak(expected)
 
 
+def test_the_end_ticks_of_a_quintic_are_as_good_as_the_others():
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        mechanism = random_chain(rng, 6)
+        start = rng.uniform(-1.0, 1.0, 6)
+        trajectory = rows(mechanism, quintic(start, start + rng.uniform(-2.0, 2.0, 6)))
+        result = torque.torque(mechanism, trajectory, c_step("double"))
+        wrong = np.max(np.abs(result.tau - torque_at(Model.of(mechanism), trajectory, result.t)), axis=1)
+        assert max(wrong[0], wrong[-1]) <= 1.5 * np.max(wrong[1:-1]) <= 1.5e-5 * peak(result.tau)
+
+
 def test_ticks_are_stamped_with_their_middles():
     mechanism, trajectory = eight_link()
     result = torque.torque(mechanism, trajectory)
@@ -192,7 +203,10 @@ def test_chip_is_handed_the_samples_and_its_torques_come_back():
         return np.ones((len(positions) - 2, 2), np.float32)
 
     result = torque.torque(mechanism, trajectory, chip)
-    assert seen[0] == pytest.approx(trajectory.at((np.arange(1002) - 0.5) * 1e-3)[0])
+    middles = (np.arange(1002) - 0.5) * 1e-3
+    assert seen[0][1:-1] == pytest.approx(trajectory.at(middles[1:-1])[0])
+    assert seen[0][0] == pytest.approx(-seen[0][1], rel=1e-2)  # the cubic start goes on, it is not held
+    assert seen[0][-1] - seen[0][-2] == pytest.approx(2 * (trajectory.positions[-1] - seen[0][-2]), rel=1e-2)
     assert result.tau.dtype == np.float64 and result.tau.shape == (1000, 2)
 
 
