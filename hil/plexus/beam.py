@@ -21,6 +21,7 @@ strain rate: moments K (phi + damping dphi/dt).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,7 @@ Array = NDArray[np.float64]
 
 POISSON = 0.3  # of a round section, where the file gives no torsional stiffness: GJ = EI / (1 + nu)
 UNIFORM = 1e-6  # of M L^2: how exactly a flexible link has to be a uniform beam
+STRAINS = ("slope of a about 3", "slope of b about 3", "slope of a about 2", "slope of b about 2", "twist")
 BENDING = np.array([[4.0, 2.0], [2.0, 4.0]])  # EI/l times this: end moments of end slopes
 
 
@@ -68,38 +70,49 @@ def cells(link: Link) -> list[Cell]:
     """The cells of a flexible link. Raises BadInput where the link's mass is not that of a uniform beam along x."""
     beam = link.beam
     across = link.mass * beam.length**2 / 12.0
-    size = link.mass * beam.length**2
     if np.abs(link.com - [0.5 * beam.length, 0.0, 0.0]).max() > UNIFORM * beam.length:
         raise BadInput(f"link {link.name}", "com", link.com.tolist(), "a beam is uniform along its x axis",
                        f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
-    around = float(link.inertia[0, 0])
-    expected = np.diag([around, across + 0.5 * around, across + 0.5 * around])
-    slender = np.diag([around, across, across])
-    if min(np.abs(link.inertia - J).max() for J in (expected, slender)) > 1e-3 * size:
+    around, aside = float(link.inertia[0, 0]), float(link.inertia[1, 1]) - across  # aside: of a thick section
+    uniform = np.diag([around, across + aside, across + aside])
+    if not -UNIFORM * across <= aside <= around + UNIFORM * across or np.abs(link.inertia - uniform).max() > UNIFORM * across:
         raise BadInput(f"link {link.name}", "inertia", None, "a beam is uniform along its x axis",
                        f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
     h = beam.length / beam.elements
     ends = np.concatenate([[0.0], h * (np.arange(beam.elements) + 0.5), [beam.length]])
     result = []
-    for node in range(beam.elements + 1):
-        low, high = ends[node], ends[node + 1]
+    for node, (low, high) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
         share = (high - low) / beam.length
         own = link.mass * share * (high - low) ** 2 / 12.0
-        twist = max(around * share, _least_around(link, share, h))
+        inertia = np.diag([max(around * share, _least_around(link, share)), own + aside * share, own + aside * share])
         result.append(Cell(node, node * h, np.inf if node == beam.elements else high, link.mass * share,
-                           np.array([0.5 * (low + high), 0.0, 0.0]), np.diag([twist, own + 0.5 * twist, own + 0.5 * twist])))
+                           np.array([0.5 * (low + high), 0.0, 0.0]), inertia))
     return result
 
 
-def _least_around(link: Link, share: float, h: float) -> float:
-    """Inertia about the beam that keeps torsion from being faster than bending in one element; a slender beam's own
-    is far smaller and would set the stability step by a motion that carries no energy."""
-    m = link.mass * h / link.beam.length
-    return share * link.beam.elements * torsion(link) / max(link.beam.EI) * m * h**2 / 48.0
+def _least_around(link: Link, share: float) -> float:
+    """Inertia of a cell about the beam that keeps the torsion of one element no faster than its bending.
+
+    A slender beam's own is far smaller, or not given at all, and would set the stability step by a motion that
+    carries no energy. Never more than the cell, as long as it is, can have.
+    """
+    beam = link.beam
+    h, m = beam.length / beam.elements, link.mass * share
+    EI = min(beam.EI)
+    if rigid_torsion(link):
+        return 0.0
+    return min(torsion(link) / EI * m * h**2 / 48.0, 1.5 * m * (beam.elements * share * h) ** 2 / 12.0)
+
+
+def rigid_torsion(link: Link) -> bool:
+    """A beam that bends in one plane only does not twist either, unless its GJ is given."""
+    return link.beam.GJ is None and not np.isfinite(link.beam.EI).all()
 
 
 def torsion(link: Link) -> float:
-    """GJ, N m^2."""
+    """GJ, N m^2; infinite where the beam does not twist."""
+    if rigid_torsion(link):
+        return np.inf
     return link.beam.GJ if link.beam.GJ is not None else float(np.mean(link.beam.EI)) / (1.0 + POISSON)
 
 
@@ -110,11 +123,14 @@ def elements(link: Link, frames: list[Frame]) -> list[Element]:
             for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
 
 
-def length_row(element: Element, solids: list[Solid]) -> Row:
-    """The row that keeps a chord's length."""
+def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
+    """The rows of an element: its chord keeps its length, and what is infinitely stiff does not bend or twist."""
     chord = _chord(element, solids)
     # (c . c) / (2 l) has the dimension of a length
-    return Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)
+    result = [Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)]
+    rigid = ~np.isfinite([element.EI[1], element.EI[1], element.EI[0], element.EI[0], element.GJ])
+    pairs = _strains(element, solids)
+    return result + [Row(element.name, STRAINS[k], *pairs[k]) for k in np.flatnonzero(rigid)]
 
 
 class Beams:
@@ -122,18 +138,15 @@ class Beams:
 
     def __init__(self, elements: tuple[Element, ...], solids: tuple[Solid, ...]) -> None:
         self.elements = elements
-        pairs: list[tuple[Combination, Combination]] = []
-        for element in elements:
-            a, b = directions(element.a, solids), directions(element.b, solids)
-            chord = _scaled(_chord(element, solids), 1.0 / element.length)
-            pairs += [(_scaled(chord, -1.0), a[1]), (_scaled(chord, -1.0), b[1]), (chord, a[2]), (chord, b[2]),
-                      (a[1], b[2])]
-        self.forms = Forms.of(pairs, len(solids))
+        self.forms = Forms.of([pair for element in elements for pair in _strains(element, solids)], len(solids))
         self.stiffness = np.zeros((len(elements), 5, 5))
-        for k, e in enumerate(elements):
-            self.stiffness[k, 0:2, 0:2] = e.EI[1] / e.length * BENDING
-            self.stiffness[k, 2:4, 2:4] = e.EI[0] / e.length * BENDING
-            self.stiffness[k, 4, 4] = e.GJ / e.length
+        for k, e in enumerate(elements):  # what is infinitely stiff is left to its rows
+            if np.isfinite(e.EI[1]):
+                self.stiffness[k, 0:2, 0:2] = e.EI[1] / e.length * BENDING
+            if np.isfinite(e.EI[0]):
+                self.stiffness[k, 2:4, 2:4] = e.EI[0] / e.length * BENDING
+            if np.isfinite(e.GJ):
+                self.stiffness[k, 4, 4] = e.GJ / e.length
         self.damping = np.array([e.damping for e in elements])[:, None]
 
     def moments(self, x: Array, v: Array) -> Array:
@@ -157,7 +170,15 @@ class Beams:
         return np.einsum("eij,ej->ei", self.stiffness, strains + self.damping * rates)
 
 
-def _chord(element: Element, solids: tuple[Solid, ...] | list[Solid]) -> Combination:
+def _strains(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
+    """The forms of an element's strains, in the order of STRAINS."""
+    a, b = directions(element.a, solids), directions(element.b, solids)
+    chord = _scaled(_chord(element, solids), 1.0 / element.length)
+    back = _scaled(chord, -1.0)
+    return [(back, a[1]), (back, b[1]), (chord, a[2]), (chord, b[2]), (a[1], b[2])]
+
+
+def _chord(element: Element, solids: Sequence[Solid]) -> Combination:
     return subtract(point(element.b, solids), point(element.a, solids))
 
 

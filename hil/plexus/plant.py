@@ -63,7 +63,7 @@ class Plant:
         self.system, z = build(
             assembly.solids, assembly.joints + assembly.loops, assembly.places, coordinates=names,
             rotors=dict(zip(names, self.motors.inertia, strict=True)), gravity=mechanism.gravity, near=assembly.starts,
-            extra_rows=[beam.length_row(element, assembly.solids) for element in assembly.beams],
+            extra_rows=[row for element in assembly.beams for row in beam.rows(element, assembly.solids)],
         )
         self.structure = Structure(self.system)
         acting = [Acting.on(Spring(j.stiffness, j.rest), names, j.name) for j in self.joints if j.stiffness > 0.0]

@@ -104,7 +104,8 @@ class Members:
 
     @staticmethod
     def of(mechanism: Mechanism, assembly: Assembly, system: System, beams: Beams | None) -> Members:
-        links = [link for link in mechanism.links if link.section is not None and assembly.link_places[link.name].solid]
+        links = [link for link in mechanism.links if link.section is not None
+                 and (link.beam is not None or assembly.link_places[link.name].solid)]
         stations = [station for k, link in enumerate(links) if link.beam is None
                     for station in _stations(k, link, mechanism, assembly)]
         flexible = [(k, e) for k, link in enumerate(links) if link.beam is not None
