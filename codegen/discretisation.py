@@ -141,7 +141,7 @@ class Planar:
         """Torque (J,), N m, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         model, n, dt = self.model, self.model.n, self.model.dt
-        now, then = poses(model, q_next - 2.0 * u), poses(model, q_next)
+        now = poses(model, q_next - 2.0 * u)
         moved, turned, turn = np.zeros((n, 3)), np.zeros(n), np.zeros(n)
         for j, body in enumerate(model.bodies):
             turn[j] = 2.0 * u[j] * (self.normal @ self.axes[j])

@@ -17,6 +17,10 @@ from codegen.step_graph import Expr, Graph, Number
 
 Flat = tuple[Expr, Expr]
 
+# With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions, which
+# is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).
+RECOVER = 6
+
 INTRO = """
 Planar form: all axes are parallel. Link vector r_i goes from joint i to the
 next one. Its second difference over the ticks (ax, ay) adds up to the second
@@ -49,6 +53,11 @@ class PlanarStep:
     def _most_frequent_mass(self) -> float:
         masses = Counter(float(f"{abs(b.mass):.9g}") for b in self.tree.bodies if b.mass and b.parent != GROUND)
         return masses.most_common(1)[0][0] if masses else 1.0
+
+    def _ratio(self, mass: float) -> float:
+        """A mass in units of the most frequent one."""
+        ratio = mass / self.mass_unit
+        return float(np.round(ratio)) if abs(ratio - np.round(ratio)) < 1e-12 else ratio
 
     def _reach(self, b: Body) -> float:
         """Length of the vector that is carried for a body, m: to its child, or such that a factor becomes 1."""
@@ -91,9 +100,13 @@ class PlanarStep:
     def _inwards(self, j: int) -> None:
         graph, b, name, reach = self.graph, self.tree.bodies[j], str(j + 1), self.reach[j]
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": forces and torque')
-        m, kappa = b.mass / self.mass_unit, b.inertia[2, 2] / (self.mass_unit * reach**2)
+        m, kappa = self._ratio(b.mass), b.inertia[2, 2] / (self.mass_unit * reach**2)
         moment = b.moment / (self.mass_unit * reach)
         x, y, ax, ay = self.r[j]
+        if self.model.n >= RECOVER and b.children and b.parent != GROUND:
+            c = b.children[0]
+            step = self._times(self.tree.bodies[c].offset / reach, (ax, ay))
+            self.A[j] = self._bind((self.A[c][0] - step[0], self.A[c][1] - step[1]), f"A{name}_again")
         # everything that pulls on the link vector: its lever arm turns these into torque
         G = (graph.const(kappa) * ax, graph.const(kappa) * ay)
         G = add(G, self._against(moment, self.A[j]))

@@ -22,6 +22,8 @@ from codegen.step_text import blocks_of, literal
 
 Trig = Literal["tick", "knot"]
 
+EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
+
 _templates = Environment(
     loader=PackageLoader("codegen", "templates"), undefined=StrictUndefined, keep_trailing_newline=True
 )
@@ -44,7 +46,15 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
 
     turns = [_angle(step.tree, j) for j in indices]
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
-    shared = dict(name=model.mechanism.name, planar=planar, turns=turns, rotate=trig == "tick" and bool(turns))
+    shared = dict(
+        name=model.mechanism.name,
+        planar=planar,
+        array="link" if planar else "turn",
+        parts="xy" if planar else "cs",
+        turns=turns,
+        rotate=trig == "tick" and bool(turns),
+        exact_turns=control.rate_hz < EXACT_BELOW_HZ,
+    )
     files = {
         "ft_model.h": dict(
             joints=[body.joint for body in model.bodies],
