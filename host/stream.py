@@ -24,7 +24,7 @@ from host.session import PERIOD, Session, flag, names, state_name
 
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen
-GRACE = 2.0  # s a motion may take longer than planned without any stop
+GRACE = 2.0  # s a motion may take longer than planned without any stop; of the board's time, as the next
 STOPPING = 5.0  # s a controlled stop may take
 
 
@@ -165,6 +165,8 @@ class _Run:
         self.limits: set[str] = set()
         self.cycles_max = 0
         self.seen = 0  # STATUS messages
+        self.tick = session.status.tick
+        self.board_time = 0.0  # s since this began
         session.listeners.append(self.observe)
 
     # -- the motion, in order -----------------------------------------------------------------------------------------
@@ -208,8 +210,8 @@ class _Run:
         return True
 
     def _follow(self) -> str:
-        """From TRACK to standstill. Returns how it ended."""
-        session, deadline = self.session, self.clock.now() + self.duration + GRACE
+        """From TRACK to standstill. Returns how it ended. Deadlines are in the board's own time."""
+        session, deadline = self.session, self.board_time + self.duration + GRACE
         stop_by = np.inf
         stop_asked = False
         while True:
@@ -219,17 +221,17 @@ class _Run:
                 return "disarmed"
             if self.interrupts.count == 1 and not stop_asked:
                 session.post("STOP")
-                stop_asked, stop_by = True, self.clock.now() + STOPPING
+                stop_asked, stop_by = True, self.board_time + STOPPING
             if session.in_state("HOLD") and not session.posted:
                 if flag(session.status, "ENDED"):
                     return "done"
                 if stop_asked:
                     return self._hold()
                 self._go_on_or_refuse()
-                deadline = self.clock.now() + self._time_left() + GRACE
+                deadline = self.board_time + self._time_left() + GRACE
             elif not session.in_state("HOLD", "TRACK"):
                 raise Refused(f"{session.link.port}: the motion was broken off; {session.describe()}")
-            if self.clock.now() > min(deadline, stop_by):
+            if self.board_time > min(deadline, stop_by):
                 session.disarm()
                 late = "did not stop" if stop_asked else "did not come to the end of the motion"
                 raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
@@ -281,6 +283,8 @@ class _Run:
     def observe(self, status: Any) -> None:
         """Collect figures from every STATUS."""
         self.seen += 1
+        self.board_time += ((status.tick - self.tick) & 0xFFFFFFFF) / self.session.configuration.rate_hz
+        self.tick = status.tick
         self.cycles_max = max(self.cycles_max, status.cycles_max)
         if not self.started or state_name(status) != "TRACK":
             return
