@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen import board as board_module
+from codegen import control_source
 from codegen.errors import BadInput
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.mass_matrix import mass_matrix
@@ -96,17 +97,9 @@ class Report:
 
 
 def examine(mechanism: Mechanism) -> Report:
-    """Look at everything that one mechanism says. Raises BadInput where its gains are unstable or its board wrong."""
-    lead = 0
+    """Look at everything that one mechanism says. Raises BadInput where its gains are unstable or its board cannot."""
     warnings = list(mechanism.warnings)
-    if mechanism.board is not None:
-        board = board_module.load(mechanism.board.use)
-        lead = board.lead
-        try:
-            board_module.render(mechanism, board)
-        except BadInput as error:
-            warnings.append(f"cannot be built for board {board.name}: {error.key}: {error.rule}"
-                            + (f"; {error.hint}" if error.hint else ""))
+    lead = _board(mechanism, warnings)
     try:
         supported(mechanism)
     except BadInput as error:
@@ -124,6 +117,22 @@ def examine(mechanism: Mechanism) -> Report:
 
 
 # ---- findings
+
+
+def _board(mechanism: Mechanism, warnings: list[str]) -> int:
+    """The board's lead in ticks. What it cannot do is refused; motors that are still missing are not."""
+    if mechanism.board is None:
+        return 0
+    board = board_module.load(mechanism.board.use)
+    driven = [j for j in mechanism.moving if j.actuated]
+    lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven if getattr(j, part) is None]
+    if board.channels and lacking:
+        warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
+                        f"{'is' if len(lacking) == 1 else 'are'} missing")
+        return board.lead
+    board_module.render(mechanism, board)
+    control_source.render(mechanism, board)
+    return board.lead
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:

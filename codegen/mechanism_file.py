@@ -65,17 +65,20 @@ def load(path: Path) -> Mechanism:
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
     """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not text."""
     try:
-        size = path.stat().st_size
         if path.is_dir():
             raise BadInput(path, "file", None, "is a directory")
-        if size > largest:
-            raise BadInput(path, "file", None, f"is too large: {size} bytes, at most {largest}")
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(largest + 1)
+        if len(content) > largest:
+            raise BadInput(path, "file", None, f"is too large: more than {largest} bytes")
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise BadInput(path, "file", None, "does not exist", _file_hint(path, suffix)) from None
     except UnicodeDecodeError as error:
         raise BadInput(path, f"byte {error.start}", None, "is not text: a file in UTF-8 is needed") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise BadInput(path, "file", None, f"cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have
         raise BadInput(path, "file", None, f"cannot be read: {error}") from None
 
 

@@ -103,13 +103,16 @@ def test_what_its_author_may_mean_is_warned_of(arm: Mechanism, case: str) -> Non
     assert any(w.startswith(warning) for w in examine(changed(arm, "wrist", **changes)).warnings)
 
 
-def test_a_mechanism_that_its_board_cannot_drive_is_warned_of(arm: Mechanism) -> None:
-    motor = joint(arm, "wrist").motor
-    for changes, named in (({"motor": replace(motor, channel=7)}, "joint.wrist.motor.channel"), ({"motor": None}, "joint.wrist.motor")):
-        report = examine(changed(arm, "wrist", **changes))
-        assert any(w.startswith("cannot be built for board f405rg-4: " + named) for w in report.warnings)
-    report = examine(replace(arm, board=BoardUse("f405rg-4", 24.0, 19999)))
-    assert any("board.pwm_hz" in w for w in report.warnings)
+def test_motors_that_are_missing_yet_are_warned_of(arm: Mechanism) -> None:
+    report = examine(changed(arm, "wrist", motor=None, encoder=None))
+    assert "board f405rg-4 cannot drive it yet: joint.wrist.motor, joint.wrist.encoder are missing" in report.warnings
+
+
+def test_what_the_board_cannot_do_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match=r"joint\.wrist\.motor\.channel = 7: board 'f405rg-4' has channels 0 to 3"):
+        examine(changed(arm, "wrist", motor=replace(joint(arm, "wrist").motor, channel=7)))
+    with pytest.raises(BadInput, match=r"board\.pwm_hz = 19999: .*nearest: 20000"):
+        examine(replace(arm, board=BoardUse("f405rg-4", 24.0, 19999)))
 
 
 def test_an_unknown_board_is_refused(arm: Mechanism) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codegen.check import examine
@@ -307,3 +307,23 @@ def test_init_from_a_urdf_writes_a_file_on_top_of_it(tmp_path: Path) -> None:
 def test_init_refuses_a_name_that_is_none() -> None:
     with pytest.raises(BadInput, match="must be at most 32 letters"):
         text("two words")
+
+
+# ---- fuzz
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, len(ARM)), st.integers(0, 20),
+                          st.one_of(st.text(max_size=5), st.sampled_from(['"', "<link/>", "nan", "1e400", "<!--", " "]))),
+                min_size=1, max_size=3))
+def test_any_damage_gives_a_mechanism_or_one_line(tmp_path: Path, cuts: list[tuple[int, int, str]]) -> None:
+    document = ARM
+    for at, length, new in cuts:
+        document = document[:at] + new + document[at + length:]
+    (tmp_path / "arm.urdf").write_bytes(document.encode("utf-8", "surrogatepass"))
+    path = tmp_path / "arm.toml"
+    path.write_text('name = "arm"\nurdf = "arm.urdf"\n')
+    try:
+        assert Mechanism.load(path).moving
+    except BadInput as error:
+        assert len(str(error).splitlines()) == 1 and str(error).startswith(str(tmp_path))
