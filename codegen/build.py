@@ -26,13 +26,13 @@ from elftools.elf.elffile import ELFFile
 
 from codegen import board as boards
 from codegen import emit, stack
-from codegen.digest import COMPILER, FIRMWARE, compiler_identity
+from codegen.digest import COMPILER, FIRMWARE, compiler_identity, digest
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 
 FLASH_BYTES = 1024 * 1024
 RAM_BYTES = 128 * 1024
-PROJECT = ("application", "chip", "emitted")  # folders below src/
+FOLDERS = ("application", "chip", "emitted")  # below src/
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
@@ -57,26 +57,38 @@ class BuildResult:
 # ---------------------------------------------------------------- the project
 
 
-def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
-    """Write the project of one mechanism to `out`; what is there already and right stays untouched.
+@dataclass(frozen=True)
+class Project:
+    """Every file of one project, by its path in the folder, and whom it makes. Nothing is written yet."""
 
-    Returns `out`. Raises BadInput when board, motors or encoders are missing, naming the joints.
-    """
+    name: str
+    board: str
+    digest: str
+    files: dict[str, bytes]
+
+
+def project(mechanism: Mechanism, feedforward: bool = True) -> Project:
+    """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
                        f'write [board] use = "{boards.names()[-1]}"')
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     boards.served(mechanism, board)
-    files = {f"src/emitted/{name}": text.encode() for name, text in emit.sources(
-        mechanism, board, feedforward=feedforward).items()}
+    emitted = emit.sources(mechanism, board, feedforward=feedforward)
+    identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
+    files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
     files |= _folder(FIRMWARE / "src", "src/application")
     files |= _folder(FIRMWARE / "chip" / board.chip, "src/chip")
     files |= _folder(FIRMWARE / "platform", "platform")
     files |= _folder(FIRMWARE / "test", "test")
     for name in ("platformio.ini", "flags.py"):
         files[name] = (FIRMWARE / name).read_bytes()
-    files |= _offline()
-    _write(out, files)
+    return Project(mechanism.name, board.name, identity.hex(), files | _offline())
+
+
+def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
+    """Write the project of one mechanism to `out`; what is there already and right stays untouched. Returns `out`."""
+    _write(out, project(mechanism, feedforward).files)
     return out
 
 
@@ -92,7 +104,7 @@ def _write(out: Path, files: dict[str, bytes]) -> None:
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-    for folder in PROJECT:
+    for folder in FOLDERS:
         for path in (out / "src" / folder).rglob("*"):
             if path.is_file() and path.relative_to(out).as_posix() not in files:
                 path.unlink()
@@ -152,15 +164,13 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
     missing, when the compiler refuses, when the image does not fit or holds what it must not.
     """
     _require_tools()
+    wanted = project(mechanism, feedforward)
     out = out.resolve()
     with _alone(out):
-        assemble(mechanism, out, feedforward)
-        assert mechanism.board is not None
-        board = boards.load(mechanism.board.use)
-        digest = emit.identity(mechanism, board, feedforward).hex()
-        if found := _existing(out, digest):
+        _write(out, wanted.files)
+        if found := _existing(out, wanted.digest):
             return found
-        result = _run(out, mechanism.name, board.name, digest, progress)
+        result = _run(out, wanted, progress)
         _record(out, result)
         return result
 
@@ -182,17 +192,17 @@ def _alone(out: Path) -> Iterator[None]:
         yield
 
 
-def _run(out: Path, name: str, board: str, digest: str, progress: Progress | None) -> BuildResult:
-    for stale in (out / ".pio" / "build" / "firmware").rglob("*.ci"):
-        if not stale.with_suffix(".o").is_file():
+def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
+    built = out / ".pio" / "build" / "firmware"
+    for stale in built.rglob("*.ci"):
+        if stale.relative_to(built).with_suffix(".c").as_posix() not in wanted.files:
             stale.unlink()
     log = run_pio(out, ["run", "-e", "firmware"], progress)
-    built = out / ".pio" / "build" / "firmware"
     for kind in ("elf", "bin"):
         if not (built / f"firmware.{kind}").is_file():
             raise Refused(f"PlatformIO wrote no firmware.{kind}: {_last_lines(log)}")
         shutil.copyfile(built / f"firmware.{kind}", out / f"firmware.{kind}")
-    return examine(out, built, name, board, digest)
+    return examine(out, built, wanted.name, wanted.board, wanted.digest)
 
 
 def examine(out: Path, built: Path, name: str, board: str, digest: str) -> BuildResult:

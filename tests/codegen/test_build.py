@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from codegen import build, stack
+from codegen import board as boards
+from codegen import build, emit, stack
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 
@@ -155,6 +156,16 @@ def test_missing_board_and_missing_motors_are_named(three_link, tmp_path):
     with pytest.raises(BadInput, match="joint.elbow.motor: is required .*joints without: elbow, wrist"):
         build.assemble(replace(three_link, joints=bare), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_writes_nothing(three_link, tmp_path):
+    with pytest.raises(BadInput, match="board.pwm_hz = 19999: "):
+        build.build(replace(three_link, board=replace(three_link.board, pwm_hz=19999)), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_digest_is_the_one_that_the_host_expects(built, three_link):
+    assert built.digest == emit.identity(three_link, boards.load("f405rg-4")).hex()
 
 
 def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch):
