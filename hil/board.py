@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
 SLICE = 1e-3  # s between two looks at the link
+CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
 HOST = "127.0.0.1"
 
 
@@ -192,8 +193,8 @@ class VirtualBoard:
 
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
-        while self.seconds < seconds - 1e-9:
-            while self._planned and self._planned[0][0] <= self.seconds + 1e-9:
+        while self.seconds < seconds - CYCLE:
+            while self._planned and self._planned[0][0] <= self.seconds + CYCLE:
                 self._planned.pop(0)[1]()
             self._listen()
             self.chip.run(min(seconds, self.seconds + SLICE, *(at for at, _ in self._planned[:1])))
