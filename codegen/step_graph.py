@@ -96,8 +96,6 @@ class Graph:
             return self.const(-a.value)
         if a.op == "neg":
             return a.args[0]
-        if a.op == "sub":
-            return self.sub(a.args[1], a.args[0])
         return self._node("neg", a)
 
     def add(self, a: Expr, b: Expr) -> Expr:
@@ -130,7 +128,8 @@ class Graph:
             return self.add(a, b.args[0])
         if a.op == "neg":
             return self.neg(self.add(a.args[0], b))
-        return self._node("sub", a, b)
+        opposite = self.table.get(("sub", 0.0, "", b.index, a.index))
+        return self._node("neg", opposite) if opposite else self._node("sub", a, b)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
         if b.op == "const":
@@ -171,7 +170,7 @@ class Graph:
     def bind(self, expr: Expr, name: str) -> Expr:
         """Give a computed expression a name; a plain copy or sign change of something keeps its own."""
         inner = expr
-        if expr.op == "neg" and expr.args[0].op in ("add", "mul"):
+        if expr.op == "neg" and expr.args[0].op in ("add", "sub", "mul"):
             inner, name = expr.args[0], f"minus_{name}"
         if inner.op in ("add", "sub", "mul") and not inner.name:
             inner.name = name
