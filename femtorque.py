@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -243,23 +244,37 @@ def plot(
 @app.command()
 def hil(
     mech: Mech,
-    traj: Traj,
+    traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
+                                                help="trajectory, CSV; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
     fault: Annotated[str | None, typer.Option(metavar="F", help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
+                                              help="only run the board, at this TCP port (0: any), until Ctrl-C")] = None,
     json: Json = False,
 ) -> Answer:
-    """Play a motion on the virtual board: the exact flash image, a plant, and this host together."""
+    """Play a motion on the virtual board: the exact flash image, a plant, and this host together.
+
+    With --serve the board waits for `femtorque stream --port socket://...` instead.
+    """
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
-    from hil.run import run
+    from hil import run as virtual
     from host.display import stream_bar, tracking_table
+    from host.stream import Interrupts
 
     mechanism = Mechanism.load(mech)
+    if serve is not None:
+        with Interrupts().on_ctrl_c() as interrupts:
+            ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
+                                  lambda: interrupts.count > 0, feedforward=feedforward)
+        return Answer({"ticks": ticks}, f"{ticks} ticks")
+    if traj is None:
+        raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
     with stream_bar() as on_progress:
-        result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
-                     on_progress=on_progress)
+        result = virtual.run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault,
+                             resume=resume, on_progress=on_progress)
     title = f"{result.ended}; the board is in {result.state}; at most {result.instructions_tick} instructions a tick"
     table = tracking_table(title, mechanism.moving, result.tracking_rms, result.tracking_max)
     return Answer(result.report(), table, good=result.good)

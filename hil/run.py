@@ -121,6 +121,24 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress)
 
 
+def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
+          feedforward: bool = True, out: Path | None = None) -> int:
+    """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
+
+    announce: given the url once the board is there. Raises BadInput if the port is taken, Refused as building does.
+    """
+    built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
+    try:
+        board = VirtualBoard(built.elf, mechanism, Plant(mechanism), port)
+    except OSError as error:
+        raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}", "0 takes any") from error
+    with board:
+        board.recording = False
+        announce(board.url)
+        board.serve(until=until)
+        return board.ticks
+
+
 def folder(mechanism: Mechanism, feedforward: bool) -> Path:
     """Where the image of a mechanism is built."""
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))

@@ -214,3 +214,19 @@ def test_without_a_mechanism_a_board_can_only_be_looked_at(tcp_board):
         assert board.session.configuration.name == "three-link" and len(board.positions) == 3
         with pytest.raises(Refused, match="connected without a mechanism, to look only"):
             board.stream(ROOT / "mechanisms" / "three_link.csv")
+
+
+def test_the_served_virtual_board_is_streamed_to_like_a_real_one(short):
+    """Two processes and a socket: the exact image in real time, and the host that knows nothing of it."""
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "hil", MECHANISM, "--serve", "0", "--json"],
+                             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        port = board.stderr.readline().strip()
+        shown = femtorque("stream", MECHANISM, short, "--port", port, "--home", "--json")
+        assert shown.returncode == 0, shown.stderr
+        told = json.loads(shown.stdout)
+        assert told["ended"] == "done" and all(worst < 0.01 for worst in told["tracking_max"].values())
+    finally:
+        board.send_signal(signal.SIGINT)
+    output, _ = board.communicate(timeout=30.0)
+    assert board.returncode == 0 and json.loads(output)["ticks"] > 400
