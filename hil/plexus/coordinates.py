@@ -1,8 +1,9 @@
-"""Coordinates along mechanisms: the angle of a hinge, the travel of a slide, the length of a strut; rates and forces.
+"""Coordinates along mechanisms: the angle of a hinge, the travel of a slide, the length of a strut.
 
-A hinge's angle is atan2 of two bilinear forms (its sine and cosine), a slide's travel is one form, a strut's length
-the root of one. Applying the gradient of a coordinate times a torque is "applying the torque about the hinge axis in
-the local frame": equal and opposite on the two solids, doing exactly the work torque times rate.
+Each is a function of two bilinear forms (elements.coordinate): a hinge's angle is atan2 of sine and cosine, a slide's
+travel is one form, a strut's length the root of one; the second form of these is zero. Applying the gradient of a
+coordinate times a torque is "applying the torque about the hinge axis in the local frame": equal and opposite on the
+two solids, doing exactly the work torque times rate.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil.plexus.elements import Element, coordinate
-from hil.plexus.forms import Forms
+from hil.plexus.forms import Combination
 from hil.plexus.solids import Solid
 
 Array = NDArray[np.float64]
@@ -22,56 +23,29 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """n coordinates. forms: the n cosines (travels, squared lengths), then the n sines (zero but for hinges).
+    """n coordinates of 2 n forms: the n cosines (travels, squared lengths), then the n sines (zero but for hinges).
+
     turning, telescoping: (n,) of bool, whether it is a hinge's angle, a strut's length.
     """
 
-    forms: Forms
     turning: NDArray[np.bool_]
     telescoping: NDArray[np.bool_]
 
     @staticmethod
-    def of(elements: Sequence[Element], solids: Sequence[Solid]) -> Coordinates:
-        pairs = [coordinate(element, solids) for element in elements]
-        none: tuple[dict, dict] = ({}, {})
-        first = [pair[0] for pair in pairs]
-        second = [pair[1] if len(pair) == 2 else none for pair in pairs]
+    def of(elements: Sequence[Element]) -> Coordinates:
         kinds = np.array([element.type for element in elements], dtype="U9")
-        return Coordinates(Forms.of(first + second, len(solids)), kinds == "hinge", kinds == "strut")
+        return Coordinates(kinds == "hinge", kinds == "strut")
 
     def __len__(self) -> int:
         return len(self.turning)
 
-    def values(self, x: Array) -> Array:
-        """(n,) at points x (P, 3); angles within half a turn of zero."""
-        return self._values(self.forms.values(x))
-
-    def gradient(self, x: Array) -> tuple[Array, Array]:
-        """Values (n,) and their gradient (n, P, 3)."""
-        u, w = self.forms.factors(x)
-        forms = np.einsum("kc,kc->k", u, w)
-        weights = self._weights(forms)[:, None]
-        each = self.forms.gradient((weights * u, weights * w))
-        return self._values(forms), each[: len(self)] + each[len(self):]
-
-    def curvature(self, x: Array, v: Array) -> Array:
-        """Second time derivatives (n,) of the coordinates at velocities v without accelerations."""
-        forms = self.forms.values(x)
-        weighted = self._weights(forms) * self.forms.curvature(v)
-        result = weighted[: len(self)] + weighted[len(self):]
-        if self.telescoping.any():
-            (u, w), (du, dw) = self.forms.factors(x), self.forms.factors(v)
-            length = self._values(forms)
-            rate = np.einsum("kc,kc->k", u, dw)[: len(self)] / np.where(self.telescoping, length, 1.0)
-            result -= np.where(self.telescoping, rate**2 / np.where(self.telescoping, length, 1.0), 0.0)
-        return result
-
-    def _values(self, forms: Array) -> Array:
+    def values(self, forms: Array) -> Array:
+        """(n,) from the forms (2 n,); angles within half a turn of zero."""
         n = len(self)
         result = np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
         return np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), result) if self.telescoping.any() else result
 
-    def _weights(self, forms: Array) -> Array:
+    def weights(self, forms: Array) -> Array:
         """Derivatives of the coordinates with respect to their two forms, (2 n,): (-sin, cos) / (cos^2 + sin^2) of an
         angle, (1, 0) of a travel, (1 / (2 length), 0) of a length."""
         n = len(self)
@@ -82,8 +56,25 @@ class Coordinates:
             first = np.where(self.telescoping, 0.5 / np.sqrt(np.abs(cos)), first)
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
+    def curvature(self, forms: Array, rates: Array, curvatures: Array) -> Array:
+        """Second time derivatives (n,) from the forms, their rates and their second derivatives, (2 n,) each."""
+        n = len(self)
+        weighted = self.weights(forms) * curvatures
+        result = weighted[:n] + weighted[n:]
+        if self.telescoping.any():  # (length^2)'' / (2 length) - length'^2 / length
+            length = np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), 1.0)
+            result -= np.where(self.telescoping, (0.5 * rates[:n] / length) ** 2 / length, 0.0)
+        return result
+
+
+def pairs(elements: Sequence[Element], solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
+    """The 2 n forms of the coordinates along some elements."""
+    each = [coordinate(element, solids) for element in elements]
+    none: tuple[Combination, Combination] = ({}, {})
+    return [forms[0] for forms in each] + [forms[1] if len(forms) == 2 else none for forms in each]
+
 
 def unwrap(values: Array, near: Array, turning: NDArray[np.bool_]) -> Array:
     """Angles shifted by whole turns to the branch nearest to `near`; travels and lengths unchanged."""
-    turns = np.where(turning, np.rint((near - values) / (2.0 * np.pi)), 0.0)
-    return values + 2.0 * np.pi * turns
+    turns = np.rint((near - values) / (2.0 * np.pi))
+    return values + 2.0 * np.pi * (turns * turning)

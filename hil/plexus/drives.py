@@ -36,7 +36,7 @@ class Drives:
         self.dry = np.zeros_like(torque)
         if self.coulomb.any():
             # the rate in the middle of the step, with what the turning of the rows themselves adds until then
-            rate = along.rows @ half + 0.5 * t * (along.turning(v) + along.compliance @ torque)
+            rate = along.rows @ half + 0.5 * t * (along.equations.turning(v) + along.compliance @ torque)
             self.dry = clamped(0.5 * t * along.compliance, rate, self.coulomb)
         return 0.5 * t * (along.responses @ (torque + self.dry))
 
@@ -78,8 +78,3 @@ class Along:
         multipliers = -equations.back(equations.C @ free)
         responses = free + equations.Y @ multipliers
         return Along(equations, rows, responses, multipliers, rows @ responses)
-
-    def turning(self, v: Array) -> Array:
-        """Accelerations (n,) of the coordinates at velocities v without accelerations of the points."""
-        system = self.equations.structure.system
-        return system.coordinates.curvature(self.equations.x, system.velocities(v))

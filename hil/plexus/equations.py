@@ -33,11 +33,16 @@ class Equations:
         self.structure = s
         self.free = FreeSolids(s, z)
         self.x = system.points(z)
-        self.q, gradient = system.coordinates.gradient(self.x)
-        self.G = np.zeros((len(self.q), system.size))
-        self.G[:, : s.split] = gradient[:, 4:].reshape(len(self.q), s.split)
+        u, w = system.forms.factors(self.x)
+        self.forms = np.einsum("kc,kc->k", u, w)
+        coordinates, n = system.coordinates, len(system.coordinates)
+        self.q = coordinates.values(self.forms[s.m:])
+        weights = np.concatenate([np.ones(s.m), coordinates.weights(self.forms[s.m:])])[:, None]
+        gradient = system.forms.gradient((weights * u, weights * w))[:, 4:].reshape(s.m + 2 * n, s.split)
+        self.G = np.zeros((n, system.size))
+        self.G[:, : s.split] = gradient[s.m: s.m + n] + gradient[s.m + n:]
         self.C = s.rotor_columns.copy()
-        self.C[: s.m, : s.split] = s.row_gradient(system.row_forms.factors(self.x))
+        self.C[: s.m, : s.split] = gradient[: s.m]
         self.C[s.m:, : s.split] = self.G[system.geared, : s.split]
         self.Y = self.free.mobility(self.C)
         if s.K:
@@ -71,8 +76,16 @@ class Equations:
     def curvature(self, v: Array) -> tuple[Array, Array]:
         """Cdot v of the same rows."""
         s, system = self.structure, self.structure.system
-        edges, velocities = s.edges(v), system.velocities(v)
-        others = system.row_forms.curvature(velocities)
-        if s.r:
-            others = np.concatenate([others, system.coordinates.curvature(self.x, velocities)[system.geared]])
-        return np.einsum("sec,sec->se", edges, edges) / s.lengths, others
+        edges = s.edges(v)
+        rows = system.forms.curvature(system.velocities(v))[: s.m]
+        turning = self.turning(v)[system.geared] if s.r else np.zeros(0)
+        return np.einsum("sec,sec->se", edges, edges) / s.lengths, np.concatenate([rows, turning])
+
+    def turning(self, v: Array) -> Array:
+        """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
+        s, system = self.structure, self.structure.system
+        velocities = system.velocities(v)
+        (u, w), (du, dw) = system.forms.factors(self.x), system.forms.factors(velocities)
+        rates = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
+        curvatures = 2.0 * np.einsum("kc,kc->k", du, dw)
+        return system.coordinates.curvature(self.forms[s.m:], rates[s.m:], curvatures[s.m:])

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class Motors:
-    """One motor a coordinate, or none. torque, damping: (n,) of the present step. current: (n,) A."""
+    """One motor a coordinate, or none. current: (n,) A. damping: (n,) of the back-EMF, at the joint."""
 
     def __init__(self, motors: Sequence[Motor | None]) -> None:
         self.R = np.array([m.R if m else 1.0 for m in motors])
@@ -32,22 +32,24 @@ class Motors:
         self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])  # N K, signed
         self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
         self.current = np.zeros(len(motors))
-        self.torque, self.damping = np.zeros(len(motors)), np.zeros(len(motors))
+        self.connect(1.0, np.full(len(motors), np.nan))
 
-    def begin(self, t: float, voltage: Array) -> None:
-        """A step of t seconds begins, with voltage (n,) V at the terminals; NaN floats (no current)."""
+    def connect(self, t: float, voltage: Array) -> None:
+        """From now on steps of t seconds, with voltage (n,) V at the terminals; NaN floats (no current)."""
         floating = np.isnan(voltage)
-        constant = np.where(floating, 0.0, self.constant)
-        self._live = constant != 0.0
-        self._volts = np.where(floating, 0.0, voltage)
+        self._live = np.where(floating, 0.0, self.constant)
+        self._steady = np.where(floating, 0.0, voltage) / self.R
         ratio = np.divide(self.R * t, self.L, out=np.full_like(self.R, np.inf), where=self.L > 0.0)
         self._decay = np.exp(-ratio)
-        lag = np.divide(1.0 - self._decay, ratio)
-        self.current = np.where(self._live, self.current, 0.0)
-        self.torque = constant * (lag * self.current + (1.0 - lag) * self._volts / self.R)
-        self.damping = constant**2 / self.R * (1.0 - lag)
+        self._lag = np.divide(1.0 - self._decay, ratio)
+        self.current = np.where(self._live != 0.0, self.current, 0.0)
+        self.damping = self._live**2 / self.R * (1.0 - self._lag)
 
-    def end(self, rate: Array) -> None:
-        """The step ends; rate: (n,) its mean rates of the joints."""
-        steady = (self._volts - self.constant * rate) / self.R
-        self.current = np.where(self._live, steady + (self.current - steady) * self._decay, 0.0)
+    def torque(self) -> Array:
+        """Mean torque (n,) of the coming step, at the joint, but for the damping."""
+        return self._live * (self._lag * self.current + (1.0 - self._lag) * self._steady)
+
+    def turn(self, rate: Array) -> None:
+        """The step is over; rate: (n,) its mean rates of the joints."""
+        steady = self._steady - self._live * rate / self.R
+        self.current = np.where(self._live != 0.0, steady + (self.current - steady) * self._decay, 0.0)

@@ -20,7 +20,7 @@ from hil.plexus.laws import Acting, Law, Spring, Stop
 from hil.plexus.loads import Loads
 from hil.plexus.motor import Motors
 from hil.plexus.stress import Members
-from hil.plexus.system import Structure, System, build
+from hil.plexus.system import Structure, build
 
 Array = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class Plant:
         self.cycle = Cycle(self.structure, z, np.zeros_like(z), self.loads, self.drives, projection)
         if rates is not None:
             self.set_rates(rates)
-        self.stable_step = stability.largest_step(self.structure, self.loads, z)
+        self.stable_step = stability.largest_step(self.cycle.equations, self.loads)
         self.max_step = min(max_step, self.stable_step)
         self.notes = assembly.notes + tuple(f"dependent row dropped: {name}" for name in self.system.dropped)
         self.members = Members.of(mechanism, assembly, self.system, beams)
@@ -134,14 +134,14 @@ class Plant:
     def _advance(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         t = seconds / count
+        self.motors.connect(t, voltage)
+        self.drives.viscous = self._viscous + self.motors.damping
         for _ in range(count):
-            self.motors.begin(t, voltage)
-            self.drives.active = torque + self.motors.torque
-            self.drives.viscous = self._viscous + self.motors.damping
+            self.drives.active = torque + self.motors.torque()
             before = self.q
             self.cycle.step(t)
             moved = self.q - before
-            self.motors.end(moved / t)
+            self.motors.turn(moved / t)
             self.book.motors += float((self.drives.active - self.motors.damping * moved / t) @ moved)
             self.book.friction += float((self._viscous * moved / t - self.drives.dry) @ moved)
             self.members.record(self.cycle, self.drives.total + self.loads.torques)

@@ -12,28 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
+from hil.plexus.equations import Equations
 from hil.plexus.loads import Loads
-from hil.plexus.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]
 
 MARGIN = 0.8
 
 
-def largest_step(structure: Structure, loads: Loads, z: Array) -> float:
+def largest_step(equations: Equations, loads: Loads) -> float:
     """Largest step, s, with its margin; infinite where nothing is elastic."""
-    system = structure.system
-    x = system.points(z)
+    structure, x = equations.structure, equations.x
     rows: list[Array] = []
     stiffness: list[Array] = []
     damping: list[Array] = []
-    if loads.laws:
-        _, gradient = system.coordinates.gradient(x)
-        G = gradient[:, 4:].reshape(len(gradient), structure.split)
-        for acting in loads.laws:
-            rows += list(acting.B @ G)
-            stiffness += [np.full((1, 1), acting.law.stiffness)] * len(acting.B)
-            damping += [np.full((1, 1), acting.law.damping)] * len(acting.B)
+    for acting in loads.laws:
+        rows += list(acting.B @ equations.G[:, : structure.split])
+        stiffness += [np.full((1, 1), acting.law.stiffness)] * len(acting.B)
+        damping += [np.full((1, 1), acting.law.damping)] * len(acting.B)
     if loads.beams is not None:
         strains = loads.beams.forms.gradient(loads.beams.forms.factors(x))[:, 4:].reshape(-1, structure.split)
         rows += list(strains)
@@ -41,9 +37,9 @@ def largest_step(structure: Structure, loads: Loads, z: Array) -> float:
         damping += [K * time for K, time in zip(loads.beams.stiffness, loads.beams.damping[:, 0], strict=True)]
     if not rows:
         return np.inf
-    B = np.zeros((len(rows), system.size))
+    B = np.zeros((len(rows), structure.system.size))
     B[:, : structure.split] = rows
-    compliance = B @ FreeSolids(structure, z).mobility(B)
+    compliance = B @ equations.free.mobility(B)
     square = _largest(compliance, stiffness)
     if square == 0.0:
         return np.inf

@@ -18,20 +18,31 @@ def clamped(compliance: Array, rate: Array, bound: Array) -> Array:
     without friction. Found by its active set, who sticks and who slides which way; where that does not settle, by
     sweeps over the joints.
     """
-    side = -np.sign(rate) * (np.abs(rate) > np.abs(compliance) @ bound)  # nothing that friction can do stops these
-    noise = _ROUNDING * (np.abs(compliance) @ bound + np.abs(rate))
+    reach = np.abs(compliance) @ bound
+    side = -np.sign(rate) * (np.abs(rate) > reach)  # these no friction can stop
+    noise = _ROUNDING * (reach + np.abs(rate))
     for _ in range(2 * len(rate) + 2):
         m = side * bound
         stuck = side == 0.0
         if stuck.any():
-            left = (rate + compliance @ m)[stuck]
-            m[stuck] = -np.linalg.lstsq(compliance[np.ix_(stuck, stuck)], left, rcond=_ROUNDING)[0]
-        slipping = stuck & (np.abs(m) > bound)
-        pushing = ~stuck & ((rate + compliance @ m) * side > noise)  # friction would drive the joint
-        if not (slipping.any() or pushing.any()):
+            m[stuck] = -_solve(compliance[np.ix_(stuck, stuck)], (rate + compliance @ m)[stuck])
+        slipping = np.abs(m) > bound
+        pushing = (rate + compliance @ m) * side > noise  # friction would drive the joint
+        if not (slipping | pushing).any():
             return m
         side = np.where(slipping, np.sign(m), np.where(pushing, 0.0, side))
     return _sweep(compliance, rate, bound)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Also where the matrix is singular: joints of one loop stick together in more than one way."""
+    try:
+        solution = np.linalg.solve(matrix, right)
+        if np.abs(matrix @ solution - right).max() <= 1e-9 * np.abs(right).max():
+            return solution
+    except np.linalg.LinAlgError:
+        pass
+    return np.linalg.lstsq(matrix, right, rcond=_ROUNDING)[0]
 
 
 def _sweep(compliance: Array, rate: Array, bound: Array) -> Array:
@@ -40,8 +51,7 @@ def _sweep(compliance: Array, rate: Array, bound: Array) -> Array:
     for _ in range(_SWEEPS):
         last = m.copy()
         for j in range(len(m)):
-            own = compliance[j, j]
-            m[j] = np.clip(m[j] - (rate[j] + compliance[j] @ m) / own, -bound[j], bound[j])
+            m[j] = np.clip(m[j] - (rate[j] + compliance[j] @ m) / compliance[j, j], -bound[j], bound[j])
         if np.abs(m - last).max() <= _ROUNDING * bound.max():
             break
     return m

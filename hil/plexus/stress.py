@@ -214,12 +214,12 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
     normal /= np.linalg.norm(normal)
     frame = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
 
-    beyond = [(other.mass, assembly.link_places[other.name], other) for other in fixed if other.beam is None]
+    beyond = [(assembly.link_places[other.name], other) for other in fixed if other.beam is None]
     result = []
     for s in np.linspace(0.0, length, STATIONS if length else 1):
         p = solid.at(place.p + place.R @ (s * axis))
         a, B = _mass_beyond(link, place, solid, s, axis, length, p)
-        for mass, at, other in beyond:
+        for at, other in beyond:
             da, dB = _whole(other, at, solid, p)
             a, B = a + da, B + dB
         for payload in mechanism.payloads:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import Refused
-from hil.plexus.coordinates import Coordinates, unwrap
+from hil.plexus.coordinates import Coordinates, pairs, unwrap
 from hil.plexus.elements import Element, Row, rows
 from hil.plexus.forms import Forms
 from hil.plexus.solids import EDGE_MATRIX, Solid
@@ -36,7 +36,7 @@ class System:
 
     solids: tuple[Solid, ...]
     rows: tuple[Row, ...]
-    row_forms: Forms
+    forms: Forms  # of the m rows, then the 2 n of the coordinates
     coordinate_names: tuple[str, ...]
     coordinates: Coordinates
     geared: NDArray[np.intp]  # (r,)
@@ -65,6 +65,10 @@ class System:
     def velocities(self, v: Array) -> Array:
         """The same of velocities: the ground's are zero."""
         return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
+
+    def coordinate_values(self, z: Array) -> Array:
+        """(n,) angles within half a turn of zero, travels, lengths."""
+        return self.coordinates.values(self.forms.values(self.points(z))[len(self.rows):])
 
 
 class Structure:
@@ -95,17 +99,19 @@ class Structure:
         system = self.system
         edges = self.edges(z)
         distances = 0.5 * (np.einsum("sec,sec->se", edges, edges) / self.lengths - self.lengths)
-        x = system.points(z)
-        others = system.row_forms.values(x) - self.targets
+        forms = system.forms.values(system.points(z))
+        others = forms[: self.m] - self.targets
         if self.r:
             rotors = z[self.split:]
-            angle = system.coordinates.values(x)[system.geared]
+            angle = system.coordinates.values(forms[self.m:])[system.geared]
             others = np.concatenate([others, unwrap(angle, rotors, self.rotor_turning) - rotors])
         return distances, others
 
-    def row_gradient(self, factors: tuple[Array, Array]) -> Array:
+    def row_gradient(self, z: Array) -> Array:
         """C of the mechanisms' rows, (m, 12 S)."""
-        return self.system.row_forms.gradient(factors)[:, 4:].reshape(self.m, self.split)
+        forms = self.system.forms
+        gradient = forms.gradient(forms.factors(self.system.points(z)))
+        return gradient[: self.m, 4:].reshape(self.m, self.split)
 
 
 class FreeSolids:
@@ -144,20 +150,21 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
     rotors: by name, the inertia that turns with a coordinate. Raises Refused where the mechanisms do not close.
     """
     named = {element.name: element for element in elements}
+    along = [named[name] for name in coordinates]
     every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
     inertia = {name: J for name, J in (rotors or {}).items() if J > 0.0}
     geared = [k for k, name in enumerate(coordinates) if name in inertia]
     system = System(
-        solids=tuple(solids), rows=tuple(every), row_forms=Forms.of([(row.u, row.w) for row in every], len(solids)),
-        coordinate_names=tuple(coordinates),
-        coordinates=Coordinates.of([named[name] for name in coordinates], solids),
+        solids=tuple(solids), rows=tuple(every),
+        forms=Forms.of([(row.u, row.w) for row in every] + pairs(along, solids), len(solids)),
+        coordinate_names=tuple(coordinates), coordinates=Coordinates.of(along),
         geared=np.array(geared, int), rotor_inertia=np.array([inertia[coordinates[k]] for k in geared]),
         gravity=np.asarray(gravity, float),
     )
     z = np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
     z = close(system, z)
     system = _independent(system, z)
-    values = system.coordinates.values(system.points(z))
+    values = system.coordinate_values(z)
     if near is not None:
         values = unwrap(values, np.asarray(near, float), system.coordinates.turning)
     z[12 * system.moving:] = values[system.geared]
@@ -192,7 +199,7 @@ def _all_rows(structure: Structure, z: Array) -> Array:
     result = np.zeros((6 * structure.S + structure.m, structure.split))
     for s in range(structure.S):
         result[6 * s: 6 * s + 6, 12 * s: 12 * s + 12] = free.Cs[s]
-    result[6 * structure.S:] = structure.row_gradient(structure.system.row_forms.factors(structure.system.points(z)))
+    result[6 * structure.S:] = structure.row_gradient(z)
     return result
 
 
@@ -209,16 +216,17 @@ def _independent(system: System, z: Array) -> System:
         beside = close(bare, start + NUDGE * _admissible(structure, start))
         dependent &= _dependent(structure, beside)
     kept = [k for k in range(len(system.rows)) if k not in dependent]
+    lines = kept + list(range(len(system.rows), len(system.forms)))
     return replace(
         system, rows=tuple(system.rows[k] for k in kept),
-        row_forms=Forms(system.row_forms.U[kept], system.row_forms.W[kept]),
+        forms=Forms(system.forms.U[lines], system.forms.W[lines]),
         dropped=tuple(system.row_names[k] for k in sorted(dependent)),
     )
 
 
 def _dependent(structure: Structure, z: Array) -> set[int]:
     """Rows whose mobility is taken away by the rows before them: vanishing pivots of the Cholesky factor of C W C'."""
-    rows_at = structure.row_gradient(structure.system.row_forms.factors(structure.system.points(z)))
+    rows_at = structure.row_gradient(z)
     A = rows_at @ FreeSolids(structure, z).mobility(rows_at)
     own = A.diagonal().copy()
     dependent = set()

@@ -121,7 +121,7 @@ def test_rotor_inertia_acts_as_armature():
     model.armature = np.array([m.gear**2 * m.inertia for m in motors])
     plant = Plant.from_mechanism(mechanism, start=q, rates=v)
     plant.drives.active = tau
-    got = plant.cycle.equations.G @ (plant.cycle.gamma + plant.cycle.along.responses @ tau) + plant.cycle.along.turning(plant.cycle.v)
+    got = plant.cycle.equations.G @ (plant.cycle.gamma + plant.cycle.along.responses @ tau) + plant.cycle.equations.turning(plant.cycle.v)
     np.testing.assert_allclose(got, oracle.aba(model, q, v, tau), rtol=1e-8)
 
 

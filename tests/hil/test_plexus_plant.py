@@ -15,7 +15,7 @@ def accelerations(plant: Plant, torque) -> np.ndarray:
     """Joint accelerations of the plant's present state under joint torques, read from its points."""
     cycle = plant.cycle
     points = cycle.gamma + cycle.along.responses @ np.asarray(torque, float)
-    return cycle.equations.G @ points + cycle.along.turning(cycle.v)
+    return cycle.equations.G @ points + cycle.equations.turning(cycle.v)
 
 
 @pytest.mark.parametrize("make", [oracle.random_chain, oracle.random_tree])
