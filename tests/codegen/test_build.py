@@ -179,7 +179,8 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
     ("const char ft_big[1200000] = {1};", r"does not fit: FLASH is too small by \d+ bytes \(there are 1048576\)"),
     ("char ft_big[140000];", r"does not fit: RAM is too small by \d+ bytes \(there are 131072\)"),
     ("int ft_big = 1.5f;", r"could not be built: .*ft_big.c.*error: .*-Werror=float-conversion"),
-    ("int nowhere(void); int ft_big(void); int ft_big(void) { return nowhere(); }", r"undefined reference to `nowhere'"),
+    ("int nowhere(void); int ft_big(void); int ft_big(void) { return nowhere(); }",
+     r"undefined reference to `nowhere'"),
 ])
 def test_what_cannot_be_built_is_said_in_one_line(built, tmp_path, monkeypatch, code, message):
     project = tmp_path / "project"

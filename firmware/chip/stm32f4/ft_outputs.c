@@ -120,7 +120,8 @@ void ft_chip_duty(uint32_t joint, float duty)
 /* Low enable pin: drivers off. */
 static void ft_drivers_enable(bool on)
 {
-    GPIO(FT_ENABLE_PORT)->BSRR = 1u << (on ? FT_ENABLE_PIN : FT_ENABLE_PIN + 16);
+    uint32_t bit = on ? FT_ENABLE_PIN : FT_ENABLE_PIN + 16u;
+    GPIO(FT_ENABLE_PORT)->BSRR = 1u << bit;
 }
 
 void ft_chip_outputs(bool enabled)
