@@ -72,6 +72,7 @@ def test_memset(library, old, to, size, value):
 @given(content, st.integers(0, SIZE - 1), st.integers(0, 255), count)
 def test_memcmp(library, data, where, byte, size):
     other = data[:where] + bytes([byte]) + data[where + 1 :]
-    order = library.own_memcmp(Buffer(data).at(0), Buffer(other).at(0), ctypes.c_size_t(size))
+    left, right = Buffer(data), Buffer(other)
+    order = library.own_memcmp(left.at(0), right.at(0), ctypes.c_size_t(size))
     a, b = data[:size], other[:size]
     assert (order > 0) - (order < 0) == (a > b) - (a < b)
