@@ -21,7 +21,7 @@ from codegen.board import Board
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
 from codegen.observer import observer_gains
-from codegen.units import METRE_UNIT, TURN_UNIT, position_unit
+from codegen.units import position_unit
 
 STOP_S = 0.25  # from full pace to a standstill on the path
 RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits

@@ -56,11 +56,16 @@ def three_link() -> Mechanism:
     return dataclasses.replace(Mechanism.load(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
 
 
+_emitted: dict[tuple[str, bool], dict[str, str]] = {}
+
+
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
     """Every C file of the application and of the fake chip: {name: text}. A patch that changes nothing is an error."""
-    board = boards.load(mechanism.board.use) if mechanism.board else None
-    files = emit.sources(mechanism, board, feedforward)
-    files.pop("ft_board.h", None)
+    key = (repr(mechanism), feedforward)
+    if key not in _emitted:
+        board = boards.load(mechanism.board.use) if mechanism.board else None
+        _emitted[key] = emit.sources(mechanism, board, feedforward)
+    files = {name: text for name, text in _emitted[key].items() if name != "ft_board.h"}
     for path in [*sorted((FIRMWARE / "src").glob("*.[ch]")), HERE / "fake_chip.c", HERE / "fake_chip.h"]:
         files[path.name] = path.read_text()
     for name, patch in (patches or {}).items():
@@ -223,7 +228,7 @@ _count = 0
 def load(files: dict[str, str], cdef: str, precision: compiled.Precision = "single") -> tuple[cffi.FFI, Any]:
     """A fresh copy of the compiled library, with variables of its own."""
     global _count
-    path = compiled.library(files, precision)
+    path = compiled.library(files, precision, ("-O1",))
     _count += 1
     own = Path(_folder.name) / f"{_count}.so"
     shutil.copy(path, own)

@@ -127,7 +127,7 @@ void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record)
 void fake_state(uint32_t state) { ft.safety.state = (uint8_t)state; }
 void fake_event(uint32_t event) { ft_safety_event(event); }
 void fake_tick_number(uint32_t tick) { ft.tick = tick; }
-void fake_poison(uint32_t joint, float value) { ft.law.integral[joint] = (ft_real)value; }
+void fake_poison(uint32_t joint, float value) { ft.law.u[joint] = value; }
 void fake_shift(uint32_t joint, int32_t wire)
 {
     int32_t at[FT_JOINTS];

@@ -91,7 +91,7 @@ def test_that_path_time_does_not_drift_over_many_knots():
     b.load(motion, 0, 200, False)
     assert b.lib.motion_start()
     pushed, ticks = 200, 4 * (n - 1) - 1200
-    for k in range(-1, ticks):
+    for _ in range(-1, ticks):
         record = b.tick()
         if record["buffered"] < 200 and pushed < n - 1:
             b.load(motion, pushed + 1, pushed + 1, False)

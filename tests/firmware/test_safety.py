@@ -1,0 +1,550 @@
+"""Every cell of the state table, every refusal, every fault: each reached by what would reach it on a robot."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import messages
+from codegen.codec import Command, Hello, Knot
+from codegen.trajectory import Knots
+from codegen.units import to_wire
+from tests import oracle
+from tests.firmware.app import App, three_link
+from tests.firmware.app import replace as patch
+from tests.firmware.streaming import three_link_knots
+
+STATES = {name: row[0] for name, row in messages.STATES.items()}
+COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
+EVENTS = {"HOME": 8, "PASSED": 9, "PAUSED": 10, "ENDED": 11, "FAULT": 12, "ESTOP": 13}
+WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
+
+# What a command does in each state: the state it leads to, or the refusal. Conditions are met.
+COMMAND_TABLE = {
+    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP
+    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED),
+    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP"),
+    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED),
+    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED),
+    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED),
+    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED),
+    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED"),
+    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED),
+}
+# What the board's own events do: the state they lead to.
+EVENT_TABLE = {
+    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP"),
+    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP"),
+    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP"),
+    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP"),
+    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP"),
+}
+
+
+def tracking(app, knots=250, end=True):
+    app.ready()
+    app.stream(three_link_knots(), most=knots, end=end)
+    assert app.command("START") == "NONE"
+    app.run(100)
+    assert app.state == "TRACK"
+
+
+def paused(app):
+    tracking(app)
+    assert app.command("STOP") == "NONE"
+    app.run(300)
+    assert app.state == "HOLD"
+
+
+def faulted(app):
+    app.lib.ft_app_missed()
+    app.run(1)
+    assert app.state == "FAULT"
+
+
+def stopped(app):
+    app.chip.estop = 1
+    app.run(1)
+    app.chip.estop = 0
+    assert app.state == "ESTOP"
+
+
+def in_state(state, event=None):
+    """An app in a state, all conditions of the event met."""
+    app = App()
+    if state in ("BOOT", "CHECK"):
+        app.lib.fake_state(STATES[state])
+    elif state == "DISARMED":
+        assert app.home() == "NONE"
+    elif state == "HOLD" and event == "RESUME":
+        paused(app)
+    elif state == "HOLD":
+        app.ready()
+        app.stream(three_link_knots(), most=250)
+    else:
+        {"TRACK": tracking, "FAULT": faulted, "ESTOP": stopped}[state](app)
+    return app
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("event", COMMAND_TABLE)
+def test_every_command_in_every_state(state, event):
+    app = in_state(state, event)
+    outcome = COMMAND_TABLE[event][STATES[state]]
+    refusal = app.home() if event == "HOME" else app.command(event)
+    if outcome in STATES:
+        assert (refusal, app.state) == ("NONE", outcome)
+    else:
+        assert (refusal, app.state) == (outcome, state)
+    assert app.chip.outputs == (app.state in ("HOLD", "TRACK"))
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("event", EVENT_TABLE)
+def test_every_event_in_every_state(state, event):
+    app = in_state(state)
+    app.lib.fake_event(EVENTS[event])
+    status = app.see()
+    assert app.name(messages.STATES, status.state) == EVENT_TABLE[event][STATES[state]]
+    assert app.chip.outputs == (app.state in ("HOLD", "TRACK"))
+
+
+def test_that_both_tables_cover_the_whole_message_table():
+    assert set(COMMAND_TABLE) == set(COMMANDS) | {"HOME"}
+    assert len(COMMAND_TABLE) + len(EVENT_TABLE) == max(EVENTS.values())
+    assert all(len(row) == len(STATES) for row in [*COMMAND_TABLE.values(), *EVENT_TABLE.values()])
+
+
+# ---- start ------------------------------------------------------------------------------------------
+
+
+def test_that_a_good_board_comes_up_disarmed_with_outputs_off():
+    app = App()
+    assert app.state == "DISARMED"
+    assert app.chip.outputs == 0
+    assert app.fault == ("NONE", 255)
+
+
+@pytest.mark.parametrize("fault, mends, chip", [
+    ("CLOCK", False, {"errors": 1}), ("CHIP", False, {"errors": 2}), ("CHIP", False, {"errors": 4}),
+    ("HARD_FAULT", True, {"errors": 8}), ("WATCHDOG", True, {"reset_cause": messages.RESETS["WATCHDOG"]}),
+])
+def test_that_what_went_wrong_before_the_first_tick_is_a_fault(fault, mends, chip):
+    app = App(**chip)
+    assert (app.state, app.fault[0]) == ("FAULT", fault)
+    assert app.command("ARM") == "FAULT_LATCHED"
+    assert app.command("CLEAR") == ("NONE" if mends else "FAULT_LATCHED")
+    assert app.state == ("DISARMED" if mends else "FAULT")
+    assert app.chip.outputs == 0
+
+
+def test_that_a_flipped_bit_in_the_constants_is_a_fault():
+    app = App(patches={"ft_config.c": patch(".ku = FT_C(35.4)", ".ku = FT_C(35.5)")})
+    assert app.fault[0] == "CONFIGURATION"
+    assert app.command("CLEAR") == "FAULT_LATCHED"
+
+
+def test_that_the_last_fault_outlives_a_reset_until_it_is_cleared():
+    app = App()
+    faulted(app)
+    assert app.chip.remembered == messages.FAULTS["TICK_OVERRUN"][0]
+    again = App(remembered=app.chip.remembered)
+    again.send(Hello())
+    again.run(1)
+    assert again.ident.last_fault == messages.FAULTS["TICK_OVERRUN"][0]
+    assert again.state == "DISARMED"
+    assert app.command("CLEAR") == "NONE"
+    assert app.chip.remembered == 0
+
+
+# ---- refusals ---------------------------------------------------------------------------------------
+
+
+def test_that_arming_is_refused_by_name():
+    app = App()
+    assert app.command("ARM") == "NOT_HOMED"
+    assert app.home() == "NONE"
+    app.chip.bus_voltage = 10.0
+    assert app.command("ARM") == "BUS_VOLTAGE"
+    app.chip.bus_voltage = 24.0
+    app.chip.estop = 1
+    assert app.command("ARM") == "ESTOP_ACTIVE"
+    assert app.command("CLEAR") == "ESTOP_ACTIVE"
+    app.chip.estop = 0
+    assert app.command("CLEAR") == "NONE"
+    app.lib.fake_shift(1, 2**31 - 2**28)
+    assert app.command("ARM") == "OUTSIDE_LIMITS"
+    assert app.status.refusal_joint == 1
+    assert app.home() == "NONE"
+    moving(app, 2)
+    assert app.command("ARM") == "MOVING"
+    assert app.status.refusal_joint == 2
+    app.run(200)
+    assert app.command("ARM") == "NONE"
+    assert app.state == "HOLD"
+
+
+def moving(app, joint):
+    """The joint turns by itself while a command is on its way and executed."""
+    for _ in range(100):
+        app.chip.counts[joint] += 2
+        app.run(1)
+    app.chip.counts[joint] += 4
+
+
+def test_that_homing_is_refused_while_a_joint_moves():
+    app = App()
+    moving(app, 0)
+    assert app.home() == "MOVING"
+    assert "HOMED" not in app.flags
+
+
+def test_that_start_is_refused_by_name():
+    app = App()
+    app.ready()
+    assert app.command("START") == "NOTHING_BUFFERED"
+    knots = three_link_knots()
+    away = Knots(knots.position + np.int32([0, 2**24, 0]), knots.rate, knots.acceleration)
+    app.stream(away, most=250)
+    assert app.command("START") == "START_POSE"
+    assert app.status.refusal_joint == 1
+    assert app.command("FLUSH") == "NONE"
+    assert app.see().buffered == 0
+    app.stream(knots, most=10)
+    assert app.command("START") == "NOTHING_BUFFERED"  # too few to stop in, and no END
+    assert app.command("FLUSH") == "NONE"
+    app.stream(knots, most=250)
+    assert app.command("START") == "NONE"
+
+
+def test_that_resume_is_refused_without_a_pause():
+    app = App()
+    app.ready()
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_that_an_unknown_command_is_refused_by_name():
+    app = App()
+    for number in (0, 8, 9, 13, 14, 200, 255):
+        assert app.command(number) == "UNKNOWN"
+    assert app.state == "DISARMED"
+
+
+def test_that_every_refusal_was_reached_above():
+    """The names in this file are all there are."""
+    text = Path(__file__).read_text()
+    assert all(f'"{name}"' in text for name in messages.REFUSALS)
+
+
+# ---- faults -----------------------------------------------------------------------------------------
+
+
+def expect(app, fault, joint=255):
+    assert app.fault == (fault, joint)
+    assert app.state == "FAULT"
+    assert app.chip.outputs == 0
+    assert max(abs(d) for d in app.chip.duty) == 0.0
+    assert app.chip.safe > 0
+
+
+def test_that_a_missed_tick_is_a_fault():
+    app = in_state("TRACK")
+    app.lib.ft_app_missed()
+    app.run(1)
+    expect(app, "TICK_OVERRUN")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_that_a_torque_that_is_no_number_is_a_fault(value):
+    app = in_state("HOLD")
+    app.lib.fake_poison(1, value)
+    app.run(1)
+    expect(app, "NOT_FINITE", 1)
+    assert np.all(np.isfinite(list(app.chip.duty)))
+
+
+def test_that_a_bus_voltage_that_is_no_number_is_a_fault():
+    app = in_state("HOLD")
+    app.chip.bus_voltage = float("nan")
+    app.run(1)
+    assert app.fault[0] in ("NOT_FINITE", "BUS_VOLTAGE")
+    assert app.state == "FAULT"
+
+
+def test_that_a_joint_left_behind_is_a_fault_after_its_time():
+    app = in_state("TRACK")
+    record = app.run(3000, follow=False)
+    expect(app, "FOLLOWING", 0)
+    # torque stays on until 50 ms beyond the limit
+    away = np.abs((record["target"][:, 0].astype(np.int64) - record["position"][:, 0]) * 2 * np.pi / 2**32)
+    limit = 2.0 * 4.5 / 35.4
+    first, off = np.flatnonzero(away > limit)[0], np.flatnonzero(record["torque"][:, 0] != 0.0)[-1]
+    assert off - first == 50
+
+
+def test_that_an_encoder_jump_is_a_fault():
+    app = in_state("HOLD")
+    app.chip.counts[2] += 37
+    app.run(1, follow=False)
+    expect(app, "ENCODER", 2)
+
+
+def test_that_a_joint_too_fast_is_a_fault():
+    app = in_state("HOLD")
+    for _ in range(20):
+        app.chip.counts[1] += 20  # 15 rad/s where 10 is the limit
+        app.run(1, follow=False)
+    expect(app, "OVERSPEED", 1)
+
+
+def test_that_a_joint_far_beyond_its_limit_is_a_fault():
+    app = App()
+    assert app.home([-1.57, 2.55, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    for _ in range(200):
+        app.chip.counts[1] += 1
+        app.run(1, follow=False)
+    expect(app, "POSITION", 1)
+
+
+@pytest.mark.parametrize("volts", [0.0, 16.0, 32.0])
+def test_that_a_bus_out_of_range_is_a_fault(volts):
+    app = in_state("HOLD")
+    app.chip.bus_voltage = volts
+    app.run(1)
+    assert app.state == "FAULT"
+    assert app.fault[0] == ("BUS_VOLTAGE" if volts else "NOT_FINITE")
+
+
+def test_that_outputs_dropped_without_an_e_stop_are_a_fault():
+    app = in_state("HOLD")
+    app.chip.dropped = 1
+    app.run(1)
+    expect(app, "BREAK")
+
+
+def test_that_an_e_stop_ends_in_its_own_state_and_clears_when_released():
+    app = in_state("TRACK")
+    app.chip.estop = app.chip.dropped = 1
+    app.run(1)
+    assert app.state == "ESTOP"
+    assert app.chip.outputs == 0
+    assert app.command("CLEAR") == "ESTOP_ACTIVE"
+    app.chip.estop = app.chip.dropped = 0
+    assert app.state == "ESTOP"
+    assert app.command("CLEAR") == "NONE"
+    assert app.state == "DISARMED"
+    assert app.see().buffered == 0
+
+
+def test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off():
+    app = in_state("TRACK")
+    record = app.run(1500, alive=False)
+    expect(app, "HOST_LOST")
+    moving_ = np.flatnonzero(np.abs(record["target_rate"]).max(axis=1) > 0)
+    assert 100 + 240 <= moving_[-1] <= 100 + 270  # silent for 0.1 s, then stopped within 0.25 s
+    on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
+    assert 990 <= on[-1] <= 1010
+
+
+def test_that_a_host_that_comes_back_in_time_can_resume():
+    app = in_state("TRACK")
+    app.run(400, alive=False)
+    assert app.state == "HOLD"
+    assert "HOST_SILENT" in app.flags
+    assert app.command("RESUME") == "NONE"
+    assert app.state == "TRACK"
+    assert not app.flags & {"HOST_SILENT", "STOPPED", "UNDERRUN"}
+
+
+def test_that_the_first_fault_is_kept():
+    app = in_state("HOLD")
+    app.chip.counts[2] += 1000
+    app.chip.bus_voltage = 1.0
+    app.run(1, follow=False)
+    app.lib.ft_app_missed()
+    app.run(1)
+    expect(app, "ENCODER", 2)
+
+
+def test_that_knots_running_out_is_no_fault_but_a_stop_on_the_path():
+    app = App()
+    tracking(app, knots=100, end=False)
+    app.run(600)
+    assert app.state == "HOLD"
+    assert "UNDERRUN" in app.flags
+    assert app.fault == ("NONE", 255)
+
+
+# ---- the knot gate ----------------------------------------------------------------------------------
+
+
+def bad_knot(app, at, flags=0, **change):
+    """Send the three-link motion up to a knot, and that one changed."""
+    knots = three_link_knots()
+    seq = app.see().ack
+    app.stream(knots, first=seq, most=at)
+    values = {"position": knots.position[at].tolist(), "rate": knots.rate[at].tolist(),
+              "acceleration": knots.acceleration[at].tolist()}
+    for name, (joint, value) in change.items():
+        values[name][joint] = value(values[name][joint])
+    app.send(Knot(flags, values["position"], values["rate"], values["acceleration"]), seq=seq + at)
+    app.run(2)
+
+
+@pytest.mark.parametrize("joint, change", [
+    (0, {"position": (0, lambda q: q + 2**22)}),  # 0.35 deg within 4 ms
+    (1, {"position": (1, lambda q: q - 2**26)}),
+    (2, {"rate": (2, lambda v: v + 3.0)}),
+    (1, {"rate": (1, lambda v: 11.0)}),  # above the limit
+    (2, {"acceleration": (2, lambda a: a + 4000.0)}),
+    (0, {"rate": (0, lambda v: float("nan"))}),
+    (1, {"acceleration": (1, lambda a: float("nan"))}),
+    (2, {"acceleration": (2, lambda a: float("inf"))}),
+    (2, {"rate": (2, lambda v: -float("inf"))}),
+])
+@pytest.mark.parametrize("at", [100, 180])
+def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
+    app = App()
+    app.ready()
+    bad_knot(app, at, **change)
+    expect(app, "KNOT", joint)
+
+
+def test_that_a_knot_outside_the_limits_is_a_fault():
+    mechanism = three_link()
+    joints = list(mechanism.joints)
+    joints[1] = replace(joints[1], limits=replace(joints[1].limits, lower=joints[1].start - 0.05, upper=joints[1].start + 0.05))
+    app = App(replace(mechanism, joints=tuple(joints)))
+    app.ready()
+    app.stream(three_link_knots(), most=250)
+    app.run(2)
+    expect(app, "KNOT", 1)
+
+
+def test_that_a_bad_knot_in_mid_motion_stops_on_the_path_first():
+    app = App()
+    tracking(app, knots=150, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    record = app.run(1)
+    assert app.see().state == STATES["TRACK"]
+    record = app.run(400)
+    expect(app, "KNOT", 0)
+    rates = np.abs(record["target_rate"]).max(axis=1)
+    on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
+    assert rates[on[-1]] < 1e-3 < np.max(rates)  # at rest when the outputs went off
+    assert 200 < on[-1] < 270
+
+
+@pytest.mark.parametrize("flags", [messages.KNOT_START, messages.KNOT_END])
+def test_that_a_motion_must_begin_and_end_at_rest(flags):
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+    fast = int(np.argmax(np.abs(knots.rate[:200, 0])))
+    if flags == messages.KNOT_START:
+        app.send(Knot(flags, knots.position[fast].tolist(), knots.rate[fast].tolist(), [0.0] * 3), seq=0)
+        app.run(2)
+    else:
+        bad_knot(app, fast, flags)
+    expect(app, "KNOT", 0)
+
+
+def test_that_a_motion_within_a_motion_is_a_fault():
+    app = App()
+    app.ready()
+    bad_knot(app, 50, messages.KNOT_START)
+    expect(app, "KNOT")
+
+
+def test_that_knots_of_no_motion_are_not_taken():
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+    app.send(Knot(0, knots.position[5].tolist(), knots.rate[5].tolist(), knots.acceleration[5].tolist()), seq=0)
+    app.run(2)
+    status = app.see()
+    assert (status.ack, status.buffered, status.out_of_order) == (0, 0, 1)
+    assert app.state == "HOLD"
+
+
+def test_that_motions_can_follow_each_other_and_turns_are_counted():
+    """A joint with limits beyond a turn: three sweeps of 92 degrees up, refused at the limit although it wraps."""
+    mechanism = three_link()
+    joints = list(mechanism.joints)
+    joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
+    app = App(replace(mechanism, joints=tuple(joints)))
+    app.ready()
+    start = np.array([j.start for j in app.joints])
+    hz, sweep = 250, 1.6
+    for i in range(4):
+        a, b = start.copy(), start.copy()
+        a[2], b[2] = start[2] + i * sweep, start[2] + (i + 1) * sweep
+        motion, t = oracle.quintic(a, b, 0.9), np.arange(226) / hz
+        app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
+                         motion.acceleration(t).astype(np.float32)))
+        if i == 3:
+            break
+        assert app.command("START") == "NONE"
+        app.run(1000)
+        assert app.flags >= {"ENDED"}
+        assert app.state == "HOLD"
+    app.run(2)
+    expect(app, "KNOT", 2)
+
+
+# ---- commands ---------------------------------------------------------------------------------------
+
+
+def test_that_a_command_is_executed_once_for_each_token():
+    app = in_state("DISARMED")
+    arm = Command(77, COMMANDS["ARM"])
+    app.send(arm)
+    app.run(11)
+    assert app.status.command_token == 77 and app.state == "HOLD"
+    app.token = 77
+    assert app.command("DISARM") == "NONE"
+    safe = app.chip.safe
+    for _ in range(5):
+        app.send(Command(app.token, COMMANDS["DISARM"]))
+        app.run(11)
+    assert app.chip.safe == safe
+    assert app.state == "DISARMED"
+
+
+def test_that_a_stop_repeated_on_its_way_is_one_stop():
+    app = in_state("TRACK")
+    for token in (90, 91, 92):
+        app.send(Command(token, COMMANDS["STOP"]))
+        app.run(5)
+    app.run(300)
+    assert app.state == "HOLD"
+    assert "STOPPED" in app.flags
+    app.token = 92
+    assert app.command("RESUME") == "NONE"
+    assert app.state == "TRACK"
+
+
+def test_that_the_watchdog_is_fed_only_while_ticks_come():
+    app = App()
+    fed = app.chip.fed
+    app.run(10)
+    assert app.chip.fed == fed + 10
+    for _ in range(10):
+        app.lib.ft_app_idle()  # the main loop runs, the tick does not
+    assert app.chip.fed == fed + 10
+    for _ in range(10):
+        app.lib.ft_app_tick()  # the tick runs, the main loop does not
+    assert app.chip.fed == fed + 10
+
+
+def test_that_the_tick_counter_may_wrap():
+    app = in_state("TRACK")
+    app.lib.fake_tick_number(2**32 - 50)
+    app.run(200)
+    status = app.see()
+    assert status.tick < 400
+    assert app.state == "TRACK"
+    app.run(2000, alive=True)
+    assert app.fault == ("NONE", 255)
