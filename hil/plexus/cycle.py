@@ -121,14 +121,10 @@ class Cycle:
             self.along = Along.of(self.equations)
 
     def _project(self, z: Array) -> Array:
-        none, last = np.zeros_like(z), np.inf
+        none = np.zeros_like(z)
         for _ in range(ROUNDS):
             distances, others = self.structure.residual(z)
-            worst = max(np.abs(distances).max(), np.abs(others).max(initial=0.0))
-            if worst < self.tolerance:
+            if max(np.abs(distances).max(), np.abs(others).max(initial=0.0)) < self.tolerance:
                 return z
             z = z + self.equations.solve(none, -distances, -others)[0]
-            if worst**2 < 0.1 * last * self.tolerance:  # converges linearly: the next residual would be below it
-                return z
-            last = worst
         raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too long")
