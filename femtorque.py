@@ -172,6 +172,19 @@ def build(
 
 
 @app.command()
+def verify(mech: Mech, json: Json = False) -> Answer:
+    """Compare the emitted C with the reference, and this computer with the chip, over random motions."""
+    from importlib.util import find_spec
+
+    from codegen.mechanism import Mechanism
+    from codegen.verify import verify
+
+    chip = import_module("hil.chip_step").torque if find_spec("unicorn") else None
+    result = verify(Mechanism.load(mech), chip)
+    return Answer(result.report(), result.text(), good=result.good)
+
+
+@app.command()
 def stream(
     mech: Mech,
     traj: Traj,

@@ -208,6 +208,13 @@ def test_hil_reports_the_fault_that_ended_a_motion(here):
     assert wrong.returncode == 2 and "faults: estop, " in wrong.stderr
 
 
+def test_verify_says_yes(here):
+    shown = here("verify", "mechanisms/three_link_10ms.toml", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["bit_identical"] is True and told["max_error_double"] < 1e-10 and told["max_error_single"] < 1e-4
+
+
 def test_build_reports_sizes_and_digest(here, tmp_path):
     shown = here("build", MECHANISM, "-o", tmp_path / "image", "--json")
     assert shown.returncode == 0, shown.stderr
