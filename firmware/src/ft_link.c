@@ -79,7 +79,7 @@ static void send_status(void)
     copy_link(&s);
     ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
-        rx.status_at = s.tick;
+        rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
 /* Send what is due. */

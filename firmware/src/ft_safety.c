@@ -50,10 +50,18 @@ static void home(void)
     ft.safety.flags |= FT_FLAG_HOMED;
 }
 
-/* Play from the start of the buffered motion. */
+/* Play from the start of the buffered motion, which is within a tolerance of
+ * where the joints are held: the step begins at rest there. */
 static void play(void)
 {
+    const ft_segment *first = ft_motion_tail(&ft.motion);
+    ft_turn q[FT_JOINTS];
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = first->joint[j].q0;
     forget_last_motion();
+    ft_step_start(&ft.step, q);
     ft_motion_start(&ft.motion);
 }
 

@@ -1,0 +1,326 @@
+"""The link: any bytes, lost and flipped frames, other configurations; nothing is written out of bounds."""
+
+import random
+import struct
+import subprocess
+import zlib
+from functools import cache
+
+import numpy as np
+import pytest
+from cobs import cobs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen import compiled, messages
+from codegen.codec import Command, Hello, Home, Knot, Poll
+from codegen.units import to_wire
+from host.sender import Sender
+from tests.firmware.app import HERE, App, load, sources, three_link
+from tests.firmware.streaming import three_link_knots, three_link_trajectory
+
+CRC_CDEF = "uint32_t ft_crc32(const uint8_t *bytes, size_t size);"
+COBS_CDEF = """
+size_t ft_cobs_decode(uint8_t *bytes, size_t size);
+size_t ft_cobs_encode(const uint8_t *frame, size_t size, uint8_t *stuffed);
+"""
+
+
+@cache
+def library():
+    return load(sources(three_link()), CRC_CDEF + COBS_CDEF)
+
+
+# ---- pieces -----------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=600))
+def test_that_the_check_sum_is_that_of_zlib(data):
+    _, lib = library()
+    assert lib.ft_crc32(data, len(data)) == zlib.crc32(data)
+
+
+@given(st.one_of(st.binary(max_size=600), st.integers(0, 800).map(lambda n: bytes(n)),
+                 st.integers(0, 800).map(lambda n: b"\x01" * n)))
+def test_that_stuffing_is_that_of_the_cobs_package_and_fits_its_bound(frame):
+    ffi, lib = library()
+    room = len(frame) + len(frame) // 254 + 2
+    out = ffi.new("uint8_t[]", room + 8)
+    n = lib.ft_cobs_encode(frame, len(frame), out)
+    assert n <= room
+    assert bytes(ffi.buffer(out, n)) == cobs.encode(frame) + b"\0"
+    back = ffi.new("uint8_t[]", bytes(ffi.buffer(out, n - 1)) + b"\x55")
+    m = lib.ft_cobs_decode(back, n - 1)
+    assert bytes(ffi.buffer(back, m)) == frame
+    assert back[n - 1] == 0x55
+
+
+@given(st.binary(max_size=600).map(lambda b: b.replace(b"\0", b"\x01")))
+def test_that_wrong_stuffing_is_refused_as_by_the_cobs_package(stuffed):
+    ffi, lib = library()
+    buffer = ffi.new("uint8_t[]", stuffed + b"\x55")
+    n = lib.ft_cobs_decode(buffer, len(stuffed))
+    assert buffer[len(stuffed)] == 0x55
+    try:
+        expected = cobs.decode(stuffed)
+    except cobs.DecodeError:
+        expected = None
+    if expected is None:
+        assert n == 2 ** (8 * ffi.sizeof("size_t")) - 1
+    else:
+        assert bytes(ffi.buffer(buffer, n)) == expected
+
+
+# ---- identity ---------------------------------------------------------------------------------------
+
+
+def test_that_hello_is_answered_whatever_the_tag():
+    app = App(reset_cause=messages.RESETS["PIN"])
+    app.send(Hello(), tag=app.tag ^ 0x1234)
+    app.run(1)
+    ident = app.ident
+    assert (ident.protocol, ident.joints) == (messages.PROTOCOL, 3)
+    assert int.from_bytes(ident.digest[:2], "big") == app.tag
+    assert ident.name.rstrip(b"\0") == b"three-link"
+    assert ident.board.rstrip(b"\0") == b"f405rg-4"
+    assert (ident.rate_hz, ident.knot_hz, ident.ring) == (1000, 250, 256)
+    assert ident.reset_cause == messages.RESETS["PIN"]
+
+
+def test_that_an_answer_waits_for_room_on_the_wire():
+    app = App()
+    app.chip.deaf = 1
+    app.send(Hello())
+    app.run(30)
+    assert app.ident is None and app.status is None
+    app.chip.deaf = 0
+    app.run(1)
+    assert app.ident is not None and app.status is not None
+
+
+def test_that_frames_of_another_configuration_are_counted_and_change_nothing():
+    app = App()
+    app.run(11)
+    for message in (Command(5, messages.COMMANDS["DISARM"][0]), Poll(), Knot(1, (0,) * 3, (0.0,) * 3, (0.0,) * 3)):
+        app.send(message, tag=app.tag ^ 1)
+    status = app.see()
+    assert (status.wrong_tag, status.command_token, status.ack, status.refusal) == (3, 0, 0, 0)
+
+
+def test_that_another_configuration_does_not_keep_an_armed_board_alive():
+    app = App()
+    app.ready()
+    for _ in range(110):
+        app.send(Poll(), tag=app.tag ^ 1)
+        app.run(10, alive=False)
+    assert app.fault[0] == "HOST_LOST"
+
+
+def test_that_status_comes_at_its_rate():
+    app = App()
+    before = app.see().tick
+    ticks = []
+    for _ in range(500):
+        app.run(1)
+        if not ticks or app.status.tick != ticks[-1]:
+            ticks.append(app.status.tick)
+    assert 48 <= len(ticks) <= 52
+    assert set(np.diff(ticks)) == {1000 // messages.STATUS_HZ}
+    assert ticks[-1] > before
+
+
+# ---- damage -----------------------------------------------------------------------------------------
+
+
+def test_that_twenty_thousand_random_bytes_do_nothing():
+    app = App()
+    app.ready()
+    rng = random.Random(1)
+    before = app.see()
+    for _ in range(200):
+        app.feed(bytes(rng.randrange(256) for _ in range(100)))
+        app.run(3)
+    app.feed(b"\0")
+    after = app.see()
+    assert (after.state, after.ack, after.command_token, after.fault) == (before.state, 0, before.command_token, 0)
+    assert after.bad_frames > 40
+    app.stream(three_link_knots(), most=200)
+    assert app.see().ack == 200
+
+
+def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
+    app = App()
+    app.feed(b"\x02" * 5000)
+    app.run(11)
+    app.feed(b"\0")
+    app.send(Poll())
+    frames = app.see().frames
+    assert app.status.bad_frames == 1
+    assert frames >= 1
+
+
+def test_that_frames_of_a_wrong_length_or_type_are_bad():
+    app = App()
+    start = app.see()
+    for kind, payload in ((5, b"x"), (2, b""), (2, bytes(36)), (2, bytes(38)), (3, bytes(1)), (99, b""), (64, b"")):
+        body = struct.pack("<BHH", kind, 0, app.tag) + payload
+        app.feed(cobs.encode(body + struct.pack("<I", zlib.crc32(body))) + b"\0")
+    after = app.see()
+    assert after.bad_frames - start.bad_frames == 7
+    assert after.ack == 0
+
+
+def test_that_a_flipped_bit_anywhere_is_noticed():
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+    frame = app.codec.encode(Knot(1, knots.position[0].tolist(), (0.0,) * 3, (0.0,) * 3), app.tag)
+    before = app.see()
+    for bit in range(8 * (len(frame) - 1)):
+        damaged = bytearray(frame)
+        damaged[bit // 8] ^= 1 << bit % 8
+        app.feed(bytes(damaged))
+        app.run(1)
+    app.feed(b"\0")
+    after = app.see()
+    assert (after.ack, after.wrong_tag, after.fault) == (0, before.wrong_tag, 0)
+    assert after.bad_frames - before.bad_frames >= 8 * (len(frame) - 1)
+
+
+class Wire:
+    """What a Sender needs of a link, over the application: damage on the way, time in ticks."""
+
+    def __init__(self, app, rng, dropped, flipped):
+        self.app, self.rng, self.dropped, self.flipped = app, rng, dropped, flipped
+        self.clock, self.ticks, self.queue = self, 0, []
+
+    def now(self):
+        return self.ticks * 1e-3
+
+    @property
+    def backlog(self):
+        return len(self.queue) * 0.45e-3
+
+    def send(self, message, seq=0):
+        self.queue.append(self.app.codec.encode(message, self.app.tag, seq))
+
+    def tick(self):
+        for frame in self.queue[:3]:
+            if self.rng.random() < self.dropped:
+                continue
+            damaged = bytearray(frame)
+            if self.rng.random() < self.flipped:
+                damaged[self.rng.randrange(len(frame))] ^= 1 << self.rng.randrange(8)
+            self.app.feed(bytes(damaged))
+        del self.queue[:3]
+        self.app.run(1, alive=False)
+        self.ticks += 1
+
+
+@pytest.mark.parametrize("dropped, flipped", [(0.0, 0.0), (0.1, 0.1), (0.3, 0.0)])
+def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
+    """Every knot once and in order, the motion played to its end at full pace: the target is the exact path."""
+    app = App()
+    app.ready()
+    rng = random.Random(3)
+    knots = three_link_knots()
+    wire = Wire(app, rng, dropped, flipped)
+    sender = Sender(wire, knots, app.see().ack)
+    sender.credit = app.status.credit
+    started, last = False, None
+    for _ in range(6000):
+        if wire.ticks % 20 == 0:
+            wire.send(Poll())
+        sender.send()
+        wire.tick()
+        if app.status is not last:
+            last = app.status
+            sender.take(last)
+        if not started and sender.acked >= 200:
+            assert app.command("START") == "NONE"
+            started = True
+        if started and app.status.flags & messages.FLAGS["ENDED"][0]:
+            break
+    assert app.state == "HOLD"
+    assert app.fault == ("NONE", 255)
+    assert sender.done
+    assert app.see().ack == len(knots)
+    assert (sender.retransmissions > 0) == (dropped + flipped > 0.0)
+    trace = np.concatenate(app.trace)
+    first = np.flatnonzero(np.abs(trace["target_rate"]).max(axis=1) > 0.0)[0]
+    q = trace["target"].astype(float) * (2.0 * np.pi / 2.0**32)
+    motion = three_link_trajectory()
+    lags = range(-5, 40)
+    error = min(np.max(np.abs(q[first:first + 3030] - motion.at((np.arange(3030) + lag) * 1e-3)[0])) for lag in lags)
+    assert error < 2e-8
+
+
+# ---- sanitizers -------------------------------------------------------------------------------------
+
+
+def helpings(rng, app, knots):
+    """Good frames, damaged ones and noise, as a host gone mad would send them."""
+    seq = token = 0
+    for i in range(6000):
+        kind = rng.randrange(10)
+        if kind < 4 and seq < len(knots):
+            flags = 1 if seq == 0 else 0
+            data = app.codec.encode(Knot(flags, knots.position[seq].tolist(), knots.rate[seq].tolist(),
+                                         knots.acceleration[seq].tolist()), app.tag, seq)
+            seq += 1
+        elif kind == 4:
+            token = token % 255 + 1
+            data = app.codec.encode(Command(token, rng.choice([0, 1, 3, 3, 4, 5, 5, 9, 255])), app.tag)
+        elif kind == 5:
+            data = bytes(rng.randrange(256) for _ in range(rng.randrange(200)))
+        elif kind == 6:
+            extreme = rng.choice([0, 2**31 - 1, -(2**31), rng.randrange(-(2**31), 2**31)])
+            value = rng.choice([0.0, 1e38, -1e38, float("nan"), float("inf"), 1e-45])
+            data = app.codec.encode(Knot(rng.randrange(4), (extreme,) * 3, (value,) * 3, (value,) * 3), app.tag, seq)
+        elif kind == 7:
+            data = app.codec.encode(Hello(), rng.randrange(65536))
+        else:
+            data = bytearray(app.codec.encode(Poll(), app.tag))
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        if i == 20:
+            token += 1
+            start = to_wire([j.start for j in app.joints], app.joints).tolist()
+            data = app.codec.encode(Home(token, start), app.tag)
+        if i == 30:
+            token += 1
+            data = app.codec.encode(Command(token, messages.COMMANDS["ARM"][0]), app.tag)
+        data = bytes(data)[:255]
+        yield bytes([len(data)]) + data
+
+
+def test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path):
+    files = sources(three_link())
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "harness.c").write_text((HERE / "harness.c").read_text())
+    names = [*sorted(n for n in files if n.endswith(".c")), "harness.c"]
+    flags = ["-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
+    build = subprocess.run([compiled.compiler(), *flags, *compiled.ARITHMETIC, *compiled.WARNINGS, "-I.", *names,
+                            "-o", "harness"], cwd=tmp_path, capture_output=True, text=True)
+    assert build.returncode == 0, build.stderr
+    app = App()
+    for seed in range(8):
+        data = b"".join(helpings(random.Random(seed), app, three_link_knots()))
+        run = subprocess.run([tmp_path / "harness"], input=data, capture_output=True, timeout=60)
+        assert run.returncode == 0, run.stderr.decode()[-2000:]
+        assert int(run.stdout) > 100
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.binary(max_size=120), max_size=30))
+def test_that_no_bytes_stop_the_board_from_answering(pieces):
+    app = App()
+    for piece in pieces:
+        app.feed(piece)
+        app.run(1)
+    app.feed(b"\0")
+    app.send(Hello())
+    app.run(2)
+    assert app.ident is not None
+    assert app.state == "DISARMED"
