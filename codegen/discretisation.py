@@ -21,10 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.beam import joint_stiffness
-from codegen.mechanism import Matrix, Vector
-from codegen.model import GROUND, Model, rotation_axis
+from codegen.mechanism import Vector
+from codegen.model import GROUND, Model
+from codegen.tree import axis_rotation, rotate, rotate_back
 
-Joints = NDArray[np.float64]  # shape (J,)
+Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
+Placed = list[tuple[NDArray[np.float64], NDArray[np.float64]]]  # orientation and origin of every body frame
 
 PARALLEL = 1e-9  # two unit axes count as parallel below this sine of the angle between them
 
@@ -38,63 +40,68 @@ def is_planar(model: Model) -> bool:
     )
 
 
-def poses(model: Model, q: Joints) -> list[tuple[Matrix, Vector]]:
-    """Orientation (3, 3) and origin (3,), m, of every body frame in the global frame at joint positions q (J,)."""
-    placed: list[tuple[Matrix, Vector]] = []
+def poses(model: Model, q: ArrayLike) -> Placed:
+    """Orientation (..., 3, 3) and origin (..., 3), m, of every body frame in the global frame at positions q (..., J)."""
+    q = np.asarray(q, float)
+    placed: Placed = []
     for j, body in enumerate(model.bodies):
-        R, o = (np.eye(3), np.zeros(3)) if body.parent == GROUND else placed[body.parent]
+        R, o = (np.eye(3), np.zeros((*q.shape[:-1], 3))) if body.parent == GROUND else placed[body.parent]
         R, o = R @ body.R0, o + R @ body.p0
         if body.prismatic:
-            placed.append((R, o + R @ body.axis * q[j]))
+            placed.append((R, o + (R @ body.axis) * q[..., j, None]))
         else:
-            placed.append((R @ rotation_axis(body.axis, q[j]), o))
+            placed.append((R @ axis_rotation(body.axis, q[..., j]), o))
     return placed
 
 
 def momenta(model: Model, q: Joints, rates: Joints) -> tuple[Joints, Joints]:
-    """Generalised momentum dT/dq' (J,) and generalised force d(T - V)/dq (J,) at positions q and rates q'.
+    """Generalised momentum dT/dq' and generalised force d(T - V)/dq at positions q and rates q', all (..., J).
 
     Velocities go out from the base; momentum p, angular momentum h, mass m and first moment C (both about the joint's
     origin) come back, each joint adding what hangs on it. Springs are part of V.
     """
-    n = model.n
+    n, still = model.n, np.zeros((*q.shape[:-1], 3))
     placed = poses(model, q)
     axis = [R @ body.axis for (R, _), body in zip(placed, model.bodies, strict=True)]
     origin = [o for _, o in placed]
-    w, v = np.zeros((n, 3)), np.zeros((n, 3))
+    w, v = [still] * n, [still] * n
     for j, body in enumerate(model.bodies):
         if body.parent != GROUND:
             w[j] = w[body.parent]
             v[j] = v[body.parent] + np.cross(w[j], origin[j] - origin[body.parent])
         if body.prismatic:
-            v[j] += axis[j] * rates[j]
+            v[j] = v[j] + axis[j] * rates[..., j, None]
         else:
-            w[j] += axis[j] * rates[j]
+            w[j] = w[j] + axis[j] * rates[..., j, None]
 
-    m, p, h, C = np.zeros(n), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
-    P, force = np.zeros(n), np.zeros(n)
+    m, p, h, C = np.zeros(n), [still] * n, [still] * n, [still] * n
+    P, force = np.zeros(q.shape), np.zeros(q.shape)
     for j in reversed(range(n)):
         body, R = model.bodies[j], placed[j][0]
         c = R @ body.com
         p_own = body.mass * (v[j] + np.cross(w[j], c))
         m[j] += body.mass
-        p[j] += p_own
-        h[j] += R @ body.inertia @ R.T @ w[j] + np.cross(c, p_own)
-        C[j] += body.mass * c
+        p[j] = p[j] + p_own
+        h[j] = h[j] + rotate(R @ body.inertia, rotate_back(R, w[j])) + np.cross(c, p_own)
+        C[j] = C[j] + body.mass * c
         if body.prismatic:
-            P[j] = axis[j] @ p[j]
-            force[j] = axis[j] @ (np.cross(p[j], w[j]) + m[j] * model.gravity)
+            P[..., j] = _dot(axis[j], p[j])
+            force[..., j] = _dot(axis[j], np.cross(p[j], w[j]) + m[j] * model.gravity)
         else:
-            P[j] = axis[j] @ h[j]
-            force[j] = axis[j] @ (np.cross(h[j], w[j]) + np.cross(p[j], v[j]) + np.cross(C[j], model.gravity))
-        force[j] -= joint_stiffness(model, j) * (q[j] - body.joint.rest)
+            P[..., j] = _dot(axis[j], h[j])
+            force[..., j] = _dot(axis[j], np.cross(h[j], w[j]) + np.cross(p[j], v[j]) + np.cross(C[j], model.gravity))
+        force[..., j] -= joint_stiffness(model, j) * (q[..., j] - body.joint.rest)
         if body.parent != GROUND:
             d = origin[j] - origin[body.parent]
             m[body.parent] += m[j]
-            p[body.parent] += p[j]
-            h[body.parent] += h[j] + np.cross(d, p[j])
-            C[body.parent] += C[j] + m[j] * d
+            p[body.parent] = p[body.parent] + p[j]
+            h[body.parent] = h[body.parent] + h[j] + np.cross(d, p[j])
+            C[body.parent] = C[body.parent] + C[j] + m[j] * d
     return P, force
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sum(a * b, axis=-1)
 
 
 class Spatial:
@@ -112,12 +119,20 @@ class Spatial:
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
         """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
-        q_next, u, dt = np.asarray(q_next, float), np.asarray(u, float), self.model.dt
+        before, after = self._sides(np.asarray(q_next, float), np.asarray(u, float))
+        tau, self.X = before - self.X, after
+        return tau / self.model.dt
+
+    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below."""
+        before, after = self._sides(positions[1:], 0.5 * np.diff(positions, axis=0))
+        return (before[1:] - after[:-1]) / self.model.dt
+
+    def _sides(self, q_next: Joints, u: Joints) -> tuple[Joints, Joints]:
+        """P - D and P + D (..., J) of the steps to q_next."""
+        dt = self.model.dt
         P, force = momenta(self.model, q_next - u, 2.0 * u / dt)
-        D = 0.5 * dt * force
-        tau = (P - D) - self.X
-        self.X = P + D
-        return tau / dt
+        return P - 0.5 * dt * force, P + 0.5 * dt * force
 
 
 class Planar:
@@ -125,53 +140,67 @@ class Planar:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.axes = [R @ b.axis for (R, _), b in zip(poses(model, np.zeros(model.n)), model.bodies, strict=True)]
+        placed = poses(model, np.zeros(model.n))
+        self.axes = [R @ b.axis for (R, _), b in zip(placed, model.bodies, strict=True)]
         self.normal = self.axes[0]
-        self.inertia = []  # about the normal, through each centre of gravity
-        for (R, _), body in zip(poses(model, np.zeros(model.n)), model.bodies, strict=True):
-            self.inertia.append(float(self.normal @ R @ body.inertia @ R.T @ self.normal))
+        self.inertia = [  # about the normal, through each centre of gravity
+            float(self.normal @ R @ b.inertia @ R.T @ self.normal) for (R, _), b in zip(placed, model.bodies, strict=True)
+        ]
 
     def start(self, q: ArrayLike) -> None:
         """At rest at q (J,), rad."""
-        q = np.asarray(q, float)
         self.moved = np.zeros((self.model.n, 3))  # of the centres of gravity in the last step
         self.turned = np.zeros(self.model.n)  # sine of the angle each body turned in the last step
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
         """Torque (J,), N m, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        model, n, dt = self.model, self.model.n, self.model.dt
-        now = poses(model, q_next - 2.0 * u)
-        moved, turned, turn = np.zeros((n, 3)), np.zeros(n), np.zeros(n)
-        for j, body in enumerate(model.bodies):
-            turn[j] = 2.0 * u[j] * (self.normal @ self.axes[j])
-            if body.parent != GROUND:
-                turn[j] += turn[body.parent]
-            turned[j] = np.sin(turn[j])
-            moved[j] = _displacement(model, j, now, turn, self.normal)
-        tau = np.zeros(n)
-        for i, body in enumerate(model.bodies):
-            force = body.mass * ((moved[i] - self.moved[i]) / dt**2 - model.gravity)
-            moment = self.inertia[i] * (turned[i] - self.turned[i]) / dt**2
-            centre = now[i][0] @ body.com + now[i][1]
-            j = i
-            while j != GROUND:
-                tau[j] += self.axes[j] @ (np.cross(centre - now[j][1], force) + moment * self.normal)
-                j = model.bodies[j].parent
+        now = poses(self.model, q_next - 2.0 * u)
+        moved, turned = self._moves(now, u)
+        tau = self._convert(now, moved - self.moved, turned - self.turned)
         self.moved, self.turned = moved, turned
         return tau
 
+    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below."""
+        now = poses(self.model, positions[:-1])
+        moved, turned = self._moves(now, 0.5 * np.diff(positions, axis=0))
+        return self._convert([(R[1:], o[1:]) for R, o in now], np.diff(moved, axis=0), np.diff(turned, axis=0))
 
-def _displacement(model: Model, i: int, now: list[tuple[Matrix, Vector]], turn: Joints, normal: Vector) -> Vector:
-    """How far body i's centre of gravity moves (3,) when every body turns by `turn` (J,) about the normal.
+    def _moves(self, now: Placed, u: Joints) -> tuple[NDArray[np.float64], Joints]:
+        """How far every centre of gravity moves (..., J, 3), and the sine of every body's turn (..., J)."""
+        model, turn = self.model, np.zeros(u.shape)
+        for j, body in enumerate(model.bodies):
+            turn[..., j] = 2.0 * u[..., j] * (self.normal @ self.axes[j])
+            if body.parent != GROUND:
+                turn[..., j] += turn[..., body.parent]
+        moved = [_displacement(model, j, now, turn, self.normal) for j in range(model.n)]
+        return np.stack(moved, axis=-2), np.sin(turn)
+
+    def _convert(self, now: Placed, moved: NDArray[np.float64], turned: Joints) -> Joints:
+        """Torques (..., J) from the second differences of positions (..., J, 3) and turns (..., J)."""
+        model, dt, tau = self.model, self.model.dt, np.zeros(turned.shape)
+        for i, body in enumerate(model.bodies):
+            force = body.mass * (moved[..., i, :] / dt**2 - model.gravity)
+            moment = self.inertia[i] * turned[..., i, None] / dt**2 * self.normal
+            centre = now[i][0] @ body.com + now[i][1]
+            j = i
+            while j != GROUND:
+                tau[..., j] += (np.cross(centre - now[j][1], force) + moment) @ self.axes[j]
+                j = model.bodies[j].parent
+        return tau
+
+
+def _displacement(model: Model, i: int, now: Placed, turn: Joints, normal: Vector) -> NDArray[np.float64]:
+    """How far body i's centre of gravity moves (..., 3) when every body turns by `turn` (..., J) about the normal.
 
     Summed over the rigid vectors from the base out, so that no small difference of large positions is taken.
     """
-    total, tip, j = np.zeros(3), now[i][0] @ model.bodies[i].com + now[i][1], i
+    total, tip, j = np.zeros((*turn.shape[:-1], 3)), now[i][0] @ model.bodies[i].com + now[i][1], i
     while j != GROUND:
-        arm = tip - now[j][1]
-        across = arm - normal * (normal @ arm)
-        total += np.sin(turn[j]) * np.cross(normal, arm) - 2.0 * np.sin(0.5 * turn[j]) ** 2 * across
+        arm, angle = tip - now[j][1], turn[..., j, None]
+        across = arm - (arm @ normal)[..., None] * normal
+        total += np.sin(angle) * np.cross(normal, arm) - 2.0 * np.sin(0.5 * angle) ** 2 * across
         tip, j = now[j][1], model.bodies[j].parent
     return total
 
@@ -190,9 +219,4 @@ def torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     The first increment primes the state, so a motion that starts with a rate is right from its first sample.
     """
-    positions = np.asarray(positions, float)
-    form = Discretisation(model)
-    form.start(positions[0])
-    increments = 0.5 * np.diff(positions, axis=0)
-    form.step(positions[1], increments[0])
-    return np.array([form.step(q, u) for q, u in zip(positions[2:], increments[1:], strict=True)])
+    return Discretisation(model).form.torque(np.asarray(positions, float))
