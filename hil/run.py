@@ -29,7 +29,7 @@ from host.session import Session
 from host.stream import Outcome, Progress, stream
 
 BUILD = Path("build")
-SETTLE = 1.0  # s that a board is watched after its host has given up
+SETTLE = 2.0  # s that a board is watched after its host has given up
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
 _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
 
@@ -63,6 +63,7 @@ class Result:
     outputs_safe: bool
     record: Record
     moving: slice
+    target_positions: NDArray[np.float64]
 
     @property
     def good(self) -> bool:
@@ -176,7 +177,8 @@ def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion:
             outcome: Outcome | None, link: Link) -> Result:
     record = board.record()
     moving = in_motion(record)
-    error = wrapped(board.target_positions(record) - record.q, mechanism)[moving]
+    target = board.target_positions(record)
+    error = wrapped(target - record.q, mechanism)[moving]
     none = np.full(len(mechanism.moving), np.nan)
     any_motion = len(error) > 0
     return Result(
@@ -190,7 +192,7 @@ def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion:
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
         digest=Configuration.of(mechanism, feedforward).digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
-        outputs_safe=board.outputs_safe(), record=record, moving=moving,
+        outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
     )
 
 
