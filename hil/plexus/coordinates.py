@@ -25,16 +25,17 @@ Array = NDArray[np.float64]
 class Coordinates:
     """n coordinates of 2 n forms: the n cosines (travels, squared lengths), then the n sines (zero but for hinges).
 
-    turning, telescoping: (n,) of bool, whether it is a hinge's angle, a strut's length.
+    turning, telescoping: (n,) of bool, whether it is a hinge's angle, a strut's length. struts: whether any is.
     """
 
     turning: NDArray[np.bool_]
     telescoping: NDArray[np.bool_]
+    struts: bool
 
     @staticmethod
     def of(elements: Sequence[Element]) -> Coordinates:
         kinds = np.array([element.type for element in elements], dtype="U9")
-        return Coordinates(kinds == "hinge", kinds == "strut")
+        return Coordinates(kinds == "hinge", kinds == "strut", "strut" in kinds)
 
     def __len__(self) -> int:
         return len(self.turning)
@@ -43,7 +44,7 @@ class Coordinates:
         """(n,) from the forms (2 n,); angles within half a turn of zero."""
         n = len(self)
         result = np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
-        return np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), result) if self.telescoping.any() else result
+        return np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), result) if self.struts else result
 
     def weights(self, forms: Array) -> Array:
         """Derivatives of the coordinates with respect to their two forms, (2 n,): (-sin, cos) / (cos^2 + sin^2) of an
@@ -52,7 +53,7 @@ class Coordinates:
         cos, sin = forms[:n], forms[n:]
         square = np.where(self.turning, cos * cos + sin * sin, 1.0)
         first = np.where(self.turning, -sin, 1.0) / square
-        if self.telescoping.any():
+        if self.struts:
             first = np.where(self.telescoping, 0.5 / np.sqrt(np.abs(cos)), first)
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
@@ -61,7 +62,7 @@ class Coordinates:
         n = len(self)
         weighted = self.weights(forms) * curvatures
         result = weighted[:n] + weighted[n:]
-        if self.telescoping.any():  # (length^2)'' / (2 length) - length'^2 / length
+        if self.struts:  # (length^2)'' / (2 length) - length'^2 / length
             length = np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), 1.0)
             result -= np.where(self.telescoping, (0.5 * rates[:n] / length) ** 2 / length, 0.0)
         return result

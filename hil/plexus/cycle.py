@@ -50,7 +50,7 @@ class Cycle:
         self.q = self.equations.q
         self.tolerance = CLOSURE * max(1.0, float(np.abs(structure.system.points(z)).max()))
         distances, others = self.equations.rates(self.v)
-        self.v += self.equations.solve(np.zeros_like(v), -distances, -others)[0]
+        self.v += self.equations.change(-distances, -others)[0]
         self.restart()
 
     def restart(self) -> None:
@@ -121,10 +121,9 @@ class Cycle:
             self.along = Along.of(self.equations)
 
     def _project(self, z: Array) -> Array:
-        none = np.zeros_like(z)
         for _ in range(ROUNDS):
             distances, others = self.structure.residual(z)
             if max(np.abs(distances).max(), np.abs(others).max(initial=0.0)) < self.tolerance:
                 return z
-            z = z + self.equations.solve(none, -distances, -others)[0]
+            z = z + self.equations.change(-distances, -others)[0]
         raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too long")

@@ -55,12 +55,20 @@ class Equations:
 
     def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
         """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
-        s, free = self.structure, self.free
-        gamma = s.inverse * forces
-        points = gamma[: s.split].reshape(s.S, 12, 1)
-        points += free.P.transpose(0, 2, 1) @ (distances[:, :, None] - free.Cs @ points)
-        multipliers = self.back(others - self.C @ gamma)
-        return gamma + self.Y @ multipliers, multipliers
+        free = self.structure.inverse * forces
+        have = self.rates(free)
+        change, multipliers = self.change(distances - have[0], others - have[1])
+        return free + change, multipliers
+
+    def change(self, distances: Array, others: Array) -> tuple[Array, Array]:
+        """The mass-weighted least change (size,) that changes the rows by (S, 6) and (K,): M^-1 C' H^-1 of these;
+        and the multipliers (K,)."""
+        s = self.structure
+        result = np.zeros(s.system.size)
+        result[: s.split] = (self.free.P.transpose(0, 2, 1) @ distances[:, :, None]).ravel()
+        multipliers = self.back(others - self.C @ result)
+        result += self.Y @ multipliers
+        return result, multipliers
 
     def back(self, right: Array) -> Array:
         """(C W C')^-1 applied to (K,) or (K, k)."""
@@ -76,10 +84,11 @@ class Equations:
     def curvature(self, v: Array) -> tuple[Array, Array]:
         """Cdot v of the same rows."""
         s, system = self.structure, self.structure.system
-        edges = s.edges(v)
-        rows = system.forms.curvature(system.velocities(v))[: s.m]
-        turning = self.turning(v)[system.geared] if s.r else np.zeros(0)
-        return np.einsum("sec,sec->se", edges, edges) / s.lengths, np.concatenate([rows, turning])
+        forms = s.forms.curvature(system.velocities(v))
+        distances, others = forms[: 6 * s.S].reshape(s.S, 6), forms[6 * s.S: 6 * s.S + s.m]
+        if s.r:
+            others = np.concatenate([others, self.turning(v)[system.geared]])
+        return distances, others
 
     def turning(self, v: Array) -> Array:
         """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""

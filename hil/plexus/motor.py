@@ -32,6 +32,7 @@ class Motors:
         self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])  # N K, signed
         self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
         self.current = np.zeros(len(motors))
+        self._step = 0.0
         self.connect(1.0, np.full(len(motors), np.nan))
 
     def connect(self, t: float, voltage: Array) -> None:
@@ -39,9 +40,10 @@ class Motors:
         floating = np.isnan(voltage)
         self._live = np.where(floating, 0.0, self.constant)
         self._steady = np.where(floating, 0.0, voltage) / self.R
-        ratio = np.divide(self.R * t, self.L, out=np.full_like(self.R, np.inf), where=self.L > 0.0)
-        self._decay = np.exp(-ratio)
-        self._lag = np.divide(1.0 - self._decay, ratio)
+        if t != self._step:
+            ratio = np.divide(self.R * t, self.L, out=np.full_like(self.R, np.inf), where=self.L > 0.0)
+            self._step, self._decay = t, np.exp(-ratio)
+            self._lag = np.divide(1.0 - self._decay, ratio)
         self.current = np.where(self._live != 0.0, self.current, 0.0)
         self.damping = self._live**2 / self.R * (1.0 - self._lag)
 

@@ -72,7 +72,11 @@ class System:
 
 
 class Structure:
-    """What the equations at any configuration have in common, laid out once."""
+    """What the equations at any configuration have in common, laid out once.
+
+    forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets: (6 S + m,) values that rows
+    keep.
+    """
 
     def __init__(self, system: System) -> None:
         moving, r = system.solids[1:], len(system.geared)
@@ -85,25 +89,23 @@ class Structure:
         self.lengths = np.array([s.lengths for s in moving])
         self.edge_pattern = EDGE_MATRIX[None, :, :, None] / self.lengths[:, :, None, None]  # (S, 6, 4, 1)
         self.weight = self.mass * np.concatenate([np.tile(system.gravity, 4 * self.S), np.zeros(r)])
-        self.targets = np.array([row.target for row in system.rows])
+        self.forms = Forms(np.vstack([self._distances(1.0), system.forms.U]),
+                           np.vstack([self._distances(0.5 / self.lengths), system.forms.W]))
+        self.targets = np.concatenate([0.5 * self.lengths.ravel(), [row.target for row in system.rows]])
         self.rotor_turning = system.coordinates.turning[system.geared]
         self.rotor_columns = np.zeros((self.K, system.size))
         self.rotor_columns[self.m + np.arange(r), self.split + np.arange(r)] = -1.0
 
-    def edges(self, z: Array) -> Array:
-        """(S, 6, 3) edges of the tetrahedra of points, of positions or of velocities."""
-        return EDGE_MATRIX @ z[: self.split].reshape(self.S, 4, 3)
-
     def residual(self, z: Array) -> tuple[Array, Array]:
         """How far z is from satisfying the rows: (S, 6) of the distances, m, and (K,) of the others."""
         system = self.system
-        edges = self.edges(z)
-        distances = 0.5 * (np.einsum("sec,sec->se", edges, edges) / self.lengths - self.lengths)
-        forms = system.forms.values(system.points(z))
-        others = forms[: self.m] - self.targets
+        forms = self.forms.values(system.points(z))
+        known = len(self.targets)
+        left = forms[:known] - self.targets
+        distances, others = left[: 6 * self.S].reshape(self.S, 6), left[6 * self.S:]
         if self.r:
             rotors = z[self.split:]
-            angle = system.coordinates.values(forms[self.m:])[system.geared]
+            angle = system.coordinates.values(forms[known:])[system.geared]
             others = np.concatenate([others, unwrap(angle, rotors, self.rotor_turning) - rotors])
         return distances, others
 
@@ -112,6 +114,13 @@ class Structure:
         forms = self.system.forms
         gradient = forms.gradient(forms.factors(self.system.points(z)))
         return gradient[: self.m, 4:].reshape(self.m, self.split)
+
+    def _distances(self, scale: ArrayLike) -> Array:
+        """The edges of all solids as combinations of the points, (6 S, P), times scale (S, 6)."""
+        result = np.zeros((self.S, 6, self.S + 1, 4))
+        each = np.arange(self.S)
+        result[each, :, each + 1] = EDGE_MATRIX * np.broadcast_to(scale, (self.S, 6))[:, :, None]
+        return result.reshape(6 * self.S, 4 * (self.S + 1))
 
 
 class FreeSolids:
@@ -124,7 +133,8 @@ class FreeSolids:
     def __init__(self, structure: Structure, z: Array) -> None:
         self.structure = structure
         S, inverse = structure.S, structure.inverse[: structure.split].reshape(-1, 1, 12)
-        self.Cs = (structure.edge_pattern * structure.edges(z)[:, :, None, :]).reshape(S, 6, 12)
+        edges = EDGE_MATRIX @ z[: structure.split].reshape(S, 4, 3)
+        self.Cs = (structure.edge_pattern * edges[:, :, None, :]).reshape(S, 6, 12)
         weighted = self.Cs * inverse
         self.P = np.linalg.solve(weighted @ self.Cs.transpose(0, 2, 1), weighted)
         self.W = -weighted.transpose(0, 2, 1) @ self.P

@@ -51,7 +51,7 @@ def move(plant: Plant, field) -> None:
     cycle = plant.cycle
     cycle.v[: plant.structure.split] = field(cycle.z[: plant.structure.split].reshape(-1, 3)).ravel()
     distances, others = cycle.equations.rates(cycle.v)
-    cycle.v += cycle.equations.solve(np.zeros_like(cycle.v), -distances, -others)[0]
+    cycle.v += cycle.equations.change(-distances, -others)[0]
     cycle.restart()
 
 

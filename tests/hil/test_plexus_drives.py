@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 from codegen.errors import Refused
 from codegen.mechanism import Friction, Limits, Motor
 from hil.plexus.laws import Spring, Stop, backlash
 from hil.plexus.plant import Penalty, Plant
 from hil.plexus.servo import Servo
+from hil.plexus.stick import clamped
 from tests import oracle
 
 WEIGHTLESS = (0.0, 0.0, 0.0)
@@ -218,3 +220,25 @@ def test_a_servo_output_never_exceeds_its_limit():
     servo = Servo(kp=np.array([100.0, 1.0]), kd=1.0, ki=5.0, limit=np.array([2.0, 24.0]))
     for angle in ([-3.0, 0.2], [3.0, -0.2], [50.0, 50.0]):
         assert np.all(np.abs(servo.command(0.01, angle, [0.3, 0.1], 0.0)) <= [2.0, 24.0])
+
+
+# ---- clamped multipliers ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_clamped_multipliers_solve_the_box_constrained_problem(seed):
+    """min 1/2 m' A m + rate' m within |m| <= bound, as a bounded least-squares problem of SciPy."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    root = rng.normal(size=(n + 2, n))
+    A, rate, bound = root.T @ root, 3.0 * rng.normal(size=n), rng.uniform(0.1, 2.0, n)
+    expected = lsq_linear(root, np.linalg.lstsq(root.T, -rate, rcond=None)[0], (-bound, bound), tol=1e-14).x
+    np.testing.assert_allclose(clamped(A, rate, bound), expected, atol=1e-5)
+
+
+def test_joints_of_one_loop_that_stick_in_more_than_one_way_still_stick():
+    row = np.array([1.0, -2.0, 0.5])
+    A = np.outer(row, row)  # one freedom, three rubbing joints
+    m = clamped(A, 0.3 * row, np.ones(3))
+    np.testing.assert_allclose(0.3 * row + A @ m, 0.0, atol=1e-12)
+    assert np.abs(m).max() <= 1.0

@@ -99,3 +99,20 @@ def test_an_elastic_string_swings_as_its_two_equations_say():
         cycle.step(5e-4)
     centre = cycle.z.reshape(4, 3).mean(axis=0)
     np.testing.assert_allclose(centre, [exact[0], 0.0, exact[1]], atol=1e-4)
+
+
+def test_eliminating_the_solids_first_solves_the_papers_equations():
+    """lambda = H^-1 (S - C M^-1 F) with all rows in one H, against the solution in two steps."""
+    cycle = pair("universal")
+    s, equations = cycle.structure, cycle.equations
+    C = np.zeros((6 * s.S + s.K, s.split))
+    for k, block in enumerate(equations.free.Cs):
+        C[6 * k: 6 * k + 6, 12 * k: 12 * k + 12] = block
+    C[6 * s.S:] = equations.C
+    rng = np.random.default_rng(0)
+    F, S_solids, S_others = rng.normal(size=s.split), rng.normal(size=(s.S, 6)), rng.normal(size=s.K)
+    H = C @ np.diag(s.inverse) @ C.T
+    multipliers = np.linalg.solve(H, np.concatenate([S_solids.ravel(), S_others]) - C @ (s.inverse * F))
+    gamma, others = equations.solve(F, S_solids, S_others)
+    np.testing.assert_allclose(gamma, s.inverse * (F + C.T @ multipliers), rtol=1e-8)
+    np.testing.assert_allclose(others, multipliers[6 * s.S:], rtol=1e-8)
