@@ -191,7 +191,8 @@ class Session:
         cause = _RESET.get(self.ident.reset_cause, f"number {self.ident.reset_cause}")
         fault = self.ident.last_fault
         latched = f", latched before it: {explain(messages.FAULTS, fault)}" if fault else ""
-        raise Refused(f"{self.link.port}: the board was reset (cause {cause}){latched}; home and start again")
+        raise Refused(f"{self.link.port}: the board was reset (cause {cause}){latched}; {self.describe()}; "
+                      "home and start again")
 
     def wait(self, until: Callable[[], bool], seconds: float, otherwise: str) -> None:
         """Pump until a condition holds. Raises Refused `the board <otherwise> in <seconds> s`."""
