@@ -58,7 +58,8 @@ class Plant:
                  laws: Sequence[tuple[Law, str | dict[str, float]]] = (), projection: bool = True) -> None:
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
         names = [joint.name for joint in self.joints]
-        assembly = tree.assemble(mechanism, start, mass_scale)
+        mechanism = tree.scaled(mechanism, mass_scale)
+        assembly = tree.assemble(mechanism, start)
         self.motors = Motors([joint.motor for joint in self.joints])
         self.system, z = build(
             assembly.solids, assembly.joints + assembly.loops, assembly.places, coordinates=names,

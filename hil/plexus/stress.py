@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput
-from codegen.mechanism import Link, Mechanism, Section
-from hil.plexus import solids
+from codegen.mechanism import Link, Mechanism, Payload, Section
+from hil.plexus import beam, solids
 from hil.plexus.beam import Beams
 from hil.plexus.cycle import Cycle
 from hil.plexus.solids import Solid
 from hil.plexus.system import System
-from hil.plexus.tree import Assembly
+from hil.plexus.tree import Assembly, Place
 
 Array = NDArray[np.float64]
 
@@ -88,8 +88,13 @@ class Members:
         elastic = beams.elements if beams else ()
         self._springy = np.array([[e.name in st.outboard for e in elastic] for st in self.stations], float)
         self._springy = self._springy.reshape(len(self.stations), len(elastic))
+        self._solid = np.array([st.solid for st in self.stations], int)
+        self._p = np.array([st.p for st in self.stations]).reshape(-1, 4)
+        self._a = np.array([st.a for st in self.stations]).reshape(-1, 4)
+        self._B_T = np.array([st.B.T for st in self.stations]).reshape(-1, 4, 4)
+        self._frame = np.array([st.frame for st in self.stations]).reshape(-1, 3, 4)
         lengths = {row.element: k for k, row in enumerate(system.rows) if row.label == "length"}
-        self._tension = [lengths.get(beams.elements[e].name) for _, e in self.flexible] if beams else []
+        self._tension = [lengths[elastic[e].name] for _, e in self.flexible]
         self.owner = np.array([st.link for st in self.stations] + [k for k, _ in self.flexible for _ in (0, 1)], int)
         along = [st.s for st in self.stations]
         for k, e in self.flexible:
@@ -116,9 +121,8 @@ class Members:
         """Take in the present state; torques: (n,) of drives and laws along the coordinates."""
         if not len(self.owner):
             return
-        forces = self._rigid(cycle, torques) + self._elastic(cycle)
-        self.values[:, :4] = forces
-        axial, _, torsion, bending = np.abs(np.array(forces)).T
+        self.values[:, :4] = np.vstack([self._rigid(cycle, torques), self._elastic(cycle)])
+        axial, _, torsion, bending = np.abs(self.values[:, :4]).T
         direct = axial / self._area + bending * self._radius / self._second
         twisting = 0.5 * torsion * self._radius / self._second
         self.values[:, 4] = np.sqrt(direct**2 + 3.0 * twisting**2)
@@ -139,46 +143,39 @@ class Members:
             result.append(Member(link.name, *peaks))
         return tuple(result)
 
-    def _rigid(self, cycle: Cycle, torques: Array) -> list[list[float]]:
-        """[axial, shear, torsion, bending] of each station."""
-        if not self.stations:
-            return []
+    def _rigid(self, cycle: Cycle, torques: Array) -> Array:
+        """(stations, 4) axial, shear, torsion, bending."""
         s, equations = cycle.structure, cycle.equations
+        if not self.stations:
+            return np.zeros((0, 4))
         gamma, multipliers = cycle.consistent()
-        gamma = gamma[: s.split].reshape(-1, 4, 3) - self._system.gravity
-        x = equations.x.reshape(-1, 4, 3)[1:]
-        conjugate = np.concatenate([multipliers, torques])
         acting = np.vstack([equations.C, equations.G])[:, : s.split]
-        outside = ((self._beyond * conjugate) @ acting).reshape(len(self.stations), -1, 4, 3)
-        if self._springy.any():
-            v = self._system.velocities(cycle.v)
-            for k in np.flatnonzero(self._springy.any(axis=1)):
-                outside[k] += self._beams.forces(equations.x, v, self._springy[k]).reshape(-1, 4, 3)[1:]
-        result = []
-        for k, st in enumerate(self.stations):
-            points, f = x[st.solid - 1], outside[k, st.solid - 1]
-            acceleration = gamma[st.solid - 1]
-            force = st.a @ acceleration - f.sum(axis=0)
-            moment = np.cross(st.B.T @ points, acceleration).sum(axis=0) - np.cross(points - st.p @ points, f).sum(axis=0)
-            axes = st.frame @ points
-            F, M = axes @ force, axes @ moment
-            result.append([F[0], np.hypot(F[1], F[2]), M[0], np.hypot(M[1], M[2])])
-        return result
+        outside = (self._beyond * np.concatenate([multipliers, torques])) @ acting
+        outside = outside.reshape(len(self.stations), -1, 4, 3)[np.arange(len(self.stations)), self._solid - 1]
+        for k in np.flatnonzero(self._springy.any(axis=1)):
+            elastic = self._beams.forces(equations.x, s.system.velocities(cycle.v), self._springy[k])
+            outside[k] += elastic.reshape(-1, 4, 3)[self._solid[k]]
+        points = equations.x.reshape(-1, 4, 3)[self._solid]
+        acceleration = gamma[: s.split].reshape(-1, 4, 3)[self._solid - 1] - self._system.gravity
+        arms = points - np.einsum("sk,skc->sc", self._p, points)[:, None]
+        force = np.einsum("sk,skc->sc", self._a, acceleration) - outside.sum(axis=1)
+        moment = np.cross(self._B_T @ points, acceleration).sum(axis=1) - np.cross(arms, outside).sum(axis=1)
+        axes = self._frame @ points
+        F, M = np.einsum("sic,sc->si", axes, force), np.einsum("sic,sc->si", axes, moment)
+        return np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2]), M[:, 0], np.hypot(M[:, 1], M[:, 2])])
 
-    def _elastic(self, cycle: Cycle) -> list[list[float]]:
+    def _elastic(self, cycle: Cycle) -> Array:
         """The same at both ends of each elastic element."""
         if not self.flexible:
-            return []
+            return np.zeros((0, 4))
         x, v = cycle.equations.x, self._system.velocities(cycle.v)
-        moments, (_, multipliers) = self._beams.moments(x, v), cycle.consistent()
-        result = []
-        for (_, e), row in zip(self.flexible, self._tension, strict=True):
-            za, zb, ya, yb, twist = moments[e]
-            h = self._beams.elements[e].length
-            shear = np.hypot(za + zb, ya + yb) / h
-            for z, y in ((za, ya), (zb, yb)):
-                result.append([-multipliers[row], shear, twist, np.hypot(z, y)])
-        return result
+        which = [e for _, e in self.flexible]
+        za, zb, ya, yb, twist = self._beams.moments(x, v)[which].T
+        tension = -cycle.consistent()[1][self._tension]
+        h = np.array([self._beams.elements[e].length for e in which])
+        shear = np.hypot(za + zb, ya + yb) / h
+        ends = [np.column_stack([tension, shear, twist, np.hypot(z, y)]) for z, y in ((za, ya), (zb, yb))]
+        return np.stack(ends, axis=1).reshape(-1, 4)
 
 
 def tube(link: Link) -> tuple[float, float, float]:
@@ -186,8 +183,8 @@ def tube(link: Link) -> tuple[float, float, float]:
     section: Section = link.section
     inner = section.radius**2 - section.area / np.pi
     if inner < -1e-6 * section.radius**2:
-        raise BadInput(f"link {link.name}", "section", (section.area, section.radius), "a round section has at most the area of its circle",
-                       f"area <= {np.pi * section.radius**2:.4g}")
+        raise BadInput(f"link {link.name}", "section", (section.area, section.radius),
+                       "a round section has at most the area of its circle", f"area <= {np.pi * section.radius**2:.4g}")
     return section.area, section.radius, 0.25 * np.pi * (section.radius**4 - max(inner, 0.0) ** 2)
 
 
@@ -207,14 +204,12 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
     ends = [at for _, at in hung] or [2.0 * link.com]
     tip = max(ends, key=lambda at: float(np.linalg.norm(at)))
     length = float(np.linalg.norm(tip))
-    if length == 0.0:
-        tip, length = np.array([1.0, 0.0, 0.0]), 0.0
-    axis = tip / np.linalg.norm(tip)
+    axis = tip / length if length else np.array([1.0, 0.0, 0.0])
     normal = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     normal /= np.linalg.norm(normal)
     frame = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
 
-    beyond = [(assembly.link_places[other.name], other) for other in fixed if other.beam is None]
+    beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0]) for other in fixed]
     result = []
     for s in np.linspace(0.0, length, STATIONS if length else 1):
         p = solid.at(place.p + place.R @ (s * axis))
@@ -244,7 +239,8 @@ def _fixed_beyond(name: str, link: str, assembly: Assembly) -> bool:
     return False
 
 
-def _mass_beyond(link: Link, place, solid: Solid, s: float, axis: Array, length: float, p: Array) -> tuple[Array, Array]:  # noqa: ANN001
+def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, length: float,
+                 p: Array) -> tuple[Array, Array]:
     """a (4,) and B (4, 4) of the link's own mass beyond s."""
     if s == 0.0:
         return _whole(link, place, solid, p)
@@ -257,11 +253,12 @@ def _mass_beyond(link: Link, place, solid: Solid, s: float, axis: Array, length:
     return _sums([(float(m), solid.at(place.p + place.R @ (d * axis + aside))) for m, d in zip(dm, x, strict=True)], p)
 
 
-def _whole(body, place, solid: Solid, p: Array) -> tuple[Array, Array]:  # noqa: ANN001 - a link or a payload
+def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Array) -> tuple[Array, Array]:
+    """The same of all of a body."""
     if body.mass <= 0.0:
         return np.zeros(4), np.zeros((4, 4))
     try:
-        points = solids.reduce(body.name, body.mass, body.com, body.inertia, 1e-6).points
+        points = solids.reduce("", body.mass, body.com, body.inertia, 1e-6).points
     except BadInput:  # no body has this tensor: its weight and linear inertia are still right
         points = np.tile(body.com, (4, 1))
     return _sums([(0.25 * body.mass, solid.at(place.p + place.R @ r)) for r in points], p)

@@ -7,7 +7,8 @@ hinged to it, belongs to the cell at that place. Solid 0 is the ground.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,11 +71,8 @@ class Assembly:
     notes: tuple[str, ...]
 
 
-def assemble(mechanism: Mechanism, start: ArrayLike | None = None, mass_scale: float = 1.0) -> Assembly:
-    """Solids and mechanisms of a mechanism, at the joint positions `start` (n,), by default those of the file.
-
-    mass_scale multiplies every mass and inertia of the bodies (not the rotors').
-    """
+def assemble(mechanism: Mechanism, start: ArrayLike | None = None) -> Assembly:
+    """Solids and mechanisms of a mechanism, at the joint positions `start` (n,), by default those of the file."""
     moving = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     starts = np.array([joint.start for joint in mechanism.moving]) if start is None else np.asarray(start, float)
     parts = [Parts(BASE)]
@@ -135,8 +133,6 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, mass_scale: f
         for frame in (element.a, element.b):
             parts[frame.solid].reach.append(frame.origin)
 
-    for part in parts:
-        part.masses = [(mass_scale * m, c, mass_scale * J) for m, c, J in part.masses]
     notes: list[str] = []
     reduced = [GROUND] + [_solid(part, mechanism, notes) for part in parts[1:]]
     places = [solid.points @ part.pose[0].T + part.pose[1] for solid, part in zip(reduced[1:], parts[1:], strict=True)]
@@ -144,6 +140,13 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, mass_scale: f
     sides |= {loop.name: (loop.a.link, loop.b.link) for loop in mechanism.loops}
     return Assembly(tuple(reduced), np.array(places).reshape(-1, 4, 3), tuple(elements), tuple(loops), tuple(beams),
                     {name: at[0][1] for name, at in links.items()}, sides, fixed_to, starts, tuple(notes))
+
+
+def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
+    """The mechanism with every mass and inertia of its bodies (not of the rotors) multiplied by factor."""
+    links = tuple(replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in mechanism.links)
+    payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia) for load in mechanism.payloads)
+    return replace(mechanism, links=links, payloads=payloads)
 
 
 def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
@@ -174,7 +177,7 @@ def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
     return solids.reduce(part.name, mass or 1.0, com, about * np.eye(3), 0.0)
 
 
-def _loop(loop: Loop, place) -> Element:  # noqa: ANN001 - a local function
+def _loop(loop: Loop, place: Callable[[str, ArrayLike], Place]) -> Element:
     sides = []
     for anchor in (loop.a, loop.b):
         at = place(anchor.link, anchor.xyz).at(anchor.xyz, _rotation(anchor.rpy))

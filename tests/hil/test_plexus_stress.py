@@ -9,7 +9,7 @@ import pinocchio as pin
 import pytest
 
 from codegen.errors import BadInput
-from codegen.mechanism import Section
+from codegen.mechanism import Beam, Joint, Link, Payload, Section
 from codegen.model import Model
 from hil.plexus.plant import Plant
 from tests import oracle
@@ -104,3 +104,47 @@ def test_a_section_with_more_area_than_its_circle_is_refused():
     mechanism = with_sections(oracle.planar_chain(1), Section(1e-3, 0.01))
     with pytest.raises(BadInput, match="link1.*area <= "):
         Plant.from_mechanism(mechanism)
+
+
+def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_beyond_them():
+    """A held chain of a link, a link fixed to it, a flexible link fixed to that and a payload: statics at each root."""
+    base = oracle.planar_chain(1, length=0.3, mass=0.3)
+    first = replace(base.links[0], section=ROUND)
+    second = replace(first, name="second")
+    third = Link("third", 0.1, np.array([0.1, 0.0, 0.0]), np.diag([0.0, 1.0, 1.0]) * 0.1 * 0.2**2 / 12.0, ROUND,
+                 Beam(0.2, (50.0, 50.0), 3))
+    z = np.array([0.0, 0.0, 1.0])
+    glue = [Joint(f"glue{child}", "fixed", parent, child, np.array([0.3, 0.0, 0.0]), np.zeros(3), z)
+            for parent, child in (("link1", "second"), ("second", "third"))]
+    load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
+    mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
+    plant = Plant.from_mechanism(mechanism, max_step=1e-5)
+    # let go for one short step: accelerations are those of a rigid body about its hinge but for the beam's free part
+    plant.push(1e-5, [0.0])
+    gamma = plant.cycle.consistent()[0]
+    points = plant.cycle.z[: plant.structure.split].reshape(-1, 3)
+    masses = plant.structure.mass[: plant.structure.split].reshape(-1, 3)[:, :1]
+    forces = masses * (gamma[: plant.structure.split].reshape(-1, 3) - mechanism.gravity)
+
+    def beyond(x: float, mass_before: float) -> tuple[float, float]:
+        """Shear and bending at x from all points, less the part of the first link before it, by hand."""
+        force, moment = forces.sum(axis=0), np.cross(points - [x, 0.0, 0.0], forces).sum(axis=0)
+        if mass_before:
+            alpha = (plant.cycle.equations.G @ gamma)[0]  # at rest: the first link's points move about the hinge
+            before = mass_before * np.array([0.0, alpha * 0.15 + 9.81, 0.0])
+            spin = mass_before * 0.3**2 / 12.0 * alpha
+            force = force - before
+            moment = moment - np.cross([0.15 - x, 0.0, 0.0], before) - [0.0, 0.0, spin]
+        return float(np.hypot(force[1], force[2])), float(np.hypot(moment[1], moment[2]))
+
+    roots = {plant.members.links[plant.members.owner[k]].name: plant.members.values[k]
+             for k in reversed(range(len(plant.members.owner))) if plant.members.along[k] == 0.0}
+    np.testing.assert_allclose(roots["link1"][[1, 3]], beyond(0.0, 0.0), atol=1e-6)
+    np.testing.assert_allclose(roots["second"][[1, 3]], beyond(0.3, 0.3), atol=1e-4)
+
+
+def test_a_heavier_plant_carries_its_own_weight():
+    mechanism = with_sections(oracle.planar_chain(1, length=0.5, mass=0.4))
+    plant = Plant.from_mechanism(mechanism, mass_scale=1.2)
+    plant.push(1e-3, [1.2 * 0.4 * 9.81 * 0.25])
+    assert plant.members.report()[0].bending.value == pytest.approx(1.2 * 0.4 * 9.81 * 0.25, rel=1e-6)
