@@ -1,0 +1,132 @@
+"""Tests of the tests: with one thing broken in the C, the named test turns red."""
+
+import pytest
+
+from tests.firmware import test_law, test_link, test_motion, test_safety
+from tests.firmware.app import App, replace
+
+FAILURES = (AssertionError, IndexError)
+
+
+def broken(monkeypatch, module, name, old, new):
+    """Let every App of a test module have one text of one file replaced."""
+
+    class Broken(App):
+        def __init__(self, *arguments, **named):
+            patches = {**(named.pop("patches", None) or {}), name: replace(old, new)}
+            super().__init__(*arguments, patches=patches, **named)
+
+    monkeypatch.setattr(module, "App", Broken)
+
+
+def turns_red(test, *arguments):
+    with pytest.raises(FAILURES):
+        test(*arguments)
+
+
+CHECKS = {
+    "TICK_OVERRUN": (test_safety.test_that_a_missed_tick_is_a_fault,),
+    "BREAK": (test_safety.test_that_outputs_dropped_without_an_e_stop_are_a_fault,),
+    "NOT_FINITE": (test_safety.test_that_a_torque_that_is_no_number_is_a_fault, float("nan")),
+    "ENCODER": (test_safety.test_that_an_encoder_jump_is_a_fault,),
+    "OVERSPEED": (test_safety.test_that_a_joint_too_fast_is_a_fault,),
+    "POSITION": (test_safety.test_that_a_joint_far_beyond_its_limit_is_a_fault,),
+    "FOLLOWING": (test_safety.test_that_a_joint_left_behind_is_a_fault_after_its_time,),
+    "BUS_VOLTAGE": (test_safety.test_that_a_bus_out_of_range_is_a_fault, 16.0),
+    "HOST_LOST": (test_safety.test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off,),
+    "KNOT": (test_safety.test_that_a_knot_outside_the_limits_is_a_fault,),
+}
+
+
+@pytest.mark.parametrize("fault", CHECKS)
+def test_that_removing_a_fault_turns_its_test_red(monkeypatch, fault):
+    row = {"TICK_OVERRUN": "FT_ALWAYS, FT_OFF", "HOST_LOST": "FT_ARMED, FT_STOP", "KNOT": "FT_ALWAYS, FT_STOP"}
+    where = row.get(fault, "FT_ARMED, FT_OFF")
+    # a check that is always good in its place
+    start = f"{{ FT_FAULT_{fault}, {where}, "
+    broken(monkeypatch, test_safety, "ft_conditions.c", start, f"{{ FT_FAULT_{fault}, {where}, 1 ? homed : ")
+    turns_red(*CHECKS[fault])
+
+
+REFUSALS = {
+    "FT_REFUSAL_NOT_HOMED, homed": (test_safety.test_that_arming_is_refused_by_name,),
+    "FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range": (test_safety.test_that_arming_is_refused_by_name,),
+    "FT_REFUSAL_OUTSIDE_LIMITS, inside_limits": (test_safety.test_that_arming_is_refused_by_name,),
+    "FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest": (test_safety.test_that_arming_is_refused_by_name,),
+    "FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released": (test_safety.test_that_arming_is_refused_by_name,),
+    "FT_REFUSAL_FAULT_LATCHED, fault_mended":
+        (test_safety.test_that_what_went_wrong_before_the_first_tick_is_a_fault, "CLOCK", False, {"errors": 1}),
+    "FT_REFUSAL_NOTHING_BUFFERED, startable": (test_safety.test_that_start_is_refused_by_name,),
+    "FT_REFUSAL_START_POSE, starts_here": (test_safety.test_that_start_is_refused_by_name,),
+    "FT_REFUSAL_NOTHING_BUFFERED, resumable": (test_safety.test_that_resume_is_refused_without_a_pause,),
+    "FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest": (test_safety.test_that_homing_is_refused_while_a_joint_moves,),
+}
+
+
+@pytest.mark.parametrize("row", REFUSALS)
+def test_that_removing_a_condition_turns_its_test_red(monkeypatch, row):
+    head, check = row.rsplit(" ", 1)
+    broken(monkeypatch, test_safety, "ft_conditions.c", row, f"{head} 1 ? tick_in_time : {check}")
+    turns_red(*REFUSALS[row])
+
+
+@pytest.mark.parametrize("old, new", [
+    ("return tau + losses(&ft_joint[j], l->u[j], u);", "return losses(&ft_joint[j], l->u[j], u) + 0.0f * tau;"),
+    ("c->rotor * (after - before)", "c->rotor * (before - after)"),
+    ("c->viscous * both", "c->viscous * 0.0f"),
+    ("clamp(c->coulomb_slope * both, c->coulomb)", "0.0f"),
+    ("c->back_emf * (l->u[j] + u[j])", "c->back_emf * 0.0f"),
+    ("c->inductance * (motion - l->motion[j])", "c->inductance * 0.0f"),
+    ("target->rate[j] - seen->rate[j]", "seen->rate[j] - target->rate[j]"),
+], ids=["tau_ID left out", "rotor inertia's sign", "viscous friction left out", "Coulomb friction left out",
+        "back-EMF left out", "L dI/dt left out", "sign of the rate error"])
+def test_that_a_term_of_the_law_left_out_or_turned_round_turns_the_law_test_red(monkeypatch, old, new):
+    broken(monkeypatch, test_law, "ft_law.c", old, new)
+    test_law.motion_log.cache_clear()
+    turns_red(test_law.test_that_torque_and_duty_are_those_of_the_plain_law)
+    test_law.motion_log.cache_clear()
+
+
+def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
+    broken(monkeypatch, test_law, "ft_observer.c", "(int64_t)counts * ft_joint[j].step",
+           "(int64_t)counts * -ft_joint[j].step")
+    turns_red(test_law.test_that_encoder_and_motor_signs_and_gears_turn_the_right_way)
+
+
+def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
+    broken(monkeypatch, test_law, "ft_law.c", "torque = l->emf[j] = FT_C(0.0);", "")
+    turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only)
+
+
+@pytest.mark.parametrize("old, new, test", [
+    ("ft_crc32(frame, size) == ft_msg_get_u32(frame + size)\n           && ", "",
+     (test_link.test_that_a_flipped_bit_anywhere_is_noticed,)),
+    ("frame[0] != FT_MSG_HELLO && ft_msg_get_u16(frame + 3) != FT_TAG", "frame[0] == 0u",
+     (test_link.test_that_another_configuration_does_not_keep_an_armed_board_alive,)),
+    ("seq == rx.wanted && ", "(seq == rx.wanted || seq > 0u) && ", (test_link.test_that_a_motion_arrives_whole_over_a_bad_wire, 0.1, 0.1)),
+], ids=["check sum", "tag", "sequence"])
+def test_that_a_check_of_the_link_removed_turns_its_test_red(monkeypatch, old, new, test):
+    broken(monkeypatch, test_link, "ft_link.c", old, new)
+    turns_red(*test)
+
+
+def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkeypatch, tmp_path):
+    whole = test_link.sources
+
+    def unbounded(mechanism):
+        return whole(mechanism, {"ft_link.c": replace("rx.size < sizeof rx.bytes", "rx.size < 100000u")})
+
+    monkeypatch.setattr(test_link, "sources", unbounded)
+    turns_red(test_link.test_that_sanitizers_find_nothing_under_a_mad_host, tmp_path)
+
+
+@pytest.mark.parametrize("name, old, new", [
+    ("ft_segment.c", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
+    ("ft_segment.c", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
+    ("ft_motion.c", "add_piece(m, tail, from, LENGTH);", ""),
+    ("ft_motion.c", "position(m, boundary, t->q);", "position(m, boundary + FT_HALF_ONE, t->q);"),
+], ids=["fifth power", "third power", "piece before the knot", "boundary"])
+def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, new):
+    wrong = test_motion.Board(test_motion.mechanism(1000, 250), "double", {name: replace(old, new)})
+    monkeypatch.setattr(test_motion, "board", lambda *_: wrong)
+    turns_red(test_motion.test_that_a_motion_is_sampled_at_middles_and_boundaries, 1000, 250, "double")

@@ -1,0 +1,76 @@
+"""The application's C as text and as object code: strict warnings, both compilers, both precisions, no double."""
+
+import re
+import shutil
+import statistics
+import subprocess
+
+import pytest
+
+from codegen import compiled
+from codegen.digest import FIRMWARE
+from tests.firmware.app import sources, three_link
+
+ARM = "arm-none-eabi-gcc"
+CORE = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+OURS = sorted((FIRMWARE / "src").glob("*.[ch]"))
+
+
+def arm(tool):
+    found = shutil.which(f"arm-none-eabi-{tool}")
+    assert found, f"arm-none-eabi-{tool} is missing: apt install gcc-arm-none-eabi"
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Every source of the application, emitted and hand-written."""
+    path = tmp_path_factory.mktemp("sources")
+    for name, text in sources(three_link()).items():
+        if not name.startswith("fake_chip"):
+            (path / name).write_text(text)
+    return path
+
+
+def build(folder, command):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_that_it_compiles_without_a_warning_on_the_host(folder, precision):
+    files = [p.name for p in folder.glob("*.c")]
+    build(folder, [compiled.compiler(), "-O2", "-fsyntax-only", *compiled.WARNINGS, *compiled.ARITHMETIC,
+                   *compiled.precision_flags(precision), "-I.", *files])
+
+
+def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
+    files = [p.name for p in folder.glob("*.c")]
+    build(folder, [arm("gcc"), *CORE, "-Os", "-c", *compiled.WARNINGS, *compiled.ARITHMETIC, "-I.", *files])
+    wanted = subprocess.run([arm("nm"), "-u", *[f.replace(".c", ".o") for f in files]], cwd=folder,
+                            capture_output=True, text=True, check=True).stdout
+    undefined = set(re.findall(r"U (\w+)", wanted))
+    foreign = {name for name in undefined if not name.startswith(("ft_", "ft"))}
+    assert foreign <= {"memcpy", "memset", "memmove", "strlen", "__aeabi_ldivmod", "__aeabi_uldivmod"}
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda p: p.name)
+def test_that_the_hand_written_c_keeps_its_style(path):
+    text = path.read_text()
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\t" not in text and not re.search(r"[ \t]$", text, re.M)
+    code = re.sub(r"/\*.*?\*/|\"[^\"]*\"", "", text, flags=re.S)
+    assert not re.search(r"\b(double|malloc|free|goto)\b", code)
+    assert not re.search(r"[^\w.(]\d+\.\d*(?![\df)])", code.replace("FT_C(", "("))  # literals through FT_C or with f
+    for name in re.findall(r"^(?!static|typedef|extern|#)[\w ]+[ *](\w+)\([^;]*\)\n\{", code, re.M):
+        assert name.startswith("ft_")
+
+
+def test_that_functions_are_short():
+    lengths = {}
+    for path in (p for p in OURS if p.suffix == ".c"):
+        found = re.findall(r"^((?!typedef|struct)[a-z][\w *]*?(\w+)\([^;{}]*\))\n\{\n(.*?)^\}", path.read_text(), re.M | re.S)
+        lengths |= {f"{path.name}:{name}": body.count("\n") for _, name, body in found}
+    assert len(lengths) > 100
+    assert max(lengths.values()) <= 30, max(lengths, key=lengths.get)
+    assert statistics.median(lengths.values()) <= 6
