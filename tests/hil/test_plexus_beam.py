@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_bvp
 from scipy.linalg import block_diag, eigh
+from scipy.optimize import brentq
 
 from codegen.errors import BadInput
 from codegen.mechanism import Beam, Joint, Link, Section
 from hil.plexus.plant import Plant
+from hil.plexus.servo import Servo
 from tests import oracle
 
 L, M, EI = 0.4, 0.24, 0.55
@@ -53,6 +55,15 @@ def move(plant: Plant, field) -> None:
     distances, others = cycle.equations.rates(cycle.v)
     cycle.v += cycle.equations.change(-distances, -others)[0]
     cycle.restart()
+
+
+def frequency(times: np.ndarray, signal: np.ndarray, near: float) -> float:
+    """Of the one sine that fits a signal best, rad/s, within 10 %."""
+    trial, left = np.linspace(0.9, 1.1, 401) * near, []
+    for w in trial:
+        A = np.column_stack([np.sin(w * times), np.cos(w * times)])
+        left.append(np.linalg.norm(signal - A @ np.linalg.lstsq(A, signal, rcond=None)[0]))
+    return float(trial[int(np.argmin(left))])
 
 
 def settle(plant: Plant, steps: int) -> None:
@@ -165,14 +176,7 @@ def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
         plant.push(1e-3, [0.0])
         times.append(plant.time)
         heights.append(tip(plant)[2])
-    spectrum_time = np.array(times)
-    # least-squares frequency of the first mode
-    trial = np.linspace(0.9, 1.1, 401) * flap * PACE
-    left = []
-    for w in trial:
-        A = np.column_stack([np.sin(w * spectrum_time), np.cos(w * spectrum_time)])
-        left.append(np.linalg.norm(heights - A @ np.linalg.lstsq(A, np.array(heights), rcond=None)[0]))
-    assert trial[int(np.argmin(left))] == pytest.approx(flap * PACE, rel=6e-3)
+    assert frequency(np.array(times), np.array(heights), flap * PACE) == pytest.approx(flap * PACE, rel=6e-3)
 
 
 def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_torque():
@@ -248,3 +252,35 @@ def test_a_beam_of_one_plane_bends_and_twists_in_no_other():
     plant.push(0.1, [])
     assert tip(plant)[1] < -1e-3
     assert tip(plant)[2] == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_servo_controlled_flexible_arm_swings_as_a_beam_on_its_servos_spring():
+    """The hub is held by a proportional servo: root on a torsional spring kp, a mass at the tip."""
+    kp, load = 2.0, 0.05
+
+    def closing(b: float) -> float:
+        """Determinant of w(0) = 0, EI w''(0) = kp w'(0), w''(L) = 0, EI w'''(L) = -W^2 load w(L)."""
+        square = (b / L) ** 4 * EI / (M / L)
+        x, c, s, ch, sh = b / L, np.cos(b), np.sin(b), np.cosh(b), np.sinh(b)
+        inertia = square * load
+        return float(np.linalg.det([
+            [1.0, 0.0, 1.0, 0.0],
+            [-EI * x**2, -kp * x, EI * x**2, -kp * x],
+            [-c, -s, ch, sh],
+            [EI * x**3 * s + inertia * c, -EI * x**3 * c + inertia * s, EI * x**3 * sh + inertia * ch,
+             EI * x**3 * ch + inertia * sh],
+        ]))
+
+    expected = brentq(closing, 0.3, 1.5) ** 2 * PACE
+    assert expected < 0.8 * CLAMPED[0] ** 2 * PACE  # the servo adds its flexibility
+    base = flexible(4)
+    tip_mass = Link("tip", load, np.zeros(3), 1e-7 * np.eye(3))
+    glue = Joint("glue", "fixed", base.links[0].name, "tip", np.array([L, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+    plant = Plant.from_mechanism(replace(base, links=(*base.links, tip_mass), joints=(*base.joints, glue)))
+    move(plant, lambda x: np.cross([0.0, 0.0, 0.05], x))
+    servo, times, heights = Servo(kp=kp), [], []
+    while plant.time < 4.0 * 2.0 * np.pi / expected:
+        plant.push(5e-4, servo.command(5e-4, plant.q, plant.v, 0.0))
+        times.append(plant.time)
+        heights.append(tip(plant)[1])
+    assert frequency(np.array(times), np.array(heights), expected) == pytest.approx(expected, rel=3e-3)
