@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
+from scipy.spatial.transform import Rotation
 
 from codegen.errors import Refused
 from codegen.mechanism import Anchor, Loop
@@ -135,3 +137,51 @@ def test_a_parallelogram_stretched_out_at_the_start_keeps_the_rows_it_needs_else
                    b=Anchor("rocker", np.array([0.2, 0.0, 0.0]), np.zeros(3)))
     with pytest.raises(Refused, match="singular pose: pin"):
         Plant.from_mechanism(replace(mechanism, links=links, joints=joints, loops=(loop,)))
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamics(kind, rows, seed):
+    """Two arms of four joints each with any geometry, tied at their ends, against Pinocchio's contact dynamics."""
+    rng = np.random.default_rng(seed)
+    left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
+
+    def renamed(mechanism, side: str):
+        name = {"base": "base"} | {link.name: f"{side}{link.name}" for link in mechanism.links}
+        return ([replace(link, name=name[link.name]) for link in mechanism.links],
+                [replace(j, name=f"{side}{j.name}", parent=name[j.parent], child=name[j.child]) for j in mechanism.joints])
+
+    links, joints = (a + b for a, b in zip(renamed(left, "l"), renamed(right, "r"), strict=True))
+    open_chain = replace(left, links=tuple(links), joints=tuple(joints))
+    # the closure is put where the two ends are at a random pose, so that it is closed there
+    q = rng.uniform(-1.0, 1.0, 8)
+    model = oracle.pinocchio_of(open_chain)
+    data = model.createData()
+    pin.forwardKinematics(model, data, q)
+    ends = [data.oMi[model.getJointId(name)] for name in ("ljoint4", "rjoint4")]
+    meeting = pin.SE3(oracle.random_rotation(rng), 0.5 * (ends[0].translation + ends[1].translation))
+    anchors = [end.inverse() * meeting for end in ends]
+    loop = Loop("tie", kind, *(Anchor(name, anchor.translation, Rotation.from_matrix(anchor.rotation).as_euler("xyz"))
+                               for name, anchor in zip(("llink4", "rlink4"), anchors, strict=True)))
+    plant = Plant.from_mechanism(replace(open_chain, loops=(loop,)), start=q, rates=rng.uniform(-1.0, 1.0, 8))
+    assert plant.system.dropped == ()
+    np.testing.assert_allclose(plant.q, q, atol=1e-10)
+
+    tau = rng.uniform(-3.0, 3.0, 8)
+    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0), all of it Pinocchio's
+    frames = [model.addFrame(pin.Frame(side, model.getJointId(name), 0, anchor, pin.FrameType.OP_FRAME))
+              for side, name, anchor in zip("ab", ("ljoint4", "rjoint4"), anchors, strict=True)]
+    data, world = model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    M = pin.crba(model, data, plant.q)
+    M = np.triu(M) + np.triu(M, 1).T
+    b = pin.nonLinearEffects(model, data, plant.q, plant.v)
+    J = [pin.computeFrameJacobian(model, data, plant.q, frame, world)[:rows] for frame in frames]
+    pin.forwardKinematics(model, data, plant.q, plant.v, np.zeros(8))
+    drift = [pin.getFrameClassicalAcceleration(model, data, frame, world).vector[:rows] for frame in frames]
+    J, drift = J[0] - J[1], drift[0] - drift[1]
+    np.testing.assert_allclose(J @ plant.v, 0.0, atol=1e-9)
+    system = np.block([[M, -J.T], [J, np.zeros((rows, rows))]])
+    expected = np.linalg.solve(system, np.concatenate([tau - b, -drift]))[:8]
+    cycle = plant.cycle
+    got = cycle.equations.G @ (cycle.gamma + cycle.along.responses @ tau) + cycle.equations.turning(cycle.v)
+    np.testing.assert_allclose(got, expected, atol=1e-6 * np.abs(expected).max())
