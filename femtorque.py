@@ -67,7 +67,8 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def femtorque(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and exit")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it and exit")
+                       ] = False,
 ) -> None:
     """From one mechanism file to the firmware of its motor board, and to a moving arm."""
 
@@ -104,7 +105,8 @@ def torque(
     out: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.csv", show_default=False, help="file to write")],
     backend: Annotated[Literal["reference", "c", "chip"], typer.Option(
         help="NumPy in float64; the emitted C on this computer; or on the emulated chip")] = "reference",
-    precision: Annotated[Literal["single", "double"], typer.Option(help="of the emitted C")] = "single",
+    precision: Annotated[Literal["single", "double"] | None, typer.Option(
+        show_default="single", help="of the emitted C; the reference is always double")] = None,
     total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
     json: Json = False,
 ) -> Answer:
@@ -116,11 +118,16 @@ def torque(
     mechanism = Mechanism.load(mech)
     result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total)
     result.write(out)
-    return Answer({"file": out, **result.summary()}, f"{out}: {len(result.t)} ticks")
+    computed = "double" if backend == "reference" else precision or "single"
+    figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
+    return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")
 
 
-def _step(backend: str, precision: str) -> Any:
+def _step(backend: str, precision: str | None) -> Any:
     """What computes the torques; None is the reference."""
+    if backend == "reference" and precision == "single":
+        raise BadInput("femtorque torque", "--precision", precision, "the reference always computes in double precision",
+                       "take --backend c")
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
     if backend == "chip":
@@ -130,7 +137,7 @@ def _step(backend: str, precision: str) -> Any:
     if backend == "c":
         from codegen.compiled import CompiledStep
 
-        return lambda model, positions: CompiledStep(model, precision).torque(positions)
+        return lambda model, positions: CompiledStep(model, precision or "single").torque(positions)
     return None
 
 
@@ -172,16 +179,26 @@ def build(
 
 
 @app.command()
-def verify(mech: Mech, json: Json = False) -> Answer:
-    """Compare the emitted C with the reference, and this computer with the chip, over random motions."""
-    from importlib.util import find_spec
-
+def verify(
+    mech: Mech,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+                                                       help="motions of your own, CSV")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
+    motions: Annotated[int, typer.Option(min=1, help="random motions beside them")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="of the random motions")] = 0,
+    json: Json = False,
+) -> Answer:
+    """Hold the emitted C against the theory and the chip against this computer, over whole motions."""
+    from codegen import verify_report
     from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
     from codegen.verify import verify
+    from hil import chip_step
 
-    chip = import_module("hil.chip_step").torque if find_spec("unicorn") else None
-    result = verify(Mechanism.load(mech), chip)
-    return Answer(result.report(), result.text(), good=result.good)
+    mechanism = Mechanism.load(mech)
+    result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
+    written = {} if report is None else {"report": verify_report.write(result, report)}
+    return Answer(result.data() | written, verify_report.renderable(result), good=result.good)
 
 
 @app.command()
@@ -233,7 +250,8 @@ def monitor(
     from host.monitor import snapshot, watch
     from host.stream import Interrupts
 
-    with Board.connect(port, Mechanism.load(mech) if mech else None, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
+    mechanism = Mechanism.load(mech) if mech else None
+    with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
         if not json:
             watch(board.session, Console(), lambda: interrupts.count > 0)
         return Answer(snapshot(board.session))
@@ -264,7 +282,7 @@ def hil(
                                               )] = None,
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
-                                              help="only run the board, at this TCP port (0: any), until Ctrl-C")] = None,
+                                              help="only run the board, at this TCP port (0: any)")] = None,
     json: Json = False,
 ) -> Answer:
     """Play a motion on the virtual board: the exact flash image, a plant, and this host together.

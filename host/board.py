@@ -165,8 +165,8 @@ class Board:
         self.session.pump()
         self.session.faulted()
         if not flag(self.session.status, "HOMED"):
-            raise Refused(f"{self.session.link.port}: the joints have no zero yet; put them at their start pose and home "
-                          "(`--home` on the command line)")
+            raise Refused(f"{self.session.link.port}: the joints have no zero yet; put them at their start pose and "
+                          "home (`--home` on the command line)")
 
     def _known(self) -> Mechanism:
         if self.mechanism is None:

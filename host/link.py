@@ -123,4 +123,6 @@ def _ports_hint() -> str:
     from serial.tools import list_ports
 
     found = [p.device for p in list_ports.comports()]
-    return "ports here: " + ", ".join(found) if found else "no serial port is plugged in; a virtual board is socket://host:port"
+    if not found:
+        return "no serial port is plugged in; a virtual board is socket://host:port"
+    return "ports here: " + ", ".join(found)

@@ -43,7 +43,9 @@ MSG: builtin_interfaces/Time
 int32 sec
 uint32 nanosec
 """
-_JOINT_STATE = "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort" + _STAMP
+_JOINT_STATE = (
+    "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort" + _STAMP
+)
 _TORQUE = "std_msgs/Header header\nstring[] name\nfloat64[] feedforward\nfloat64[] total\nfloat64[] duty" + _STAMP
 
 _ROS_TYPES = {"u8": "uint8", "u16": "uint16", "u32": "uint32", "i32": "int32", "f32": "float32"}
@@ -64,7 +66,8 @@ class Log:
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None) -> None:
         """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. Raises BadInput."""
         if path.suffix != ".mcap":
-            raise BadInput(path, "log", None, "must end in .mcap", f"write {path.with_suffix('.mcap').name}; a .csv comes beside it")
+            raise BadInput(path, "log", None, "must end in .mcap",
+                           f"write {path.with_suffix('.mcap').name}; a .csv comes beside it")
         self.path, self.csv_path = path, path.with_suffix(".csv")
         self._configuration = configuration
         self._joints = configuration.joints
@@ -196,7 +199,8 @@ def read(path: Path) -> Run:
         # cut off by a crash: everything before the cut has been read
     count = min(map(len, topics.values()))
     if about is None or count == 0:
-        raise BadInput(path, "log", None, "holds no run of femtorque", "give the .mcap that `femtorque stream --log` wrote")
+        raise BadInput(path, "log", None, "holds no run of femtorque",
+                       "give the .mcap that `femtorque stream --log` wrote")
     return _run(about, {topic: rows[:count] for topic, rows in topics.items()})
 
 

@@ -40,7 +40,8 @@ def snapshot(session: Session) -> dict[str, Any]:
     """The last STATUS as plain data, positions and targets in rad or m."""
     s, joints = session.status, session.configuration.joints
     data = {f.name: getattr(s, f.name) for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields}
-    data |= {"state": state_name(s), "flags": names(messages.FLAGS, s.flags), "limits": names(messages.LIMITS, s.limits)}
+    data["flags"], data["limits"] = names(messages.FLAGS, s.flags), names(messages.LIMITS, s.limits)
+    data["state"] = state_name(s)
     data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
     faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
     return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data}

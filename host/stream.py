@@ -1,7 +1,7 @@
 """Stream one motion to an armed board and stay with it until it stands still again.
 
-Order: look before moving (is it where the motion starts?), fill the ring, START, keep it filled, watch. The board plays from its
-own ring by its own tick; the host only keeps it fed, so nothing here is in a hurry except the answer to Ctrl-C.
+Order: look before moving (is it where the motion starts?), fill the ring, START, keep it filled, watch. The board plays
+from its own ring by its own tick; the host only keeps it fed, so nothing here is in a hurry but the answer to Ctrl-C.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def stream(
 
     resume: how often to go on by itself after a stop on the path because knots or host were late.
     hold_after_stop: seconds to keep holding after a stop the user asked for, until a second Ctrl-C disarms.
-    Raises Refused with the board's or the host's reason; then the board holds or its outputs are off, as its state says.
+    Raises Refused with the board's or the host's reason; the board then holds or its outputs are off: see its state.
     """
     run = _Run(session, motion, on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):

@@ -36,7 +36,8 @@ def c_messages(tmp_path_factory):
         declarations = "size_t ft_msg_size(uint8_t type);"
         for m in WITH_FIELDS:
             fields = "".join(
-                f"{C_TYPES[f.type]} {f.name}{'' if f.length == 1 else f'[{codec.length(f, joints)}]'};" for f in m.fields
+                f"{C_TYPES[f.type]} {f.name}{'' if f.length == 1 else f'[{codec.length(f, joints)}]'};"
+                for f in m.fields
             )
             n = f"ft_msg_{m.name.lower()}"
             declarations += f"typedef struct {{ {fields} }} {n};"

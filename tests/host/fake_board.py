@@ -77,10 +77,10 @@ class FakeBoard:
 
     def __init__(
         self, clock: ManualClock, conf: Configuration | None = None, ring: int = 256, seed: int = 0,
-        drop: float = 0.0, flip: float = 0.0, lag: float = 0.0,
+        drop: float = 0.0, flip: float = 0.0, lag: float = 0.0, host_timeout: float = HOST_TIMEOUT,
     ) -> None:
         self.clock, self.conf, self.ring_size, self.lag = clock, conf or configuration(), ring, lag
-        self.joints = len(self.conf.joints)
+        self.joints, self.host_timeout = len(self.conf.joints), host_timeout
         rng = np.random.default_rng(seed)
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
@@ -207,12 +207,12 @@ class FakeBoard:
 
     def _move(self, now: float) -> None:
         armed = self.state in ("HOLD", "TRACK")
-        if armed and now - self.heard_at > 5 * HOST_TIMEOUT:
+        if armed and now - self.heard_at > 5 * self.host_timeout:
             self.fail("HOST_LOST")
             return
         if self.state != "TRACK":
             return
-        if now - self.heard_at > HOST_TIMEOUT and self.pace_wanted:
+        if now - self.heard_at > self.host_timeout and self.pace_wanted:
             self.pace_wanted = 0.0
             self._flag(HOST_SILENT=True)
         left = (len(self.ring) - 1) / self.conf.knot_hz
@@ -254,6 +254,6 @@ class FakeBoard:
             limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring), buffered=len(self.ring),
             knots_played=self.played, pace=self.pace, frames=self.reader.good, bad_frames=self.reader.bad & 0xFFFF,
             wrong_tag=self.wrong_tag, out_of_order=self.out_of_order, bus_mv=24000, cycles=50_000, cycles_max=60_000,
-            position=measured.tolist(), target=wrapped.tolist(), rate=zero, target_rate=zero, torque_ff=(0.1,) * self.joints,
-            torque=(0.3,) * self.joints, duty=zero,
+            position=measured.tolist(), target=wrapped.tolist(), rate=zero, target_rate=zero,
+            torque_ff=(0.1,) * self.joints, torque=(0.3,) * self.joints, duty=zero,
         )

@@ -10,11 +10,14 @@ from tests.host.fake_board import FakeBoard, ManualClock
 
 
 class TcpBoard:
-    """Serves one board at socket://127.0.0.1:port until closed; hosts may come and go."""
+    """Serves one board at socket://127.0.0.1:port until closed; hosts may come and go.
+
+    Patient, for the machine that runs the tests may be busy elsewhere.
+    """
 
     def __init__(self, conf, **keys) -> None:
         self.clock = ManualClock()
-        self.board = FakeBoard(self.clock, conf, **keys)
+        self.board = FakeBoard(self.clock, conf, host_timeout=1.0, **keys)
         self._server = socket.create_server(("127.0.0.1", 0))
         self._server.settimeout(0.05)
         self.port = f"socket://127.0.0.1:{self._server.getsockname()[1]}"

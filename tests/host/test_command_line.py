@@ -157,17 +157,27 @@ def test_generate_writes_the_same_bytes_twice(here, tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-@pytest.mark.parametrize("options, precise", [
-    ([], 1e-5), (["--backend", "c"], 1e-4), (["--backend", "c", "--precision", "double"], 1e-5),
+@pytest.mark.parametrize("options, precision, error", [
+    ([], "double", 1e-5), (["--backend", "c"], "single", 1e-4),
+    (["--backend", "c", "--precision", "double"], "double", 1e-5),
 ])
-def test_torque_writes_a_row_a_tick(here, tmp_path, options, precise):
+def test_torque_writes_a_row_a_tick(here, tmp_path, options, precision, error):
     out = tmp_path / "tau.csv"
     shown = here("torque", MECHANISM, MOTION, "-o", out, "--json", *options)
     assert shown.returncode == 0, shown.stderr
     told, rows = json.loads(shown.stdout), out.read_text().splitlines()
     assert told["ticks"] == len(rows) - 1 == 3000
     assert rows[0] == "t,shoulder,elbow,wrist" and rows[1].startswith("0.0005,")
-    assert told["max_error"] < precise
+    assert told["precision"] == precision and 0.0 < told[f"max_error_{precision}"] < error
+    assert ("max_error_single" in told) != ("max_error_double" in told)
+
+
+def test_torque_says_that_the_reference_is_double(here, tmp_path):
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "tau.csv", "--precision", "single")
+    assert shown.returncode == 2 and "the reference always computes in double precision" in shown.stderr
+    assert not (tmp_path / "tau.csv").exists()
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "tau.csv")
+    assert "3000 ticks by reference, in double precision" in shown.stdout
 
 
 def test_torque_of_the_chip_is_that_of_this_computer_to_the_last_digit(here, tmp_path):
@@ -185,7 +195,7 @@ def test_torque_names_what_the_chip_cannot_do(here, tmp_path):
 def test_the_extra_that_is_missing_is_named():
     code = (
         "import sys; sys.modules['unicorn'] = None\n"
-        f"import femtorque; femtorque.main(['torque', '{MECHANISM}', '{MOTION}', '-o', '/tmp/x', '--backend', 'chip'])\n"
+        f"import femtorque; femtorque.main(['torque', '{MECHANISM}', '{MOTION}', '-o', 'x', '--backend', 'chip'])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert shown.returncode == 1

@@ -48,8 +48,10 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
         types = {c.topic: s.name for s, c, _, _ in reader.iter_decoded_messages()}
         measured = [m for _, c, _, m in reader.iter_decoded_messages(topics=["/joint_states"])]
         assert reader.get_summary().statistics.message_count == 4 * len(seen)
-    assert types == {"/joint_states": "sensor_msgs/msg/JointState", "/joint_states/desired": "sensor_msgs/msg/JointState",
-                     "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status"}
+    assert types == {
+        "/joint_states": "sensor_msgs/msg/JointState", "/joint_states/desired": "sensor_msgs/msg/JointState",
+        "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status",
+    }
     assert measured[0].name == ["j1", "j2", "j3"] and len(measured) == len(seen)
     assert measured[-1].header.stamp.sec * 10**9 + measured[-1].header.stamp.nanosec == seen[-1].tick * 10**6
 

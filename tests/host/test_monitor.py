@@ -98,4 +98,5 @@ def test_in_a_terminal_it_runs_until_ctrl_c(tcp_board):
     status, text = in_terminal(["monitor", "--port", tcp_board.port, MECHANISM], 20.0,
                                [lambda _, shown: b"DISARMED" in shown and time.monotonic() - began > 2.0],
                                tcp_board.board)
-    assert status == 0 and "shoulder, rad" in text and "buffer 0/256" in text
+    assert status == 0, text
+    assert "shoulder, rad" in text and "buffer 0/256" in text

@@ -52,7 +52,7 @@ def as_received(board):
     return [codec.Knot(m.flags, list(m.position), list(m.rate), list(m.acceleration)) for m in board.received]
 
 
-# -- motions that arrive ------------------------------------------------------------------------------------------------
+# -- motions that arrive ---------------------------------------------------------------------------------------------
 
 
 def test_a_motion_is_played_to_its_end():
@@ -142,7 +142,7 @@ def test_what_an_earlier_host_left_in_the_ring_is_flushed():
     assert as_received(board) == as_sent(motion)
 
 
-# -- stalls and stops ---------------------------------------------------------------------------------------------------
+# -- stalls and stops ------------------------------------------------------------------------------------------------
 
 
 def stall(clock, board, at, seconds):
@@ -288,7 +288,7 @@ def test_ctrl_c_is_counted_and_the_old_handler_comes_back():
     assert interrupts.count == 2 and signal.getsignal(signal.SIGINT) is before
 
 
-# -- boards that fail or go away ----------------------------------------------------------------------------------------
+# -- boards that fail or go away -------------------------------------------------------------------------------------
 
 
 def at_knot(board, knot, action):
@@ -375,7 +375,7 @@ def test_a_board_that_takes_no_knots_is_given_up():
     assert clock.time - began < 6.0
 
 
-# -- looking before moving ----------------------------------------------------------------------------------------------
+# -- looking before moving -------------------------------------------------------------------------------------------
 
 
 def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():

@@ -167,7 +167,7 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
         ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"], 30.0,
         [lambda board, _: board.played > 20, holding], tcp_board.board,
     )
-    assert status == 1 and tcp_board.board.state == "DISARMED"
+    assert status == 1 and tcp_board.board.state == "DISARMED", shown
     assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
 
 
@@ -190,7 +190,8 @@ def test_the_python_api_moves_a_board(tcp_board, mechanism):
     starts = np.array([j.start for j in mechanism.moving])
     t = np.linspace(0.0, 0.3, 7)
     s = t / 0.3
-    motion = from_rows([j.name for j in mechanism.moving], t, starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
+    motion = from_rows([j.name for j in mechanism.moving], t, q)
     with Board.connect(tcp_board.port, mechanism) as board:
         assert board.state == "DISARMED"
         board.home()
@@ -222,7 +223,7 @@ def test_the_served_virtual_board_is_streamed_to_like_a_real_one(short):
                              cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         port = board.stderr.readline().strip()
-        shown = femtorque("stream", MECHANISM, short, "--port", port, "--home", "--json")
+        shown = femtorque("stream", MECHANISM, short, "--port", port, "--home", "--resume", "9", "--json")
         assert shown.returncode == 0, shown.stderr
         told = json.loads(shown.stdout)
         assert told["ended"] == "done" and all(worst < 0.01 for worst in told["tracking_max"].values())
