@@ -352,6 +352,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, UsageError):
         return f"{error.format_message().rstrip('.')}; try `{error.ctx.command_path} --help`", 2
+    if isinstance(error, OSError) and error.filename:  # a path that cannot be read or written
+        return f"{error.filename}: {error.strerror}", 2
     if isinstance(error, Refused):
         return str(error), 1
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):

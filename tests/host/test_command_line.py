@@ -72,6 +72,9 @@ def test_version():
     (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
     (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
+    (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),
+    (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
+    (["hil", MECHANISM], "TRAJ: is missing; give a trajectory, or --serve 0"),
 ])
 def test_bad_input_is_status_2_and_one_line(here, arguments, words):
     plain, as_json = here(*arguments), here(*arguments, "--json")
