@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import Mechanism
+from hil.encoders import Encoders
+from hil.motors import Motors
 from hil.rigid_tree import RigidTree
+from hil.stick import clamped
 
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
-_SWEEPS = 500  # of the friction solver
 
 
 @dataclass
@@ -54,24 +56,22 @@ class Plant:
         self.coulomb = scale * np.array([j.friction.coulomb for j in joints])
         self.stiffness = np.array([j.stiffness for j in joints])
         self.rest = np.array([j.rest for j in joints])
-        motors = [j.motor for j in joints]
-        self.driven = np.array([m is not None for m in motors], bool)
-        self.R = np.array([m.R if m else 1.0 for m in motors])
-        self.L = np.array([m.L if m else 0.0 for m in motors])
-        self.K = np.array([m.gear * m.K if m else 0.0 for m in motors])  # joint torque a current, signed
-        self.rotor = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
-        self._counts_per_unit = np.array([_counts_per_unit(j) for j in joints])
+        self.motors = Motors([j.motor for j in joints])
         self.book = EnergyBook()
         self.q = np.array([j.start for j in joints], float)
-        self.v, self.current = np.zeros(self.n), np.zeros(self.n)
-        self._origin = self.q.copy()  # where the encoders counted from at power-up
+        self.v = np.zeros(self.n)
+        self.encoders = Encoders(joints, self.q)
         self.time = 0.0
+
+    @property
+    def current(self) -> Array:
+        return self.motors.current
 
     # -- what the board sees ------------------------------------------------
 
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return np.floor((self.q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
+        return self.encoders.counts(self.q)
 
     # -- motion -------------------------------------------------------------
 
@@ -86,38 +86,30 @@ class Plant:
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         h = seconds / count
-        connected = self.driven & ~np.isnan(voltage)
-        volts = np.where(connected, voltage, 0.0)
-        with np.errstate(divide="ignore", over="ignore"):
-            ratio = np.where(self.L > 0.0, self.R * h / self.L, np.inf)
-        decay = np.exp(-ratio)
-        lag = np.where(np.isinf(ratio), 0.0, (1.0 - decay) / np.where(np.isinf(ratio), 1.0, ratio))
-        constant = np.where(connected, self.K, 0.0)
-        self.current = np.where(connected, self.current, 0.0)
+        self.motors.connect(h, voltage)
         for _ in range(count):
-            self._step(h, volts, torque, constant, decay, lag)
+            self._step(h, torque)
 
-    def _step(self, h: float, volts: Array, torque: Array, K: Array, decay: Array, lag: Array) -> None:
-        v, current = self.v, self.current
+    def _step(self, h: float, torque: Array) -> None:
+        v = self.v
         middle = self.q + 0.5 * h * v
         at = self.tree.at(middle, v)
-        mass = at.mass + np.diag(self.rotor)
-        back_emf = K * K / self.R * (1.0 - lag)
-        damping = self.viscous + back_emf
-        active = K * (lag * current + (1.0 - lag) * volts / self.R) + torque
+        mass = at.mass + np.diag(self.motors.inertia)
+        damping = self.viscous + self.motors.damping
+        active = self.motors.torque() + torque
         force = at.gravity + active - self.stiffness * (middle - self.rest)
         system = mass + h * at.coriolis
         system.flat[::self.n + 1] += 0.5 * h * damping
         inverse = np.linalg.inv(system)
         new = inverse @ (mass @ v + h * force - 0.5 * h * damping * v)
-        impulse = np.zeros(self.n)
+        dry = np.zeros(self.n)
         if self.coulomb.any():
-            new, impulse = _rub(new, inverse, h * self.coulomb, v)
+            dry = clamped(h * inverse, new, self.coulomb)
+            new = np.where(np.abs(dry) < self.coulomb, 0.0, new + h * inverse @ dry)
         mean = 0.5 * (v + new)
-        steady = (volts - K * mean) / self.R
-        self.current = np.where(K != 0.0, steady + (current - steady) * decay, 0.0)
-        self.book.motors += h * float((active - back_emf * mean) @ mean)
-        self.book.friction += float(h * (self.viscous * mean) @ mean - impulse @ mean)
+        self.motors.turn(mean)
+        self.book.motors += h * float((active - self.motors.damping * mean) @ mean)
+        self.book.friction += h * float((self.viscous * mean - dry) @ mean)
         self.q, self.v = middle + 0.5 * h * new, new
         self.time += h
 
@@ -125,39 +117,10 @@ class Plant:
 
     def kinetic(self) -> float:
         """Kinetic energy with the rotors', J."""
-        mass = self.tree.at(self.q, self.v).mass + np.diag(self.rotor)
+        mass = self.tree.at(self.q, self.v).mass + np.diag(self.motors.inertia)
         return 0.5 * float(self.v @ mass @ self.v)
 
     def potential(self) -> float:
         """Potential energy of gravity and springs, J."""
         spring = 0.5 * float(self.stiffness @ (self.q - self.rest) ** 2)
         return self.tree.at(self.q, self.v).potential + spring
-
-
-def _counts_per_unit(joint: object) -> float:
-    """Signed encoder counts a radian (metre) of the joint."""
-    encoder, motor = joint.encoder, joint.motor
-    if encoder is None:
-        return 0.0
-    turns = motor.gear if encoder.at == "motor" else 1.0
-    return encoder.sign * encoder.counts * turns / (2.0 * np.pi)
-
-
-def _rub(free: Array, inverse: Array, bound: Array, before: Array) -> tuple[Array, Array]:
-    """Rates and friction impulses: |impulse| <= bound, zero rate inside the bound, opposing the rate on it.
-
-    free (n,): rates without friction; inverse (n, n): rates a unit impulse.
-    """
-    impulse = -bound * np.sign(before)
-    rates = free + inverse @ impulse
-    if np.all(impulse * rates < 0.0) and np.all(before != 0.0):
-        return rates, impulse  # every joint slides on as it did
-    for _ in range(_SWEEPS):
-        last = impulse.copy()
-        for j in range(len(free)):
-            rate = free[j] + inverse[j] @ impulse - inverse[j, j] * impulse[j]
-            impulse[j] = min(bound[j], max(-bound[j], -rate / inverse[j, j]))
-        if np.abs(impulse - last).max() <= 1e-12 * bound.max():
-            break
-    rates = free + inverse @ impulse
-    return np.where(np.abs(impulse) < bound, 0.0, rates), impulse

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil.plexus.equations import Equations
-from hil.plexus.stick import clamped
+from hil.stick import clamped
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """What the motor board drives, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
 
-Used in the place of hil.plant.Plant, with nothing in common but the mechanism file: the joint angles are read from
-the points, the equations are the paper's.
+Used in the place of hil.plant.Plant, without an equation of motion in common: the joint angles are read from the
+points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
 """
 
 from __future__ import annotations
@@ -12,27 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism import Joint, Mechanism
+from codegen.mechanism import Mechanism
+from hil.encoders import Encoders
+from hil.motors import Motors
+from hil.plant import EnergyBook
 from hil.plexus import beam, stability, tree
 from hil.plexus.cycle import Cycle
 from hil.plexus.drives import Drives
 from hil.plexus.laws import Acting, Law, Spring, Stop
 from hil.plexus.loads import Loads
-from hil.plexus.motor import Motors
 from hil.plexus.stress import Members
 from hil.plexus.system import Structure, build
 
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
-
-
-@dataclass
-class EnergyBook:
-    """Where energy went since the start, J."""
-
-    motors: float = 0.0  # mechanical work of motors and ideal torques on the joints
-    friction: float = 0.0  # lost in viscous and Coulomb friction of the joints
 
 
 @dataclass(frozen=True)
@@ -86,8 +80,7 @@ class Plant:
         self.notes = assembly.notes + tuple(f"dependent row dropped: {name}" for name in self.system.dropped)
         self.members = Members.of(mechanism, assembly, self.system, beams)
         self.book = EnergyBook()
-        self._origin = self.q.copy()  # where the encoders counted from at power-up
-        self._counts_per_unit = np.array([_counts_per_unit(j) for j in self.joints])
+        self.encoders = Encoders(self.joints, self.q)
 
     @staticmethod
     def from_mechanism(mechanism: Mechanism, **options: object) -> Plant:
@@ -113,7 +106,7 @@ class Plant:
 
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
-        return np.floor((self.q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
+        return self.encoders.counts(self.q)
 
     # -- motion -------------------------------------------------------------
 
@@ -156,12 +149,3 @@ class Plant:
     def potential(self) -> float:
         """Potential energy of gravity, springs, stops and beams, J."""
         return self.loads.potential(self.cycle.z, self.q)
-
-
-def _counts_per_unit(joint: Joint) -> float:
-    """Signed encoder counts a radian (metre) of the joint."""
-    encoder = joint.encoder
-    if encoder is None:
-        return 0.0
-    turns = joint.motor.gear if encoder.at == "motor" else 1.0
-    return encoder.sign * encoder.counts * turns / (2.0 * np.pi)

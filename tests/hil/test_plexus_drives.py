@@ -13,7 +13,7 @@ from codegen.mechanism import Friction, Limits, Motor
 from hil.plexus.laws import Spring, Stop, backlash
 from hil.plexus.plant import Penalty, Plant
 from hil.plexus.servo import Servo
-from hil.plexus.stick import clamped
+from hil.stick import clamped
 from tests import oracle
 
 WEIGHTLESS = (0.0, 0.0, 0.0)

@@ -7,8 +7,8 @@ a step the current follows its exponential; its mean over the step,
 
     mean I = lag I(0) + (1 - lag) (V - K N rate) / R,   lag = (1 - exp(-R t/L)) L / (R t),
 
-is a torque that does not depend on the rate, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which
-drives.py treats as viscous. No electrical time constant limits the step, L = 0 is allowed.
+is a torque that does not depend on the rate, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which a
+plant treats as it does viscous friction. No electrical time constant limits the step, L = 0 is allowed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _SWEEPS = 1000
 def clamped(compliance: Array, rate: Array, bound: Array) -> Array:
     """Friction torques m (n,) with |m| <= bound that bring rate + compliance m to rest, or oppose it with the bound.
 
-    compliance: (n, n) symmetric, at least semidefinite: rates that unit torques cause within the step. rate: (n,)
+    compliance: (n, n) rates that unit torques cause within the step, (nearly) symmetric, at least semidefinite. rate: (n,)
     without friction. Found by its active set, who sticks and who slides which way; where that does not settle, by
     sweeps over the joints.
     """
