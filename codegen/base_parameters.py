@@ -25,6 +25,10 @@ from codegen.model import GROUND, Model, skew
 
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
 
+# An origin is not slid farther than this many times the longest offset: the common normal of nearly parallel axes is far
+# away, and moments about a far point are differences of large numbers.
+FARTHEST = 1.5
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -94,7 +98,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
                 sign[j], z[j] = -1.0, -z[j]
             z[j], first[j] = z[p], first[p]
 
-    origin = _origins(model, placed, z, first, choices)
+    origin = _origins(model, placed, z, first, choices, size)
     x_frame, x_body = _directions(model, z, origin, first, size)
 
     bodies: list[Body] = []
@@ -138,7 +142,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     return Tree(_regroup(bodies, choices, size), choices, length, tuple(gravity))
 
 
-def _origins(model, placed, z, first, choices) -> list[Vector]:
+def _origins(model, placed, z, first, choices, size) -> list[Vector]:
     """Origins slid along their own axes."""
     n = model.n
     origin = [o.copy() for _, o in placed]
@@ -160,9 +164,9 @@ def _origins(model, placed, z, first, choices) -> list[Vector]:
         order = (last_foot, parent_foot) if choices[j].origin == "child" else (parent_foot, last_foot)
         if choices[j].origin == "given":
             order = (None, None)
-        target = next((f for f in order if f is not None), None)
-        if target is not None:
-            origin[j] = origin[j] + z[j] * (z[j] @ (target - origin[j]))
+        slides = [float(z[j] @ (foot - origin[j])) for foot in order if foot is not None]
+        slide = next((d for d in slides if abs(d) <= FARTHEST * size), 0.0)
+        origin[j] = origin[j] + z[j] * slide
     return origin
 
 
