@@ -9,7 +9,8 @@ The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. T
 rows, not the positions; these drift. The projection moves x(n+1) back along M^-1 C(n)', the same displacement over t
 going into v(n+1/2): the cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983), symplectic, without
 drift of closure or energy. The correction is a modified Newton iteration with the factor that the last cycle left;
-two or three rounds do. What acts along coordinates (drives.py) is added to both half steps.
+two or three rounds do. Second order: a solid that turns by a in a step turns (1 + a^2/6) times as far as its velocity
+says. What acts along coordinates (drives.py) is added to both half steps.
 """
 
 from __future__ import annotations
@@ -38,16 +39,19 @@ class Cycle:
     """The state of a system and its march in time.
 
     z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, rates: (n,)
-    coordinates, unwrapped, and their rates. multipliers: (K,) of the mechanisms' rows, without the drives.
+    coordinates, unwrapped from `near` (n,) on, and their rates. multipliers: (K,) of the mechanisms' rows, without the
+    drives.
     """
 
     def __init__(self, structure: Structure, z: Array, v: Array, forces: Forces, drives: Drives | None = None,
-                 projection: bool = True) -> None:
+                 projection: bool = True, near: Array | None = None) -> None:
         self.structure, self.forces, self.drives, self.projection = structure, forces, drives, projection
         self.time = 0.0
         self.z, self.v = z.copy(), v.copy()
         self.equations = Equations(structure, self.z)
         self.q = self.equations.q
+        if near is not None:
+            self.q = unwrap(self.q, near, structure.system.coordinates.turning)
         self.tolerance = CLOSURE * max(1.0, float(np.abs(structure.system.points(z)).max()))
         distances, others = self.equations.rates(self.v)
         self.v += self.equations.change(-distances, -others)[0]

@@ -72,7 +72,8 @@ class Plant:
         scale = friction_scale if friction else 0.0
         self._viscous = scale * np.array([j.friction.viscous for j in self.joints])
         self.drives.coulomb = scale * np.array([j.friction.coulomb for j in self.joints])
-        self.cycle = Cycle(self.structure, z, np.zeros_like(z), self.loads, self.drives, projection)
+        self.cycle = Cycle(self.structure, z, np.zeros_like(z), self.loads, self.drives, projection,
+                           assembly.starts)
         if rates is not None:
             self.set_rates(rates)
         self.stable_step = stability.largest_step(self.cycle.equations, self.loads)

@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from codegen.errors import BadInput
-from codegen.mechanism import Friction, Mechanism, Payload
+from codegen.mechanism import Friction, Mechanism, Motor, Payload
 from codegen.model import Model
 from hil.plant import Plant as RigidPlant
 from hil.plexus.plant import Plant
@@ -182,3 +182,12 @@ def test_two_plants_that_share_no_equations_agree_under_voltages_and_friction():
     np.testing.assert_allclose(points.v, minimal.v, atol=1e-4)
     np.testing.assert_allclose(points.current, minimal.current, atol=1e-4)
     np.testing.assert_array_less(np.abs(points.counts() - minimal.counts()), 2)
+
+
+def test_angles_count_whole_turns_from_the_start_on():
+    mechanism = oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0))
+    mechanism = replace(mechanism, joints=tuple(replace(j, motor=Motor(1.0, 0.0, 0.05, 5.0, 1e-5)) for j in mechanism.joints))
+    plant = Plant.from_mechanism(mechanism, start=[7.0], rates=[-100.0])
+    assert plant.q[0] == pytest.approx(7.0, abs=1e-12)
+    plant.push(0.2, [0.0])
+    assert plant.q[0] == pytest.approx(7.0 - 20.0, rel=1e-3)
