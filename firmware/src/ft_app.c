@@ -28,25 +28,25 @@ static void observe(const int32_t counts[FT_JOINTS])
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
-static uint32_t plan(void)
+static uint32_t plan(bool armed)
 {
-    if (ft_safety_armed())
+    if (armed)
         return ft_motion_tick(&ft.motion);
     ft_motion_hold(&ft.motion, ft.seen.q);
     return FT_MOTION_NOTHING;
 }
 
 /* Form tau_ID of the interval this tick's duty is held over. */
-static void step(void)
+static void step(bool armed)
 {
-    if (ft_safety_armed())
+    if (armed)
         ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
 }
 
 /* Form the torque asked for. */
-static void law(void)
+static void law(bool armed)
 {
-    if (ft_safety_armed())
+    if (armed)
         ft_law_torque(&ft.law, ft.motion.u, ft.tau,
                       ft_motion_target(&ft.motion), &ft.seen);
     else
@@ -54,21 +54,20 @@ static void law(void)
 }
 
 /* Hold it within limits and form the duties. */
-static void limit(void)
+static void limit(bool armed)
 {
-    if (ft_safety_armed())
+    if (armed)
         ft_law_limit(&ft.law, &ft.seen, (ft_real)ft.bus_voltage);
 }
 
 /* Give the duties to the chip: nothing unless the outputs are meant to be on
  * after all that this tick brought. */
-static void output(void)
+static void output(bool armed)
 {
-    bool on = ft_safety_armed();
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        ft_chip_duty(j, on ? (float)ft.law.duty[j] : 0.0f);
+        ft_chip_duty(j, armed ? (float)ft.law.duty[j] : 0.0f);
 }
 
 /* Count the tick and what it cost. */
@@ -84,16 +83,17 @@ static void account(uint32_t since)
 void ft_app_tick(void)
 {
     uint32_t since = ft_chip_cycles(), event;
+    bool armed = ft_safety_armed();
     int32_t counts[FT_JOINTS];
 
     sample(counts);
     observe(counts);
-    event = plan();
-    step();
-    law();
-    limit();
+    event = plan(armed);
+    step(armed);
+    law(armed);
+    limit(armed);
     ft_safety_tick(event);
-    output();
+    output(ft_safety_armed());
     ft_report_tick();
     account(since);
 }

@@ -73,7 +73,8 @@ static ft_real of_error(ft_law *l, uint32_t j, const ft_target *target,
     ft_turn away = ft_position_difference(target->q[j], seen->q[j]);
     ft_real error = (ft_real)away * c->unit;
 
-    integrate(l, j, error);
+    if (c->ki > FT_C(0.0))
+        integrate(l, j, error);
     return c->ku * error + c->kv * (target->rate[j] - seen->rate[j])
            + l->integral[j];
 }

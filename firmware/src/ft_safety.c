@@ -296,13 +296,14 @@ static void take_coming(void)
 /* Look for faults, in the order of the table. */
 static void look_for_faults(void)
 {
+    bool armed = ft_safety_armed();
     uint32_t i;
 
     for (i = 0; i < ft_faults_count; i++) {
         const ft_fault_rule *f = &ft_faults[i];
         uint32_t joint = FT_GOOD;
 
-        if (f->where == FT_ALWAYS || ft_safety_armed())
+        if (armed || f->where == FT_ALWAYS)
             joint = f->check();
         if (joint == FT_GOOD)
             continue;
