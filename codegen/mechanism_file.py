@@ -406,7 +406,7 @@ class _Reader:
             self.fail(f"{key}.encoder.at", encoder.at, "this joint has no motor", 'use at = "joint"')
         if motor is None:
             return
-        if motor.gear == 0.0:
+        if abs(motor.gear) < 1e-6:
             self.fail(f"{key}.motor.gear", motor.gear, "must not be zero", "motor turns a joint turn, signed")
         if self.table.board is not None and np.isfinite(limits.effort):
             stall = abs(motor.gear) * motor.K * self.table.board.bus_voltage / motor.R

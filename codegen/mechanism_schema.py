@@ -8,15 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from codegen.nearest import hint
 
-LARGEST = 1e9  # no quantity of a mechanism in SI units is larger; products of a few stay finite
+LARGEST, SMALLEST = 1e9, 1e-12  # no quantity of a mechanism in SI units is beyond; products of a few stay finite
+
+
+def _not_tiny(value: float) -> float:
+    if value < SMALLEST:
+        raise PydanticCustomError("tiny", "must be at least {least}", {"least": f"{SMALLEST:g}"})
+    return value
+
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 NotNegative = Annotated[float, Field(ge=0.0, le=LARGEST)]
-Positive = Annotated[float, Field(gt=0.0, le=LARGEST)]
+Positive = Annotated[float, Field(gt=0.0, le=LARGEST), AfterValidator(_not_tiny)]
 Three = Annotated[list[Number], Field(min_length=3, max_length=3)]
 Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
 Sign = Literal[-1, 1]
@@ -233,6 +241,8 @@ def _rule(kind: str, bounds: dict[str, Any], where: tuple[str | int, ...]) -> st
         return f"must hold exactly {length} numbers"
     if kind == "string_too_long":
         return f"must have at most {bounds['max_length']} characters"
+    if kind == "tiny":
+        return f"must be at least {bounds['least']}"
     signs = {"gt": "greater than", "ge": "at least", "lt": "less than", "le": "at most"}
     for bound, word in signs.items():
         if bound in bounds:

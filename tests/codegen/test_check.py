@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rich.console import Console
 
 from codegen.check import Report, examine, supported
 from codegen.errors import BadInput
+from codegen.init_file import text
 from codegen.mechanism import BoardUse, Control, Encoder, Gains, Joint, Limits, Mechanism, Motor
 from tests.oracle import random_tree
 
@@ -132,3 +136,24 @@ def test_a_mechanism_without_motors_has_no_loop_to_check() -> None:
     report = examine(random_tree(np.random.default_rng(5), 6))
     assert report.stability is None and report.rule == {} and report.data()["loop"] is None
     assert report.data()["joints"][0]["limits"]["upper"] is None
+
+
+NUMBERS = ["1e9", "1e-9", "1e-30", "5e-324", "1e5", "1e-5", "1", "100.0", "0.3", "-0.5", "0.0", "64", "1000"]
+SPOTS = [m.span() for m in re.finditer(r"(?<![\w\"])-?\d[\d.e-]*", text("arm"))]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), min_size=1, max_size=2))
+def test_any_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tuple[int, int], str]) -> None:
+    content = text("arm")
+    for (start, stop), value in sorted(changes.items(), reverse=True):
+        content = content[:start] + value + content[stop:]
+    path = tmp_path / "arm.toml"
+    path.write_text(content)
+    try:
+        report = examine(Mechanism.load(path))
+    except BadInput as error:
+        assert len(str(error).splitlines()) == 1
+        return
+    json.dumps(report.data(), allow_nan=False)
+    assert "arm" in rendered(report)
