@@ -78,17 +78,14 @@ class EncoderFault:
 
 
 class VirtualBoard:
-    """One board with its plant. `port` is the TCP port of its serial link, `url` what pyserial opens.
+    """One board with its plant. `port` is the TCP port of its serial link, `url` what pyserial opens."""
 
-    crystal=False: the external oscillator is dead from the start.
-    """
-
-    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0, crystal: bool = True) -> None:
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0) -> None:
         self.mechanism, self.plant = mechanism, plant
         self.board = board_file.load(mechanism.board.use)
         flash = REGIONS[0]
         self.image = Image.load(elf, flash.start, flash.size)
-        self.chip = Stm32F405(self.image.flash, self.board.hse_hz if crystal else None)
+        self.chip = Stm32F405(self.image.flash, self.board.hse_hz)
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage
         self.joints = board_file.served(mechanism, self.board)

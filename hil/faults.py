@@ -10,10 +10,13 @@ from hil.board import VirtualBoard, VirtualClock
 
 @dataclass(frozen=True)
 class Fault:
-    """doc: one line. strike: does it, at the moment it is to happen."""
+    """doc: one line. strike: does it. early: at power-on, not in mid-motion. settle: s until the board has come to
+    its last state after the host has given up."""
 
     doc: str
     strike: Callable[[VirtualBoard, VirtualClock], None]
+    early: bool = False
+    settle: float = 0.3
 
 
 def _noise(board: VirtualBoard, clock: VirtualClock) -> None:
@@ -40,22 +43,30 @@ def _bus(volts: float) -> Callable[[VirtualBoard, VirtualClock], None]:
     return strike
 
 
+def _no_crystal(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.chip.rcc.hse_alive = False
+
+
+_HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off
+
 FAULTS = {
     "estop": Fault("the e-stop loop opens", lambda board, clock: board.estop(True)),
-    "noise": Fault("from here on 10 % of all frames have a wrong bit and 10 % are lost", _noise),
-    "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000)),
-    "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4)),
-    "host-gone": Fault("the cable is pulled", _cut),
+    "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on", _noise, early=True),
+    "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000),
+                          settle=_HOST_LOST),
+    "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4), settle=_HOST_LOST),
+    "host-gone": Fault("the cable is pulled", _cut, settle=_HOST_LOST),
     "reset": Fault("the reset pin is pulled low for a moment", lambda board, clock: board.reset("pin")),
     "brown-out": Fault("the supply of the chip dips", lambda board, clock: board.reset("brownout")),
     "crystal": Fault("the external oscillator stops", lambda board, clock: board.kill_crystal()),
-    "dead-crystal": Fault("the external oscillator never starts", lambda board, clock: None),
+    "dead-crystal": Fault("the external oscillator never starts", _no_crystal, early=True),
     "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck),
     "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump),
     "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
 }
 
 
-def inject(name: str, board: VirtualBoard, clock: VirtualClock, at: float) -> None:
-    """Let a fault of FAULTS strike at that time after power-on."""
-    board.at(at, lambda: FAULTS[name].strike(board, clock))
+def inject(name: str, board: VirtualBoard, clock: VirtualClock, middle: float) -> None:
+    """Let a fault of FAULTS strike: `middle` seconds from now, or, if it is an early one, now."""
+    fault = FAULTS[name]
+    board.at(board.seconds + (0.0 if fault.early else middle), lambda: fault.strike(board, clock))

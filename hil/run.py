@@ -29,7 +29,7 @@ from host.session import Session
 from host.stream import Outcome, Progress, stream
 
 BUILD = Path("build")
-SETTLE = 2.0  # s that a board is watched after its host has given up
+FILLING = 0.1  # s, about: from the first knot sent to START
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
 _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
 
@@ -118,7 +118,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     check_streamable(trajectory, mechanism)
     built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
     plant = plant or Plant(mechanism)
-    with VirtualBoard(built.elf, mechanism, plant, crystal=fault != "dead-crystal") as board:
+    with VirtualBoard(built.elf, mechanism, plant) as board:
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress)
 
 
@@ -152,13 +152,15 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
     configuration = Configuration.of(mechanism, feedforward)
     link = Link(board.url, clock=clock, baud=configuration.baud)
     session, outcome, ended = Session(link, configuration), None, "done"
+    early = fault is not None and FAULTS[fault].early
     try:
+        if early:
+            inject(fault, board, clock, 0.0)
         session.connect()
         session.home([joint.start for joint in mechanism.moving])
         session.arm()
-        if fault:
-            duration = (len(motion) - 1) / mechanism.control.knot_hz
-            inject(fault, board, clock, board.seconds + 0.1 + 0.5 * duration)
+        if fault and not early:
+            inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
         outcome = stream(session, motion, on_progress=on_progress, resume=resume)
         ended = outcome.ended
         session.disarm()
@@ -166,10 +168,7 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
         ended = str(refusal)
     finally:
         link.close()
-    if ended != "done":
-        board.run(SETTLE)
-    else:
-        board.advance(2)
+    board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
     return _result(board, witness, mechanism, motion, feedforward, ended, outcome, link)
 
 
