@@ -17,6 +17,7 @@ from rich.text import Text
 
 from codegen import board as board_module
 from codegen import control_source
+from codegen.beam import joint_springs
 from codegen.errors import BadInput
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.mass_matrix import mass_matrix
@@ -106,6 +107,7 @@ def examine(mechanism: Mechanism) -> Report:
         warnings.append(f"{error.key}: {error.rule}")
     growth = _newmark(mechanism, warnings)
     model = Model.of(mechanism)
+    joint_springs(model)  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability, rule = None, {}
     if any(j.motor or j.gains.ku or j.gains.kv for j in mechanism.moving) and _regular(model, warnings):
@@ -154,6 +156,8 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
     """Motors, encoders, friction, one joint at a time."""
     for joint in mechanism.moving:
         key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
+        if not joint.actuated:
+            warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue
         if voltage:

@@ -119,6 +119,16 @@ def test_what_the_board_cannot_do_is_refused(arm: Mechanism) -> None:
         examine(replace(arm, board=BoardUse("f405rg-4", 24.0, 19999)))
 
 
+def test_a_hinge_without_a_section_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match=r"joint\.wrist\.c_mot"):
+        examine(changed(arm, "wrist", c_mot=0.5))
+
+
+def test_a_joint_that_nothing_drives_is_warned_of(arm: Mechanism) -> None:
+    passive = examine(changed(arm, "wrist", actuated=False, motor=None, encoder=None, gains=Gains()))
+    assert any(w.startswith("joint.wrist is not actuated") for w in passive.warnings)
+
+
 def test_an_unknown_board_is_refused(arm: Mechanism) -> None:
     with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-4'"):
         examine(replace(arm, board=BoardUse("f405rg-5")))
