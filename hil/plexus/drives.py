@@ -35,9 +35,12 @@ class Drives:
         torque = self.active - self.viscous * (along.rows @ v)
         self.dry = np.zeros_like(torque)
         if self.coulomb.any():
-            # the rate in the middle of the step, with what the turning of the rows themselves adds until then
-            rate = along.rows @ half + 0.5 * t * (along.equations.turning(v) + along.compliance @ torque)
-            self.dry = clamped(0.5 * t * along.compliance, rate, self.coulomb)
+            compliance = 0.5 * t * along.compliance
+            rate = along.rows @ half + compliance @ torque
+            if np.any(np.abs(rate) < 2.0 * np.abs(compliance) @ self.coulomb):
+                # what may stick comes to rest in the middle of the step: the rows themselves turn until then
+                rate = rate + 0.5 * t * along.equations.turning(v)
+            self.dry = clamped(compliance, rate, self.coulomb)
         return 0.5 * t * (along.responses @ (torque + self.dry))
 
     def second_half(self, along: Along, v: Array, t: float) -> Array:

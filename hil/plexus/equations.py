@@ -33,7 +33,7 @@ class Equations:
         self.structure = s
         self.free = FreeSolids(s, z)
         self.x = system.points(z)
-        u, w = system.forms.factors(self.x)
+        self.factors = u, w = system.forms.factors(self.x)
         self.forms = np.einsum("kc,kc->k", u, w)
         coordinates, n = system.coordinates, len(system.coordinates)
         self.q = coordinates.values(self.forms[s.m:])
@@ -93,8 +93,7 @@ class Equations:
     def turning(self, v: Array) -> Array:
         """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
         s, system = self.structure, self.structure.system
-        velocities = system.velocities(v)
-        (u, w), (du, dw) = system.forms.factors(self.x), system.forms.factors(velocities)
+        (u, w), (du, dw) = self.factors, system.forms.factors(system.velocities(v))
         rates = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
         curvatures = 2.0 * np.einsum("kc,kc->k", du, dw)
         return system.coordinates.curvature(self.forms[s.m:], rates[s.m:], curvatures[s.m:])
