@@ -201,7 +201,8 @@ def _sweep(errors, ratios, outcomes: list[Outcome]) -> None:
     ratios.axhline(0.1, color="0.5", linewidth=0.8)
     errors.set(title="rms error: PD pale, feed-forward + PD full", ylabel="mrad")
     ratios.set(xlabel="gains, share of the stiffest", ylabel="rms (FF + PD) / rms (PD)")
-    errors.legend(fontsize=7)
+    errors.set_ylim(top=20.0 * errors.get_ylim()[1])  # room for the legend
+    errors.legend(fontsize=7, ncols=2, loc="upper center")
     for axes in (errors, ratios):
         axes.set_xticks(FACTORS, [f"{factor:g}" for factor in FACTORS])
         axes.minorticks_off()
