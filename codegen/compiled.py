@@ -168,13 +168,15 @@ def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
 class CompiledStep:
     """The emitted step of a model on this computer: start(q), step(q_next, u), torque(positions)."""
 
-    def __init__(self, model: Model, precision: Precision = "single", trig: step_source.Trig = "tick") -> None:
+    def __init__(self, model: Model, precision: Precision = "single", trig: step_source.Trig = "tick",
+                 sources: dict[str, str] | None = None) -> None:
+        """sources: the emitted files of this model, where they are at hand already."""
         self.model, self.trig = model, trig
         self.turns = Turns(model, precision)
-        newmark = model.mechanism.control.scheme == "newmark"
-        sources = newmark_source.render(model) if newmark else step_source.render(model, trig)
-        sources |= {"ft_host.c": HOST_SOURCE}
-        self.ffi, self.lib = build(sources, cdef_of(precision), precision)
+        if sources is None:
+            newmark = model.mechanism.control.scheme == "newmark"
+            sources = newmark_source.render(model) if newmark else step_source.render(model, trig)
+        self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
         self.state = self.lib.ft_host_state()
 
     def _pointer(self, array: NDArray[Any]) -> Any:

@@ -37,11 +37,10 @@ class Torque:
     error: float
 
     def summary(self) -> dict[str, object]:
-        """What `--json` prints of it."""
+        """What `--json` prints of it, but for the error, whose name says the precision."""
         return {
             "ticks": len(self.t),
             "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
-            "max_error": self.error,
         }
 
     def write(self, path: Path) -> None:

@@ -56,8 +56,10 @@ class ChipRun(Protocol):
     def instructions(self) -> NDArray[np.int64]: ...
 
 
-Chip = Callable[[Model, Array], ChipRun]
-"""The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as codegen.torque.Step."""
+class Chip(Protocol):
+    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as codegen.torque.Step; sources: its C."""
+
+    def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 
 
 @dataclass(frozen=True)
@@ -327,17 +329,18 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     model = Model.of(mechanism)
     sources = emit.step_sources(model)
     compiled = object_check.compilations(sources)
-    single, double = CompiledStep(model, "single"), CompiledStep(model, "double")
+    single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
     played = [(f"random motion {i + 1}", True, random_motion(mechanism, np.random.default_rng([seed, i])))
               for i in range(motions)]
     played += [(t.source.name if t.source else f"motion {i + 1}", False, t) for i, t in enumerate(trajectories)]
-    trials = tuple(_trial(model, name, own, motion, single, double, chip) for name, own, motion in played)
+    on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
+    trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
     return Verification(mechanism, _digest(mechanism), pinocchio_rnea.version(), compiled,
                         object_check.examine(sources), trials)
 
 
 def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: CompiledStep, double: CompiledStep,
-           chip: Chip | None) -> Trial:
+           chip: Callable[[Array], ChipRun] | None) -> Trial:
     ticks = round(motion.duration / model.dt)
     if ticks < 1:
         raise BadInput(motion.source or name, "duration", motion.duration,
@@ -350,7 +353,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
     else:
         plain = discretisation.torque(model, positions)
     return Trial(name, own, t, newton_euler(model.mechanism, *motion.at(t)), matrix, plain, double.torque(positions),
-                 single.torque(positions), chip(model, positions) if chip else None, noise_floor(model, positions))
+                 single.torque(positions), chip(positions) if chip else None, noise_floor(model, positions))
 
 
 def _newton_euler(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,17 +15,33 @@ from hil.chip_library import ChipLibrary
 STATE_ROOM = 64 * 1024  # bytes, more than any state needs
 
 
-def torque(model: Model, positions: ArrayLike) -> NDArray[np.float32]:
-    """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m."""
+@dataclass(frozen=True)
+class Run:
+    """tau (N, J), N m or N; instructions (N,) of the step in every tick."""
+
+    tau: NDArray[np.float32]
+    instructions: NDArray[np.int64]
+
+
+def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None) -> Run:
+    """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
+
+    sources: the emitted files of this model, where they are at hand already.
+    """
     turns = Turns(model, "single")
     q, u = turns.of(positions), turns.half_increments(positions)
-    chip = ChipLibrary(emit.step_sources(model))
+    chip = ChipLibrary(sources or emit.step_sources(model))
     state, q_at, u_at, tau_at = chip.put(STATE_ROOM), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
     chip.call("ft_step_start", state, q_at)
-    tau = np.empty_like(u)
+    tau, instructions = np.empty_like(u), np.empty(len(u), np.int64)
     for k in range(len(u)):
         chip.write(q_at, q[k + 1])
         chip.write(u_at, u[k])
-        chip.call("ft_step", state, q_at, u_at, tau_at)
+        instructions[k] = chip.call("ft_step", state, q_at, u_at, tau_at).instructions
         tau[k] = chip.read(tau_at, np.float32, model.n)
-    return tau[1:]
+    return Run(tau[1:], instructions[1:])
+
+
+def torque(model: Model, positions: ArrayLike) -> NDArray[np.float32]:
+    """The torques alone."""
+    return run(model, positions).tau
