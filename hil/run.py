@@ -169,11 +169,11 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
     finally:
         link.close()
     board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
-    return _result(board, witness, mechanism, motion, feedforward, ended, outcome, link)
+    return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link)
 
 
-def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion: Knots, feedforward: bool, ended: str,
-            outcome: Outcome | None, link: Link) -> Result:
+def _result(board: VirtualBoard, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
+            feedforward: bool, ended: str, outcome: Outcome | None, link: Link) -> Result:
     record = board.record()
     moving = in_motion(record)
     target = board.target_positions(record)
@@ -189,7 +189,7 @@ def _result(board: VirtualBoard, witness: Witness, mechanism: Mechanism, motion:
         instructions_tick_mean=float(record.instructions[moving].mean()) if any_motion else 0.0,
         instructions_tick=int(record.instructions[moving].max(initial=0)),
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
-        digest=Configuration.of(mechanism, feedforward).digest.hex(),
+        digest=configuration.digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
     )
