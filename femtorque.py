@@ -50,7 +50,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML", show_default=False)]
+Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
+                                      show_default=False)]
 Traj = Annotated[Path, typer.Argument(metavar="TRAJ", help="trajectory, CSV", show_default=False)]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                    help="serial device, or socket://host:port")]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from pathlib import Path
 
 from codegen.errors import BadInput
 from codegen.mechanism_schema import TITLE_PATTERN, TITLE_RULE
-from codegen.urdf import Tables, read, toml_key
+from codegen.urdf import Tables, frozen, read, toml_key
 
 HEAD = """\
 # A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
@@ -116,27 +115,16 @@ def _from_urdf(name: str, urdf: Path, folder: Path) -> str:
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
     lines.append(CONTROL.format(board="compute").rstrip().replace(
         'use = "compute"', 'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
-    for number, joint in enumerate(j for j in tables.joints if j["type"] != "fixed" and j["name"] not in _frozen(tables)):
+    for number, joint in enumerate(j for j in tables.joints if j["type"] != "fixed" and j["name"] not in frozen(tables)):
         lines.append(_joint(number, joint))
     return "\n".join(lines) + "\n"
-
-
-def _frozen(tables: Tables) -> list[str]:
-    """Mimic joints, and what they follow: one cannot move without the other."""
-    return [str(j["name"]) for j in tables.joints if j["name"] in {*tables.mimics, *tables.mimics.values()}]
 
 
 def _lock(tables: Tables) -> str:
     if not tables.mimics:
         return "# lock = { finger = 0.04 }      # freezes joints"
-    values = ", ".join(f"{toml_key(name)} = {_inside(tables, name):g}" for name in _frozen(tables))
+    values = ", ".join(f"{toml_key(name)} = {value:g}" for name, value in frozen(tables).items())
     return f"lock = {{ {values} }}     # mimic joints and what they follow are frozen"
-
-
-def _inside(tables: Tables, name: str) -> float:
-    """Zero, or the end of the joint's range that is nearest to it."""
-    limits = next(j for j in tables.joints if j["name"] == name).get("limits", {})
-    return min(max(0.0, limits.get("lower", -math.inf)), limits.get("upper", math.inf))
 
 
 def _joint(number: int, joint: dict[str, object]) -> str:

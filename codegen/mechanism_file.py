@@ -55,7 +55,7 @@ OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less wh
 
 
 def load(path: Path) -> Mechanism:
-    """The mechanism in a TOML file. Raises BadInput with one line on anything that is not right."""
+    """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything that is not right."""
     try:
         return _Reader(Path(path)).mechanism()
     except RecursionError:
@@ -104,6 +104,12 @@ def _parse(path: Path) -> dict[str, Any]:
         raise BadInput(path, f"line {found[2]}", shown(line), f"is not TOML: {found[1]}") from None
 
 
+def _urdf_alone(path: Path) -> dict[str, Any]:
+    from codegen.urdf import alone
+
+    return alone(path)
+
+
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
@@ -114,7 +120,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.data = _parse(path)
+        self.data = _urdf_alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
         self.warnings: list[str] = []
         self.urdf, self.given = path, frozenset()
         if "urdf" in self.data:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from codegen.errors import BadInput
 from codegen.mechanism import BASE
 from codegen.mechanism_file import read_text
-from codegen.mechanism_schema import NAME_PATTERN, NAME_RULE
+from codegen.mechanism_schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 from codegen.nearest import hint, shown
 
 LARGEST_FILE = 2**26  # bytes
@@ -280,6 +280,24 @@ def toml_key(name: str) -> str:
     """A name as a key of an inline table."""
     bare = all(c.isascii() and (c.isalnum() or c in "_-") for c in name)
     return name if bare else f'"{name}"'
+
+
+def frozen(tables: Tables) -> dict[str, float]:
+    """Mimic joints, and what they follow, as one cannot move without the other: each at zero, or where it can be that
+    is nearest to zero."""
+    values = {}
+    for joint in tables.joints:
+        if joint["name"] in {*tables.mimics, *tables.mimics.values()}:
+            limits = joint.get("limits", {})
+            values[str(joint["name"])] = min(max(0.0, limits.get("lower", -math.inf)), limits.get("upper", math.inf))
+    return values
+
+
+def alone(path: Path) -> dict[str, Any]:
+    """The tables of the mechanism file that says nothing beyond this URDF; mimic joints are frozen. Raises BadInput."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)[:32]
+    return {"name": name if re.match(TITLE_PATTERN, name) else f"_{name[:31]}", "urdf": path.name,
+            "lock": frozen(read(path, locked=None))}
 
 
 # ---- a mechanism file on top of a URDF

@@ -197,6 +197,18 @@ def test_angles_of_a_rotation_give_it_back(rpy: tuple[float, float, float]) -> N
     np.testing.assert_allclose(rotation_rpy(np.array(roll_pitch_yaw(R))), R, rtol=0.0, atol=4e-15)
 
 
+def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "2 arms.urdf").write_text(ARM)
+    alone, named = Mechanism.load(tmp_path / "arm.urdf"), Mechanism.load(tmp_path / "2 arms.urdf")
+    compare_with_pinocchio(alone, tmp_path / "arm.urdf")
+    assert (alone.name, named.name) == ("arm", "_2-arms") and alone.board is None
+    panda = Mechanism.load(robot("panda_description/urdf/panda.urdf"))
+    assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    with pytest.raises(BadInput, match="absent.urdf: file: does not exist"):
+        Mechanism.load(tmp_path / "absent.urdf")
+
+
 # ---- bad documents
 
 UPPER = '<inertia ixx="0.01" iyy="0.02" izz="0.022" ixy="0.001" ixz="-0.002" iyz="0.0005"/>'
