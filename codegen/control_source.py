@@ -34,6 +34,7 @@ UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
 FINE = 2**16  # fine encoder positions a wire step
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
+UNWATCHED = 1e9  # rad or m that no joint is ever away from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
 
@@ -87,8 +88,11 @@ def ramp(rate_hz: int) -> int:
     return max(1, min(RAMP_MAX, round(STOP_S * rate_hz / 2.0)))
 
 
-def joint_constants(mechanism: Mechanism, joint: Joint) -> JointConstants:
-    """Everything the control law and the safety checks need of one joint."""
+def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
+    """Everything the control law and the safety checks need of one joint.
+
+    measured: whether its encoder is read. Without a measurement there is no error to act on and none to watch.
+    """
     hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
@@ -104,9 +108,9 @@ def joint_constants(mechanism: Mechanism, joint: Joint) -> JointConstants:
         unit=unit,
         per_unit=1.0 / unit,
         rate_per_count=count * hz,
-        ku=joint.gains.ku,
-        kv=joint.gains.kv,
-        ki=joint.gains.ki / hz,
+        ku=joint.gains.ku * measured,
+        kv=joint.gains.kv * measured,
+        ki=joint.gains.ki / hz * measured,
         rotor=2.0 * motor.inertia * motor.gear**2 * hz**2 if motor else 0.0,
         viscous=joint.friction.viscous * hz,
         coulomb=joint.friction.coulomb,
@@ -118,7 +122,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint) -> JointConstants:
         speed=speed,
         overspeed=1.25 * speed + 4.0 * one_count,
         rest=max(0.02 * speed, 2.0 * one_count),
-        following=_following(joint, effort),
+        following=_following(joint, effort) if measured else UNWATCHED,
         start=max(0.01 if not slides else 0.002, 4.0 * abs(count)),
         span=SPAN[slides],
         lower=_coarse(limits.lower, unit, joint.type),
@@ -137,6 +141,12 @@ def _count(joint: Joint) -> float:
     if encoder.at == "motor":
         return encoder.sign * turn / (encoder.counts * (joint.motor.gear if joint.motor else 1.0))
     return encoder.sign * (1.0 if joint.type == "prismatic" else turn) / encoder.counts
+
+
+def _measured(joint: Joint, board: Board | None) -> bool:
+    """Whether this joint's encoder is read: a board reads those of the joints that its channels drive."""
+    driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
+    return joint.encoder is not None and driven
 
 
 def _bus(mechanism: Mechanism) -> float:
@@ -175,7 +185,7 @@ def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
 
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
     control, joints = mechanism.control, mechanism.moving
-    rows = [joint_constants(mechanism, joint) for joint in joints]
+    rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0

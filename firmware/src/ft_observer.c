@@ -28,7 +28,7 @@ static void place(ft_observer *o, uint32_t j, uint64_t fine)
 static void count(ft_observer *o, uint32_t j, int32_t counts)
 {
     o->counts[j] = counts;
-    place(o, j, o->fine[j] + (uint64_t)((int64_t)counts * ft_joint[j].step));
+    place(o, j, o->fine[j] + (uint64_t)counts * (uint64_t)ft_joint[j].step);
 }
 
 /* Move one joint's rate on. */

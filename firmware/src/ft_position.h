@@ -42,7 +42,8 @@ static inline int32_t ft_position_unwrap(int32_t wire, int32_t near)
 {
     uint32_t away = (uint32_t)wire - ((uint32_t)near << FT_COARSE);
 
-    return near + (int32_t)away / (1 << FT_COARSE);
+    return (int32_t)((uint32_t)near
+                     + (uint32_t)((int32_t)away / (1 << FT_COARSE)));
 }
 
 #endif

@@ -94,13 +94,15 @@ ft_real ft_segment_rate(const ft_quintic *p, ft_real s)
            + s * (FT_C(4.0) * c[3] + s * FT_C(5.0) * c[4])));
 }
 
-/* Return a bound of how far the joint gets from q0 within the segment. */
+/* Return a bound of how far the joint gets from q0 within the segment and half
+ * a tick beyond its ends: what a position's conversion to steps rests on. */
 ft_real ft_segment_span(const ft_quintic *p)
 {
+    const ft_real s = FT_C(1.0) + FT_C(0.5) / (ft_real)FT_TICKS_PER_KNOT;
     ft_real span = FT_C(0.0);
     uint32_t i;
 
-    for (i = 0; i < FT_DEGREE; i++)
-        span += p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i];
+    for (i = FT_DEGREE; i-- > 0;)
+        span = s * (span + (p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i]));
     return span;
 }

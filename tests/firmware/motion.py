@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import compiled, emit
+from codegen import emit
 from codegen.compiled import Precision, Turns
 from codegen.compiled_path import HEADERS, SOURCES
 from codegen.controller import Path as Motion

@@ -88,8 +88,8 @@ def test_that_a_term_of_the_law_left_out_or_turned_round_turns_the_law_test_red(
 
 
 def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_observer.c", "(int64_t)counts * ft_joint[j].step",
-           "(int64_t)counts * -ft_joint[j].step")
+    broken(monkeypatch, test_law, "ft_observer.c", "(uint64_t)counts * (uint64_t)",
+           "(uint64_t)-counts * (uint64_t)")
     turns_red(test_law.test_that_encoder_and_motor_signs_and_gears_turn_the_right_way)
 
 
