@@ -154,11 +154,10 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     lines = []
     for pd, ff in pairs(outcomes):
         if pd.case.factor == 1.0:
-            counts = [joint.encoder.counts for joint in pd.case.mechanism.moving]
-            floor = ", ".join(f"{FLOOR * 2e3 * np.pi / count:.3f}" for count in counts)
+            counts = max(joint.encoder.counts for joint in pd.case.mechanism.moving)
             lines.append(f"{RATES[pd.case.file]}, full gains: feed-forward + PD has at most "
-                         f"{np.max(ff.rms / pd.rms):.3f} of PD's rms error (a measured angle alone has "
-                         f"{floor} mrad rms from rounding to counts)")
+                         f"{np.max(ff.rms / pd.rms):.3f} of PD's rms error; rounding to {counts} counts alone is "
+                         f"{FLOOR * 2e3 * np.pi / counts:.3f} mrad rms")
     bad = [f"{o.case.folder.name}: {o.result['ended']}" for o in outcomes if not o.good]
     return lines + bad
 

@@ -24,6 +24,10 @@ def _noise(board: VirtualBoard, clock: VirtualClock) -> None:
         line.flip, line.drop = 0.1, 0.1
 
 
+def _duplicates(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.incoming.duplicate = board.outgoing.duplicate = 0.3
+
+
 def _cut(board: VirtualBoard, clock: VirtualClock) -> None:
     board.incoming.cut = board.outgoing.cut = True
 
@@ -52,6 +56,7 @@ _HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power of
 FAULTS = {
     "estop": Fault("the e-stop loop opens", lambda board, clock: board.estop(True)),
     "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on", _noise, early=True),
+    "duplicates": Fault("30 % of all frames come twice, from power-on", _duplicates, early=True),
     "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000),
                           settle=_HOST_LOST),
     "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4), settle=_HOST_LOST),

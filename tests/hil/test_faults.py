@@ -27,6 +27,11 @@ def test_a_tenth_of_all_frames_flipped_and_a_tenth_lost_changes_nothing_of_the_m
     assert result.outputs_safe
 
 
+def test_frames_that_come_twice_change_nothing():
+    result = rig.play("duplicates")
+    assert result.ended == "done" and result.faults == () and result.bit_identical is True
+
+
 @pytest.mark.parametrize("fault", ["random-bytes", "host-stall"])
 def test_a_silent_host_stops_the_arm_on_its_path_and_lets_go(fault):
     result = rig.play(fault)
