@@ -40,7 +40,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
         carrier, frame = place[joint.parent]
         frame = frame * pin.SE3(pin.rpy.rpyToMatrix(*joint.rpy), np.asarray(joint.xyz, float))
         if joint.name in moving:
-            place[joint.child] = (result.addJoint(carrier, _joint_model(joint), frame, joint.name), pin.SE3.Identity())
+            place[joint.child] = (result.addJoint(carrier, joint_model(joint), frame, joint.name), pin.SE3.Identity())
         else:
             place[joint.child] = (carrier, frame * _displacement(joint, mechanism.lock.get(joint.name, 0.0)))
     solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
@@ -53,7 +53,8 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
     return result
 
 
-def _joint_model(joint: Joint) -> Any:
+def joint_model(joint: Joint) -> Any:
+    """The pinocchio.JointModel of one degree of freedom: q is the joint's own angle or shift, whatever its range."""
     import pinocchio as pin
 
     axis = np.asarray(joint.axis, float)

@@ -1,8 +1,8 @@
 """What the tests compare with and try things on: Pinocchio, random mechanisms, smooth motions.
 
 Pinocchio computes inverse and forward dynamics by algorithms that share nothing with ours. Only the description of
-the mechanism is common: `pinocchio_model` is built from the bodies of a Model, `pinocchio_of` straight from a
-Mechanism's own links and joints, so that an error in folding bodies together is seen too.
+the mechanism is common: `pinocchio_model` is built from the bodies of a Model, codegen's `pinocchio_of` straight from
+a Mechanism's own links and joints, so that an error in folding bodies together is seen too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from codegen.model import GROUND, Model, rotation_axis
+from codegen.pinocchio_rnea import joint_model
+from codegen.pinocchio_rnea import pinocchio_of as pinocchio_of  # for those who compare with it
 from codegen.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -34,46 +36,10 @@ def pinocchio_model(model: Model) -> pin.Model:
     for body in model.bodies:
         parent = 0 if body.parent == GROUND else ids[body.parent]
         place = pin.SE3(np.asarray(body.R0, float), np.asarray(body.p0, float))
-        ids.append(result.addJoint(parent, _joint_model(body.joint), place, body.joint.name))
+        ids.append(result.addJoint(parent, joint_model(body.joint), place, body.joint.name))
         inertia = pin.Inertia(body.mass, np.asarray(body.com, float), np.asarray(body.inertia, float))
         result.appendBodyToJoint(ids[-1], inertia, pin.SE3.Identity())
     return result
-
-
-def pinocchio_of(mechanism: Mechanism) -> pin.Model:
-    """A Mechanism's links and joints as a Pinocchio model; bodies fixed to each other are put together by Pinocchio."""
-    result = pin.Model()
-    result.gravity.linear = np.asarray(mechanism.gravity, float)
-    place = {BASE: (0, pin.SE3.Identity())}  # link: its moving joint, and its frame there
-    moving = {joint.name for joint in mechanism.moving}
-    for joint in mechanism.joints:
-        carrier, frame = place[joint.parent]
-        frame = frame * pin.SE3(pin.rpy.rpyToMatrix(*joint.rpy), np.asarray(joint.xyz, float))
-        if joint.name in moving:
-            place[joint.child] = (result.addJoint(carrier, _joint_model(joint), frame, joint.name), pin.SE3.Identity())
-        else:
-            place[joint.child] = (carrier, frame * _displacement(joint, mechanism.lock.get(joint.name, 0.0)))
-    solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
-    solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
-    for link, mass, com, inertia in solids:
-        body = pin.Inertia(mass, np.asarray(com, float), np.asarray(inertia, float))
-        carrier, frame = place[link]
-        result.appendBodyToJoint(carrier, body, frame)
-    return result
-
-
-def _displacement(joint: Joint, position: float) -> pin.SE3:
-    axis = np.asarray(joint.axis, float)
-    if joint.type == "prismatic":
-        return pin.SE3(np.eye(3), axis * position)
-    return pin.SE3(pin.AngleAxis(position, axis).toRotationMatrix(), np.zeros(3))
-
-
-def _joint_model(joint: Joint) -> pin.JointModel:
-    axis = np.asarray(joint.axis, float)
-    if joint.type == "prismatic":
-        return pin.JointModelPrismaticUnaligned(axis)
-    return pin.JointModelRevoluteUnaligned(axis)
 
 
 def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
