@@ -85,19 +85,24 @@ def play(path: Path, dt: float) -> Samples:
 
 @dataclass
 class Observer:
-    """Tracking observer of positions measured once a tick (codegen/observer.py). position, rate (J,)."""
+    """Tracking observer of positions measured once a tick (codegen/observer.py). position, rate (J,).
+
+    It is told what the target's rate changes by, so that a motion that is followed is observed without lag.
+    """
 
     bandwidth_hz: float
     dt: float
-    predicted: Array
+    position: Array
     rate: Array
 
-    def tick(self, position: ArrayLike) -> Array:
-        """Rate (J,) after one more measured position (J,)."""
+    def tick(self, measured: ArrayLike, rate_step: ArrayLike = 0.0) -> Array:
+        """Rate (J,) after one more measured position (J,) and a step (J,) of the target's rate since the last one."""
         gain, rate_gain = observer_gains(self.bandwidth_hz, self.dt)
-        error = np.asarray(position, float) - self.predicted
-        self.rate = self.rate + rate_gain * error / self.dt
-        self.predicted = self.predicted + gain * error + self.rate * self.dt
+        step = np.asarray(rate_step, float)
+        predicted = self.position + (self.rate + step / 2.0) * self.dt
+        error = np.asarray(measured, float) - predicted
+        self.rate = self.rate + step + rate_gain * error / self.dt
+        self.position = predicted + gain * error
         return self.rate
 
 

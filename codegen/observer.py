@@ -6,7 +6,9 @@ At every tick, with the measured position y and the position predicted at the ti
     qd = qd + rate_gain e / dt
     predicted = y - e + position_gain e + dt qd
 
-Both poles are at exp(-2 pi f dt): critically damped with bandwidth f, stable at any tick.
+Both poles are at exp(-2 pi f dt): critically damped with bandwidth f, stable at any tick. In motion the change of the
+target's rate from tick to tick is added to qd, half of it in the prediction: a motion that is followed is then observed
+without the lag that accelerations cause. It comes from outside the loop and leaves the poles where they are.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@ static void sample(int32_t counts[FT_JOINTS])
 /* Form positions and rates. */
 static void observe(const int32_t counts[FT_JOINTS])
 {
-    ft_observer_tick(&ft.seen, counts);
+    ft_real rate_steps[FT_JOINTS];
+
+    ft_motion_rate_steps(&ft.motion, rate_steps);
+    ft_observer_tick(&ft.seen, counts, rate_steps);
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */

@@ -208,10 +208,11 @@ static void receive(void)
 {
     uint8_t chunk[CHUNK];
     uint32_t round;
-    size_t n, i;
+    size_t i;
 
     for (round = 0; round < CHUNKS; round++) {
-        n = ft_chip_receive(chunk, sizeof chunk);
+        size_t n = ft_chip_receive(chunk, sizeof chunk);
+
         for (i = 0; i < n; i++)
             take_byte(chunk[i]);
         if (n < sizeof chunk)

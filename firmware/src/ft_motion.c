@@ -77,6 +77,18 @@ const ft_target *ft_motion_target(const ft_motion *m)
     return &m->due[m->now];
 }
 
+/* Give what the target's rates change by from the last tick's boundary to the
+ * one that the coming call of ft_motion_tick is for. */
+void ft_motion_rate_steps(const ft_motion *m, ft_real steps[FT_JOINTS])
+{
+    const ft_target *last = &m->due[m->now];
+    const ft_target *coming = &m->due[(m->now + 1u) % SLOTS];
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        steps[j] = coming->rate[j] - last->rate[j];
+}
+
 /* Stay at q, at rest, as if it had always been so. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
@@ -259,7 +271,7 @@ static void pass_knot(ft_motion *m)
 }
 
 /* Come to rest with the joints at the end of the path. */
-static uint32_t end(ft_motion *m, int32_t overshoot)
+static uint32_t arrive(ft_motion *m, int32_t overshoot)
 {
     int32_t left = m->pace.half - overshoot;
 
@@ -280,7 +292,7 @@ static uint32_t advance(ft_motion *m)
     ft_pace next = choose(m, boundary);
 
     if (last && boundary >= LENGTH)
-        return end(m, boundary - LENGTH);
+        return arrive(m, boundary - LENGTH);
     sample(m, boundary, boundary + next.half);
     m->at = boundary + next.half;
     m->pace = next;

@@ -79,6 +79,7 @@ void ft_motion_resume(ft_motion *m);
 void ft_motion_forget(ft_motion *m);
 uint32_t ft_motion_tick(ft_motion *m);
 const ft_target *ft_motion_target(const ft_motion *m);
+void ft_motion_rate_steps(const ft_motion *m, ft_real steps[FT_JOINTS]);
 const ft_segment *ft_motion_tail(const ft_motion *m);
 
 #endif

@@ -32,23 +32,25 @@ static void count(ft_observer *o, uint32_t j, int32_t counts)
 }
 
 /* Move one joint's rate on. */
-static void track(ft_observer *o, uint32_t j)
+static void track(ft_observer *o, uint32_t j, ft_real step)
 {
-    ft_real e = o->error[j] + (ft_real)o->counts[j] - o->w[j];
+    ft_real way = (ft_real)o->counts[j] * ft_joint[j].rate_per_count;
+    ft_real e = o->error[j] + way - (o->rate[j] + FT_C(0.5) * step);
 
-    o->w[j] += FT_OBSERVER_RATE * e;
+    o->rate[j] += step + FT_OBSERVER_RATE * e;
     o->error[j] = e - FT_OBSERVER_POSITION * e;
-    o->rate[j] = o->w[j] * ft_joint[j].rate_per_count;
 }
 
-/* Take in the counts of one tick. */
-void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS])
+/* Take in the counts of one tick, in which the target's rates changed by so
+ * much, rad/s or m/s. */
+void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
+                      const ft_real rate_steps[FT_JOINTS])
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         count(o, j, counts[j]);
-        track(o, j);
+        track(o, j, rate_steps[j]);
     }
 }
 

@@ -1,11 +1,13 @@
 /* Where the joints are and how fast they move, from encoder counts.
  *
  * Positions are whole: every count adds a fixed integer, so nothing drifts.
- * Rates come from a tracking observer that carries its error e = measured -
- * predicted position in counts, a small number at any place:
- *   e <- e + counts - w,  w <- w + b e,  e <- (1 - a) e,   w in counts a tick
+ * Rates w come from a tracking observer that carries its error e = measured -
+ * predicted position (a tick), a small number at any place:
+ *   e <- e + counts - (w + d/2),  w <- w + d + b e,  e <- (1 - a) e
  * with a = 1 - p^2, b = (1 - p)^2, p = exp(-2 pi observer_hz dt): both poles
- * lie at p, inside the unit circle at any tick. */
+ * lie at p, inside the unit circle at any tick. d is what the target's rate
+ * changed by: a motion that is followed is observed without the lag that an
+ * acceleration would cause, and Kv has no false error to act on. */
 #ifndef FT_OBSERVER_H
 #define FT_OBSERVER_H
 
@@ -18,12 +20,12 @@ typedef struct {
     uint64_t fine[FT_JOINTS];  /* position, 2^-48 turn; 2^16 turns */
     ft_turn q[FT_JOINTS];
     int32_t coarse[FT_JOINTS]; /* 2^-24 turn, whole turns counted */
-    ft_real rate[FT_JOINTS];   /* rad/s, m/s */
-    ft_real error[FT_JOINTS];  /* counts */
-    ft_real w[FT_JOINTS];      /* counts a tick */
+    ft_real rate[FT_JOINTS];   /* w, rad/s or m/s */
+    ft_real error[FT_JOINTS];  /* e, rad or m times ticks a second */
 } ft_observer;
 
-void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS]);
+void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
+                      const ft_real rate_steps[FT_JOINTS]);
 void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS]);
 
 #endif
