@@ -147,6 +147,21 @@ def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
         assert board.outputs_safe() and np.all(np.isnan(board.voltages()))
 
 
+def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
+    mechanism = rig.three_link()
+    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(rig.start())
+        session.arm()
+        board.plant.v[0] = 0.5
+        board.run(5e-3)
+        assert not board.outputs_safe()
+        executed = board.chip.core.instructions
+        board.estop(True)
+        assert board.outputs_safe() and board.chip.core.instructions == executed
+
+
 def test_an_unknown_fault_is_bad_input():
     with pytest.raises(BadInput, match="no such fault.*encoder-jump"):
         rig.play("gremlins")

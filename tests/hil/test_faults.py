@@ -64,7 +64,7 @@ def test_a_reset_in_mid_motion_is_noticed_and_named(fault, cause):
     assert result.outputs_safe
 
 
-def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
+def test_the_e_stop_ends_the_motion_in_its_own_state():
     result = rig.play("estop")
     assert "e-stop" in result.ended
     assert result.state == "ESTOP"
