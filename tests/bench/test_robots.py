@@ -1,0 +1,61 @@
+"""Every URDF of the package example-robot-data, fixed at its root link: loaded and verified, or refused for a reason."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from codegen.errors import BadInput
+from codegen.mechanism import Mechanism
+from codegen.verify import Verification, verify
+from hil import chip_step
+from tests.codegen.test_robots import assert_verified
+from tests.codegen.test_urdf import ROBOTS, TRULY_REFUSED, compare_with_pinocchio
+
+pytestmark = pytest.mark.bench
+
+COLUMNS = ("robot", "joints", "reference, rnea", "float64", "float32", "of floor", "float32, rnea", "bits",
+           "instructions", "flash", "stack", "s")
+
+
+def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
+    assert v.instructions is not None
+    errors = [f"{v.worst(key).of_peak:.1e}" for key in ("reference", "double", "single")]
+    return (name, str(len(v.joints)), *errors, f"{v.over_floor:.2f}", f"{v.worst('single_rnea').of_peak:.1e}",
+            "same" if v.bit_identical else "DIFFER", str(v.instructions.max()), str(v.object.flash_bytes),
+            str(v.object.stack_bytes), f"{seconds:.0f}")
+
+
+def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
+    """Errors are of peak torque, the worst of three random motions; instructions of the step, the worst tick."""
+    root = ROBOTS.resolve()
+    table, refused, failed = Table(*COLUMNS, title="robots of example-robot-data, 1 kHz"), {}, {}
+    for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
+        name, start = urdf.relative_to(root).as_posix(), time.perf_counter()
+        try:
+            mechanism = Mechanism.load(urdf)
+            compare_with_pinocchio(mechanism, urdf)
+            v = verify(mechanism, (), chip_step.run)
+            table.add_row(*row(_short(urdf, mechanism), v, time.perf_counter() - start))
+            assert_verified(v)
+        except BadInput as error:
+            refused[name] = str(error).removeprefix(f"{urdf}: ")
+        except AssertionError as error:
+            failed[name] = str(error).splitlines()[0] if str(error) else "does not hold"
+    console = Console(width=150)
+    console.print(table)
+    for name, reason in refused.items():
+        console.print(f"refused: {name}: {reason}")
+    assert failed == {}
+    assert refused.keys() == TRULY_REFUSED.keys()
+    assert all(reason in refused[name] for name, reason in TRULY_REFUSED.items())
+    assert len(table.rows) > 60
+
+
+def _short(urdf: Path, mechanism: Mechanism) -> str:
+    """The file's name, and how many joints are frozen because others mimic them or they mimic others."""
+    return urdf.stem + (f" ({len(mechanism.lock)} frozen)" if mechanism.lock else "")
