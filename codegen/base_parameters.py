@@ -23,6 +23,7 @@ from codegen.discretisation import PARALLEL, poses
 from codegen.mechanism import Matrix, Vector
 from codegen.model import GROUND, Model, skew
 
+SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
 
 # An origin is not slid farther than this many times the longest offset: the common normal of nearly parallel axes is far
@@ -199,7 +200,7 @@ def _directions(model, z, origin, first, size) -> tuple[list[Vector], list[Vecto
         else:
             normal = np.cross(z[p], z[j])
             if np.linalg.norm(normal) > PARALLEL:
-                x_frame[j] = normal / np.linalg.norm(normal)
+                x_frame[j] = _towards(normal, x_body[p]) / np.linalg.norm(normal)
             else:
                 x_frame[j] = _across(z[j], x_body[p], np.eye(3), 1e-9)
         if b.prismatic:
@@ -210,11 +211,16 @@ def _directions(model, z, origin, first, size) -> tuple[list[Vector], list[Vecto
             R = poses(model, np.zeros(n))[j]
             towards = R[0] @ b.com + R[1] - origin[j]
         elif np.linalg.norm(np.cross(z[j], z[child])) > PARALLEL:
-            towards = np.cross(z[j], z[child])
+            towards = _towards(np.cross(z[j], z[child]), x_frame[j])
         else:
             towards = origin[child] - origin[j]
         x_body[j] = _across(z[j], towards, x_frame[j][None, :], TINY * size)
     return x_frame, x_body
+
+
+def _towards(v: Vector, other: Vector) -> Vector:
+    """v or its opposite, whichever is nearer the other."""
+    return v if v @ other >= 0.0 else -v
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
@@ -228,7 +234,10 @@ def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
-    return float(np.arctan2(np.cross(a, b) @ z, a @ b))
+    """From a to b about z, rad; exact quarter turns where it is one to rounding."""
+    angle = float(np.arctan2(np.cross(a, b) @ z, a @ b))
+    quarters = round(angle / (0.5 * np.pi))
+    return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle
 
 
 def _tidy(v: Vector, size: float) -> Vector:

@@ -144,7 +144,8 @@ class Planar:
         self.axes = [R @ b.axis for (R, _), b in zip(placed, model.bodies, strict=True)]
         self.normal = self.axes[0]
         self.inertia = [  # about the normal, through each centre of gravity
-            float(self.normal @ R @ b.inertia @ R.T @ self.normal) for (R, _), b in zip(placed, model.bodies, strict=True)
+            float(self.normal @ R @ b.inertia @ R.T @ self.normal)
+            for (R, _), b in zip(placed, model.bodies, strict=True)
         ]
 
     def start(self, q: ArrayLike) -> None:

@@ -28,7 +28,7 @@ difference A of the joints' positions, on top of gravity as initial value;
 masses at the joints give the forces F of all that hangs on a joint, and the
 lever arms at s_k the torques. Masses are base parameters in units of the most
 frequent one, M; lengths are times sqrt(M) / tick: products are in N m.
-""".strip().splitlines()
+""".strip()
 
 
 class PlanarStep:
@@ -125,6 +125,11 @@ class PlanarStep:
         return (v[0] * float(d[0]) + v[1] * float(d[1]), v[1] * float(d[0]) - v[0] * float(d[1]))
 
     # ---- what is to be emitted
+    @property
+    def intro(self) -> list[str]:
+        """The comment at the head of the C."""
+        return INTRO.splitlines()
+
     @property
     def turning(self) -> list[int]:
         """The bodies whose link vectors something depends on."""

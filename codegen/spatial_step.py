@@ -1,7 +1,8 @@
 """The step of any tree, as a graph: the recursions of discretisation.Spatial in the frames of base_parameters.py.
 
-Units inside: inertias are multiplied by 2 / dt^2 and gravity by dt^2 / 4, so that with half increments u for rates
-every momentum and force comes out as a torque and no other factor is left.
+Units inside: inertias are multiplied by 2 / dt^2 and first moments, for gravity, by |g| / 2, so that with half increments
+u for rates every momentum and force comes out as a torque and no other factor is left. The unit of length is one of the
+mechanism's own offsets, whose products then vanish.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ joint and D half a tick's force of motion and gravity on it,
 
     tau = (P - D) - X,   X <- P + D.
 
-Outwards: angular velocity w and velocity v of each joint's origin, gravity g.
-Inwards: momentum p, angular momentum h, first moment C of all that hangs on
-the joint. Vectors are in the frame of their joint, whose z is the axis; joints
-with parallel axes share one frame, which turns with none of them. _b: in the
-body's own frame, turned by the pair r. Inertias are base parameters times
-2 / tick^2, gravity is times tick^2 / 4, velocities are per half tick, so that
-momenta and forces are in N m (N).
-""".strip().splitlines()
+Outwards: angular velocity w and velocity v of each joint's origin, direction
+of gravity g. Inwards: momentum p, angular momentum h, first moment C of all
+that hangs on the joint. Vectors are in the frame of their joint, whose z is
+its axis; joints with parallel axes share one frame, which turns with none of
+them. _b is in the body's own frame, turned by the pair r; _s at the joint's
+origin, but in the parent body's frame; _t a sum on its way to that frame.
+
+Units: inertias are base parameters times 2 / tick^2, first moments are times
+half of gravity, velocities are per half tick, so that P and D are in N m (N).
+Lengths are in units of {length:.9g} m.
+""".strip()
 
 
 class SpatialStep:
@@ -110,7 +114,9 @@ class SpatialStep:
         """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
         b = self.tree.bodies[j]
         if b.continues:
-            return self._bind(turn_back(self._vec(b.offset / (self.length * self.reach[b.parent])), self._pair(b.parent)), f"l{j + 1}")
+            return self._bind(
+                turn_back(self._vec(b.offset / (self.length * self.reach[b.parent])), self._pair(b.parent)), f"l{j + 1}"
+            )
         return self._vec(b.offset / self.length)
 
     def _slide(self, j: int) -> Vec:
@@ -231,6 +237,11 @@ class SpatialStep:
 
     # ---- what is to be emitted
     @property
+    def intro(self) -> list[str]:
+        """The comment at the head of the C."""
+        return INTRO.format(length=self.length).splitlines()
+
+    @property
     def turning(self) -> list[int]:
         """The bodies whose turning frames something depends on."""
         _, kept = self.graph.live()
@@ -280,5 +291,3 @@ def tilt(a: Vec, b: Body) -> Vec:
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
     return (cg * x - sg * y, sg * x + cg * y, z)
-
-

@@ -12,20 +12,23 @@ from typing import Literal
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from codegen import planar_step, spatial_step
 from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
 from codegen.model import Model
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
-from codegen.step_text import blocks_of, literal
+from codegen.step_text import blocks_of, literal, wrap
 
 Trig = Literal["tick", "knot"]
 
 EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
 _templates = Environment(
-    loader=PackageLoader("codegen", "templates"), undefined=StrictUndefined, keep_trailing_newline=True
+    loader=PackageLoader("codegen", "templates"),
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 
 
@@ -44,13 +47,15 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
         j = int(line.split("[@")[1].split("]")[0])
         return line.replace(f"[@{j}]", f"[{indices[j]}]")
 
-    turns = [_angle(step.tree, j) for j in indices]
+    turns = [wrap(f"return {_angle(step.tree, j)};", 80) for j in indices]
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
     shared = dict(
         name=model.mechanism.name,
         planar=planar,
         array="link" if planar else "turn",
         parts="xy" if planar else "cs",
+        frame="link vector" if planar else "turning frame",
+        radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
         turns=turns,
         rotate=trig == "tick" and bool(turns),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
@@ -66,7 +71,7 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
         "ft_trig.h": {},
         "ft_step.h": {},
         "ft_step.c": dict(
-            intro=planar_step.INTRO if planar else spatial_step.INTRO,
+            intro=step.intro,
             radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
             blocks=blocks_of(step.graph, with_index),
             uses_positions=step.uses_positions,
@@ -75,7 +80,12 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
     return {name: _templates.get_template(f"{name}.j2").render(**shared, **values) for name, values in files.items()}
 
 
-OPTIONS = {"origin": ("parent", "child", "given"), "mass": ("own", "parent"), "kappa": ("yy", "xx"), "D": ("frame", "body")}
+OPTIONS = {
+    "origin": ("parent", "child", "given"),
+    "mass": ("own", "parent"),
+    "kappa": ("yy", "xx"),
+    "D": ("frame", "body"),
+}
 PASSES = 2
 EFFORT = 2500  # bodies that are worked through at most while searching: about a second
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codegen.step_graph import Expr, Graph, Statement
 
-WIDTH = 92  # columns, without the function's indentation
+WIDTH = 92  # columns, without the indentation of a function
 
 
 @dataclass
@@ -47,7 +47,7 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str]) -> list[Block]:
         lines = [line for a in e.args for line in define(a)]
         if e.index in shared:
             e.name = shared[e.index]
-            lines += _wrap(f"const ft_real {e.name} = {text(e, inside=True)};")
+            lines += wrap(f"const ft_real {e.name} = {text(e, inside=True)};")
         return lines
 
     blocks = []
@@ -78,11 +78,11 @@ def _shared(graph: Graph, seen: set[int], kept: set[int]) -> dict[int, str]:
 def _line(s: Statement, call_text: Callable[[str], str]) -> list[str]:
     if s.kind == "value":
         assert s.expr is not None
-        return _wrap(f"const ft_real {s.target} = {text(s.expr, inside=True)};")
+        return wrap(f"const ft_real {s.target} = {text(s.expr, inside=True)};")
     if s.kind == "store":
         assert s.expr is not None
-        return _wrap(f"{s.target} = {text(s.expr)};")
-    return _wrap(call_text(s.text.format(*(text(e) for e in s.needs))))
+        return wrap(f"{s.target} = {text(s.expr)};")
+    return wrap(call_text(s.text.format(*(text(e) for e in s.needs))))
 
 
 def text(e: Expr, inside: bool = False, tight: bool = False) -> str:
@@ -118,12 +118,13 @@ def literal(value: float) -> str:
     return f"FT_C({shown})"
 
 
-def _wrap(line: str) -> list[str]:
+def wrap(line: str, room: int = WIDTH) -> list[str]:
+    """A statement as lines of at most `room` columns, cut before operators."""
     lines = []
-    while len(line) > WIDTH - 4:
-        cut = max(line.rfind(f" {op} ", 0, WIDTH - 5) for op in "+-")
+    while len(line) > room:
+        cut = max(line.rfind(operator, 0, room - 1) for operator in (" + ", " - "))
         if cut <= 8:
             break
         lines.append(line[:cut])
-        line = "    " + line[cut + 1 :]
+        line = f"    {line[cut + 1 :]}"
     return [*lines, line]

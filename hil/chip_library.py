@@ -70,7 +70,13 @@ class ChipLibrary:
     """
 
     def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True) -> None:
-        options = (*MACHINE, *flags, *ARITHMETIC, *(WARNINGS if warnings else ("-std=c99",)), *precision_flags("single"))
+        options = (
+            *MACHINE,
+            *flags,
+            *ARITHMETIC,
+            *(WARNINGS if warnings else ("-std=c99",)),
+            *precision_flags("single"),
+        )
         self.elf = _linked(sources, options)
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)

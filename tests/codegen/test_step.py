@@ -1,0 +1,291 @@
+"""The emitted C: against the plain discretisation, against its own noise floor, against the chip, against the rules."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codegen import compiled, discretisation, step_source
+from codegen.compiled import ARITHMETIC, WARNINGS, CompiledStep, Turns, build
+from codegen.errors import Refused
+from codegen.mechanism import Control
+from codegen.model import Model
+from codegen.noise_floor import noise_floor
+from hil.chip_library import MACHINE, ChipLibrary
+from tests.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
+
+CHAINS = 200
+BATCH = 20  # chains that are compiled together
+
+
+def middles(model: Model, duration: float) -> np.ndarray:
+    return (np.arange(-1, round(duration / model.dt) + 1) + 0.5) * model.dt
+
+
+def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
+    """A tree with slides and a quintic of a second for it (slides move within 0.3 m), sampled at the middles."""
+    rng = np.random.default_rng(seed)
+    model = Model.of(random_tree(rng, n))
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    start = rng.uniform(-1, 1, n) * slides
+    motion = quintic(start, start + rng.uniform(-1.5, 1.5, n) * slides)
+    return model, motion(middles(model, 1.0))
+
+
+# ---- double precision against the plain discretisation
+
+
+class Batch:
+    """Many mechanisms' steps in one library and one compilation: every name of one gets its own prefix."""
+
+    NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_pair", "ft_link", "ft_swung", "ft_cos_sin_eighth", "ft_cos_sin",
+             "ft_sin", "ft_advance", "ft_swing", "ft_step", "ft_step_start", "ft_step_anchor", "ft_step_state",
+             "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state")  # fmt: skip
+    AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS")
+
+    def __init__(self, models: list[Model]) -> None:
+        text, cdef = "#include <stdint.h>\n", "typedef double ft_real; typedef int64_t ft_turn;\n"
+        for i, model in enumerate(models):
+            files = step_source.render(model) | {"ft_host.c": compiled.HOST_SOURCE}
+            text += "".join(f"#undef {name}\n" for name in self.AGAIN)
+            text += "".join(f"#define {name} m{i}_{name}\n" for name in self.NAMES)
+            for name in ("ft_model.h", "ft_trig.h", "ft_step.h", "ft_step.c", "ft_host.c"):
+                text += "".join(line for line in files[name].splitlines(True) if not line.startswith('#include "'))
+            text += "".join(f"#undef {name}\n" for name in self.NAMES)
+            cdef += (
+                f"void *m{i}_ft_host_state(void); void m{i}_ft_step_start(void *, const ft_turn *);"
+                f"void m{i}_ft_host_torque(void *, long, long, const ft_turn *, const ft_real *, ft_real *);\n"
+            )
+        self.ffi, self.lib = build({"all.c": text}, cdef, "double", flags=("-O1",))
+
+    def torque(self, i: int, model: Model, positions: np.ndarray) -> np.ndarray:
+        turns = Turns(model, "double")
+        q, u = turns.of(positions), turns.half_increments(positions)
+        tau = np.empty_like(u)
+        state = getattr(self.lib, f"m{i}_ft_host_state")()
+
+        def pointer(kind: str, array: np.ndarray):
+            return self.ffi.from_buffer(kind, array)
+
+        getattr(self.lib, f"m{i}_ft_step_start")(state, pointer("ft_turn[]", q[0]))
+        getattr(self.lib, f"m{i}_ft_host_torque")(
+            state, len(u), 0, pointer("ft_turn[]", q[1:]), pointer("ft_real[]", u), pointer("ft_real[]", tau)
+        )
+        return tau[1:]
+
+
+@settings(max_examples=CHAINS // BATCH, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH, max_size=BATCH, unique=True))
+def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
+    """Frames are searched for a little only; test_step_graph.py tries every choice."""
+    rngs = [np.random.default_rng(seed) for seed, _ in seeds]
+    models = [Model.of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step_source, "EFFORT", 60)
+        batch = Batch(models)
+    for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
+        positions = random_quintic(rng, model.n, 0.03, travel=0.05)(middles(model, 0.03))
+        plain = discretisation.torque(model, positions)
+        assert peak(batch.torque(i, model, positions) - plain) <= 1e-10 * peak(plain)
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+@pytest.mark.parametrize("seed", range(3))
+def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, trig):
+    model, positions = moving_tree(seed, 7)
+    plain = discretisation.torque(model, positions)
+    assert peak(CompiledStep(model, "double", trig).torque(positions) - plain) <= 1e-10 * peak(plain)
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_double_precision_equals_the_discretisation_on_planar_chains(n):
+    model = Model.of(planar_chain(n))
+    positions = random_quintic(np.random.default_rng(n), n)(middles(model, 1.0))
+    plain = discretisation.torque(model, positions)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
+
+
+def test_springs_and_sliding_joints_take_their_positions_from_the_integers():
+    model, positions = moving_tree(11, 6)
+    assert any(b.prismatic for b in model.bodies)
+    joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
+    sprung = Model.of(replace(model.mechanism, joints=joints))
+    plain = discretisation.torque(sprung, positions)
+    assert peak(plain - discretisation.torque(model, positions)) > 0.1
+    assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
+
+
+# ---- single precision
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(seed):
+    rng = np.random.default_rng(seed)
+    model = Model.of(random_chain(rng, 1 + seed % 8))
+    positions = random_quintic(rng, model.n)(middles(model, 1.0))
+    plain = discretisation.torque(model, positions)
+    wrong = np.abs(CompiledStep(model).torque(positions) - plain)
+    assert wrong.max() <= 1e-4 * peak(plain)
+    assert np.all(wrong.max(axis=0) <= noise_floor(model, positions))
+
+
+@pytest.mark.parametrize("rate_hz", [100, 1000, 5000])
+@pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: random_chain(np.random.default_rng(7), 6)])
+def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
+    model = Model.of(replace(make(), control=Control(rate_hz=rate_hz, knot_hz=rate_hz)))
+    positions = random_quintic(np.random.default_rng(8), model.n)(middles(model, 1.0))
+    plain = discretisation.torque(model, positions)
+    share = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0) / noise_floor(model, positions)
+    assert np.all(share <= 1.0)
+    assert share.max() > 0.01
+
+
+@pytest.mark.parametrize("duration", [1.0, 10.0])
+def test_single_precision_against_newton_euler(duration):
+    model = Model.of(planar_chain(8))
+    motion = quintic([0.1] * 8, np.linspace(-0.5, 0.6, 8), duration)
+    s = middles(model, duration)
+    truth = torque_at(model, motion, s[1:-1])
+    positions = motion(s)
+    edge = 10.0 * (0.5 * model.dt / duration) ** 3 * (motion.position(duration) - motion.position(0.0))
+    positions[0], positions[-1] = positions[0] - edge, positions[-1] + edge  # along the end pieces: no jump of the jerk
+    assert peak(CompiledStep(model).torque(positions) - truth) <= 1e-4 * peak(truth)
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+@pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_chain(np.random.default_rng(9), 4)])
+def test_a_million_ticks_do_not_drift(make, trig):
+    """A continuous turn and swings: the last second is as good as the first, and no worse than the floor."""
+    model = Model.of(make())
+    step = CompiledStep(model, trig=trig)
+    ticks = 1_000_000
+    t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
+    swing = 0.4 * np.sin(np.outer(t, np.linspace(1.0, 2.0, model.n)))
+    swing[:, 0] = 1.5 * t  # round and round: 239 turns
+    tau = step.torque(swing)
+    for part in (slice(0, 2000), slice(ticks - 2000, ticks)):
+        window = swing[part.start : part.stop + 2]
+        plain = discretisation.torque(model, window)
+        assert np.all(np.abs(tau[part] - plain).max(axis=0) <= noise_floor(model, window))
+
+
+def test_at_rest_the_torque_never_changes_by_a_bit():
+    model, _ = moving_tree(5, 6)
+    step = CompiledStep(model, trig="knot")
+    q = np.full(6, 0.1)
+    tau = step.torque(np.tile(q, (1000, 1)))
+    assert np.all(tau == tau[0])
+
+
+# ---- the chip
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(1), 6), lambda: moving_tree(2, 6)[0]]
+)
+def test_host_and_chip_agree_bit_for_bit_over_a_whole_motion(make):
+    model = Model.of(make()) if not isinstance(make(), Model) else make()
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    positions = quintic(0.1 * slides, np.linspace(-1.0, 1.2, model.n) * slides)(middles(model, 1.0))
+    assert_same_bits(model, positions)
+
+
+def assert_same_bits(model: Model, positions: np.ndarray) -> None:
+    turns = Turns(model, "single")
+    q, u = turns.of(positions), turns.half_increments(positions)
+    host = CompiledStep(model)
+    host.start(positions[0])
+    expected = host.run(q[1:], u)
+    chip = ChipLibrary(step_source.render(model))
+    state, q_at, u_at, tau_at = chip.put(4096), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
+    chip.call("ft_step_start", state, q_at)
+    got = np.empty_like(expected)
+    for k in range(len(u)):
+        chip.write(q_at, q[k + 1])
+        chip.write(u_at, u[k])
+        chip.call("ft_step", state, q_at, u_at, tau_at)
+        got[k] = chip.read(tau_at, np.float32, model.n)
+    assert np.array_equal(got.view(np.uint32), expected.view(np.uint32))
+
+
+# ---- the rules
+
+
+MODELS = {
+    "planar": lambda: Model.of(planar_chain(3)),
+    "chain": lambda: Model.of(random_chain(np.random.default_rng(2), 6)),
+    "tree": lambda: moving_tree(3, 7)[0],
+    "one joint": lambda: Model.of(random_chain(np.random.default_rng(3), 1)),
+    "slow ticks": lambda: Model.of(replace(planar_chain(3), control=Control(rate_hz=100, knot_hz=100))),
+}
+
+
+@pytest.mark.parametrize(
+    "compiler", [("gcc", *WARNINGS), ("g++", "-x", "c++", "-std=c++11", *WARNINGS[1:])], ids=["C", "C++"]
+)
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+@pytest.mark.parametrize("name", MODELS)
+def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path):
+    assert shutil.which(compiler[0]), f"{compiler[0]} is missing: apt install {compiler[0]}"
+    for file, text in step_source.render(MODELS[name](), trig).items():
+        (tmp_path / file).write_text(text)
+    flags = (*ARITHMETIC, *compiled.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
+    done = subprocess.run([*compiler, *flags], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_object_needs_nothing_and_holds_no_double_routine(name, tmp_path):
+    for file, text in step_source.render(MODELS[name]()).items():
+        (tmp_path / file).write_text(text)
+    flags = (*MACHINE, "-O2", *ARITHMETIC, "-std=c99", "-c", "-o", "step.o", "ft_step.c")
+    subprocess.run(["arm-none-eabi-gcc", *flags], cwd=tmp_path, check=True)
+    undefined = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "step.o"], cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert set(undefined) - {"U", "memset"} == set()
+
+
+def test_output_is_reproducible_and_says_which_link_is_which():
+    model = MODELS["chain"]()
+    files = step_source.render(model)
+    assert files == step_source.render(model)
+    assert set(files) == {"ft_model.h", "ft_trig.h", "ft_step.h", "ft_step.c"}
+    for body in model.bodies[1:]:
+        assert f'"{body.joint.child}": momenta and torque' in files["ft_step.c"]
+    assert max(len(line) for text in files.values() for line in text.splitlines()) <= 100
+
+
+def test_without_a_compiler_it_says_what_to_install(monkeypatch):
+    compiled.compiler.cache_clear()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    try:
+        with pytest.raises(Refused, match="install"):
+            CompiledStep(MODELS["one joint"]())
+    finally:
+        compiled.compiler.cache_clear()
+
+
+# ---- the tests of the tests: a wrong sign anywhere is seen
+
+
+@pytest.mark.parametrize("old, new", [(" - ", " + "), ("r2.s", "r2.c"), ("FT_C(0.", "FT_C(1.")])
+def test_a_mutation_of_the_emitted_c_is_noticed(monkeypatch, old, new):
+    model = MODELS["chain"]()
+    positions = random_quintic(np.random.default_rng(4), model.n)(middles(model, 0.2))
+    plain = discretisation.torque(model, positions)
+    good = step_source.render(model)
+    head, body = good["ft_step.c"].split("void ft_step(")
+    assert old in body
+    monkeypatch.setattr(
+        step_source, "render", lambda *_: good | {"ft_step.c": f"{head}void ft_step({body.replace(old, new, 1)}"}
+    )
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) > 1e-6 * peak(plain)
