@@ -11,6 +11,7 @@ from codegen import discretisation
 from codegen.discretisation import Planar, Spatial, is_planar
 from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
+from tests.codegen.sampling import middles
 from tests.oracle import (
     Motion,
     peak,
@@ -29,12 +30,6 @@ RATES = (125, 250, 500, 1000)
 
 def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
     return Model.of(replace(mechanism, control=Control(rate_hz=rate_hz, knot_hz=rate_hz)))
-
-
-def middles(model: Model, duration: float) -> np.ndarray:
-    """s_-1..s_N of a motion that lasts `duration`, s."""
-    count = round(duration / model.dt)
-    return (np.arange(-1, count + 1) + 0.5) * model.dt
 
 
 def error(model: Model, motion: Motion) -> float:

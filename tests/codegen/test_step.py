@@ -18,14 +18,11 @@ from codegen.mechanism import Control
 from codegen.model import Model
 from codegen.noise_floor import noise_floor
 from hil.chip_library import MACHINE, ChipLibrary
+from tests.codegen.sampling import middles, sampled_quintic
 from tests.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
 
 CHAINS = 200
 BATCH = 20  # chains that are compiled together
-
-
-def middles(model: Model, duration: float) -> np.ndarray:
-    return (np.arange(-1, round(duration / model.dt) + 1) + 0.5) * model.dt
 
 
 def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
@@ -149,13 +146,10 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 @pytest.mark.parametrize("duration", [1.0, 10.0])
 def test_single_precision_against_newton_euler(duration):
     model = Model.of(planar_chain(8))
-    motion = quintic([0.1] * 8, np.linspace(-0.5, 0.6, 8), duration)
-    s = middles(model, duration)
-    truth = torque_at(model, motion, s[1:-1])
-    positions = motion(s)
-    edge = 10.0 * (0.5 * model.dt / duration) ** 3 * (motion.position(duration) - motion.position(0.0))
-    positions[0], positions[-1] = positions[0] - edge, positions[-1] + edge  # along the end pieces: no jump of the jerk
-    assert peak(CompiledStep(model).torque(positions) - truth) <= 1e-4 * peak(truth)
+    start, end = [0.1] * 8, np.linspace(-0.5, 0.6, 8)
+    truth = torque_at(model, quintic(start, end, duration), middles(model, duration)[1:-1])
+    tau = CompiledStep(model).torque(sampled_quintic(model, start, end, duration))
+    assert peak(tau - truth) <= 1e-4 * peak(truth)
 
 
 @pytest.mark.parametrize("trig", ["tick", "knot"])

@@ -1,0 +1,83 @@
+"""Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
+
+The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included. "knot" is
+without the exact sines and cosines, which then come from ft_step_anchor outside the control tick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from codegen import step_source
+from codegen.compiled import CompiledStep, Turns
+from codegen.model import Model
+from codegen.noise_floor import noise_floor
+from hil.chip_library import ChipLibrary
+from tests.bench.arms import arms
+from tests.codegen.sampling import middles, sampled_quintic
+from tests.oracle import quintic, torque_at
+
+LIMITS = {  # knot, tick
+    "planar-3": (103, 170),
+    "planar-8": (302, 373),
+    "ur5": (260, 325),
+    "puma560": (345, 409),
+    "panda-7": (659, 702),
+}
+TICKS = 48  # more than two rounds of the components that are made exact
+
+
+@dataclass(frozen=True)
+class Measured:
+    instructions: int  # worst tick
+    anchor: int  # one call of ft_step_anchor
+    flash_bytes: int  # of ft_step
+    state_bytes: int
+    stack_bytes: int
+    torque: np.ndarray  # (TICKS, J) on the chip
+
+
+def measure(model: Model, trig: step_source.Trig, positions: np.ndarray) -> Measured:
+    """Run the first ticks of a motion on the emulated chip."""
+    sources = step_source.render(model, trig)
+    sources["ft_size.c"] = '#include "ft_step.h"\nuint32_t ft_size(void);\nuint32_t ft_size(void)\n' + (
+        "{\n    return (uint32_t)sizeof(ft_step_state);\n}\n"
+    )
+    chip = ChipLibrary(sources)
+    turns = Turns(model, "single")
+    q, u = turns.of(positions), turns.half_increments(positions)
+    state, q_at, u_at, tau_at = chip.put(2048), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
+    chip.call("ft_step_start", state, q_at)
+    torque, worst, stack = [], 0, 0
+    for k in range(TICKS):
+        chip.write(q_at, q[k + 1])
+        chip.write(u_at, u[k])
+        call = chip.call("ft_step", state, q_at, u_at, tau_at, measure_stack=k == 0)
+        worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
+        torque.append(chip.read(tau_at, np.float32, model.n))
+    anchor = chip.call("ft_step_anchor", state, q_at).instructions
+    size = chip.call("ft_size").result
+    return Measured(worst, anchor, chip.size_of("ft_step"), size, stack, np.array(torque))
+
+
+@pytest.mark.parametrize("trig", ["knot", "tick"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_step_takes_no_more_instructions_than_promised(name, trig):
+    model = Model.of(arms()[name])
+    start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
+    positions = sampled_quintic(model, start, end)
+    measured = measure(model, trig, positions)
+    assert measured.instructions <= LIMITS[name][("knot", "tick").index(trig)]
+    # and it is the right torque that costs so little
+    truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
+    single = CompiledStep(model, "single", trig)
+    error = np.abs(single.torque(positions) - truth)
+    assert error.max() <= 1e-4 * np.abs(truth).max()
+    assert np.all(error.max(axis=0) <= noise_floor(model, positions) + 1e-5 * np.abs(truth).max())
+    if trig == "tick":
+        single.start(positions[0])
+        host = single.run(single.turns.of(positions[1:]), single.turns.half_increments(positions))
+        assert np.array_equal(measured.torque.view(np.uint32), host[:TICKS].view(np.uint32))
