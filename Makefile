@@ -4,33 +4,38 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
-STAMP  := $(VENV)/.femtorque
+PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: all setup demo test bench soak lint clean
+.PHONY: all demo test bench soak lint clean
 all: test
 
-setup: $(STAMP)
-
-$(STAMP): pyproject.toml .ci/system-packages
-	@.ci/system-packages $(PYTHON)
+# what running takes, and on top of it what testing takes
+$(VENV)/.demo: pyproject.toml .ci/system-packages
+	@.ci/system-packages $(PYTHON) demo
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@echo "installing Python packages into $(VENV)"
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[hil,test]'
+	@$(PIP) '.[hil]'
 	@touch $@
 
-demo: setup
+$(VENV)/.test: $(VENV)/.demo
+	@.ci/system-packages $(PYTHON) test
+	@echo "installing what the tests need into $(VENV)"
+	@$(PIP) '.[hil,test]'
+	@touch $@
+
+demo: $(VENV)/.demo
 	@$(RUN) -m hil.demo
 
-test: setup
+test: $(VENV)/.test
 	@$(RUN) -m pytest -n 2 --dist loadgroup -m "not bench and not soak"
 
-bench: setup
+bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench
 
-soak: setup
+soak: $(VENV)/.test
 	@$(RUN) -m pytest -s -m soak
 
-lint: setup
+lint: $(VENV)/.test
 	@$(RUN) -m ruff check .
 
 clean:
