@@ -1,0 +1,95 @@
+"""The emitted constants: what follows from mechanism and board by the rules of codegen/control_source.py."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen import board, control_source
+from codegen.control_source import joint_constants, ramp, render, ring_size
+from codegen.errors import BadInput
+from codegen.mechanism import Motor
+from tests import oracle
+from tests.firmware.app import three_link
+
+
+def joint(**parts):
+    mechanism = three_link()
+    j = mechanism.joints[0]
+    changed = {n: replace(getattr(j, n), **v) if isinstance(v, dict) else v for n, v in parts.items()}
+    return joint_constants(mechanism, replace(j, **changed))
+
+
+@pytest.mark.parametrize("knot_hz", [1, 50, 100, 250, 256, 257, 1000])
+def test_that_the_ring_is_a_power_of_two_and_holds_a_second(knot_hz):
+    size = ring_size(knot_hz)
+    assert size & (size - 1) == 0
+    assert knot_hz <= size < 2 * max(knot_hz, 2)
+
+
+@pytest.mark.parametrize("rate_hz", [10, 100, 1000, 4000, 20000])
+def test_that_a_stop_takes_a_quarter_second_unless_its_numbers_would_not_fit(rate_hz):
+    half = ramp(rate_hz)
+    assert half == (1000 if rate_hz > 8000 else pytest.approx(rate_hz / 8, abs=0.5))
+    assert 4 * half**3 < 2**32
+
+
+def test_that_a_segment_too_long_for_its_numbers_is_refused_with_the_nearest_rate():
+    mechanism = three_link()
+    with pytest.raises(BadInput, match=r"control.knot_hz = 5: at rate_hz = 8000 a segment may last 429 ticks"):
+        render(replace(mechanism, control=replace(mechanism.control, rate_hz=8000, knot_hz=5)), None)
+
+
+def test_that_rendering_is_reproducible_and_feedforward_is_all_that_its_switch_changes():
+    mechanism = three_link()
+    on_board = board.load(mechanism.board.use)
+    assert render(mechanism, on_board) == render(mechanism, on_board)
+    a, b = render(mechanism, on_board), render(mechanism, on_board, feedforward=False)
+    assert a["ft_config.c"] == b["ft_config.c"]
+    changed = [(x, y) for x, y in zip(a["ft_config.h"].splitlines(), b["ft_config.h"].splitlines(), strict=True) if x != y]
+    assert [x.split()[1] for x, _ in changed] == ["FT_FEEDFORWARD"]
+
+
+def test_that_the_lead_is_the_boards_and_none_without_one():
+    mechanism = three_link()
+    assert "#define FT_LEAD 1u" in render(mechanism, board.load("f405rg-4"))["ft_config.h"]
+    assert "#define FT_LEAD 0u" in render(replace(mechanism, board=None), None)["ft_config.h"]
+
+
+def test_that_a_full_turn_of_counts_is_a_full_turn_of_position():
+    for counts, gear, sign, at in ((8192, 1.0, 1, "joint"), (2000, -50.0, 1, "motor"), (4096, 7.3, -1, "motor")):
+        c = joint(encoder={"counts": counts, "at": at, "sign": sign}, motor={"gear": gear})
+        turn = counts * (gear if at == "motor" else 1.0) * sign
+        assert c.step * turn == pytest.approx(2.0**48, rel=1e-9)
+        assert c.rate_per_count * turn == pytest.approx(2 * np.pi * 1000, rel=1e-12)
+
+
+def test_that_motor_terms_are_those_of_the_joint_side():
+    c = joint(motor=Motor(R=2.0, L=1e-3, K=0.05, gear=-10.0, inertia=1e-5, sign=1))
+    assert c.rotor == pytest.approx(2.0 * 1e-5 * 100.0 * 1e6)
+    assert c.resistance == pytest.approx(2.0 / -0.5)
+    assert c.inductance == pytest.approx(1e-3 / -0.5 * 1000.0)
+    assert c.back_emf == pytest.approx(-0.5 * 1000.0)
+    other = joint(motor=Motor(R=2.0, L=1e-3, K=0.05, gear=-10.0, inertia=1e-5, sign=-1))
+    assert (other.resistance, other.back_emf, other.rotor) == (-c.resistance, -c.back_emf, c.rotor)
+
+
+def test_that_limits_not_given_are_the_motors():
+    c = joint(limits={"effort": np.inf, "velocity": np.inf}, motor=Motor(R=2.0, L=1e-3, K=0.05, gear=4.0))
+    assert c.effort == pytest.approx(24.0 / 2.0 * 0.2)
+    assert c.speed == pytest.approx(24.0 / 0.2)
+    ideal = joint(limits={"effort": np.inf, "velocity": np.inf}, motor=None)
+    assert (ideal.effort, ideal.speed) == (control_source.UNLIMITED_EFFORT, 100.0)
+    assert (ideal.resistance, ideal.back_emf) == (0.0, 0.0)
+
+
+def test_that_continuous_joints_have_no_limits_and_others_count_turns():
+    assert (joint(type="continuous").lower, joint(type="continuous").upper) == (-(2**31), 2**31 - 1)
+    two_turns = joint(limits={"lower": -4 * np.pi, "upper": 4 * np.pi})
+    assert (two_turns.lower, two_turns.upper) == (-(2 * 2**24), 2 * 2**24)
+
+
+def test_that_without_a_measurement_there_is_neither_error_nor_fault():
+    mechanism = oracle.planar_chain(3)
+    assert all(".ku = FT_C(0.0)" in row and ".following = FT_C(1000000000.0)" in row
+               for row in render(mechanism, None)["ft_config.c"].split("{ /* ")[1:])
