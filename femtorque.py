@@ -164,7 +164,7 @@ def build(
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
     json: Json = False,
 ) -> Answer:
-    """Build the flash image through PlatformIO; report flash, RAM and stack."""
+    """Build the flash image through PlatformIO; report flash, RAM, stack and what a control tick costs."""
     from codegen.build import build as make
     from codegen.mechanism import Mechanism
     from host.display import build_bar
@@ -174,9 +174,20 @@ def build(
         result = make(mechanism, out or Path("build") / mechanism.name, progress, feedforward)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
-        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}"
+        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
     )
-    return Answer(asdict(result), words)
+    try:
+        from hil.measure import measure
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRA:
+            raise
+        return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
+    cost = measure(mechanism, result, feedforward)
+    words += (
+        f"worst tick {cost.instructions_tick} instructions, {cost.instructions_step} of them the step; by the cycle model "
+        f"{cost.cycles_tick} of {cost.cycles_budget} cycles ({cost.cycles_tick / cost.cycles_budget:.1%})"
+    )
+    return Answer(asdict(result) | asdict(cost), words)
 
 
 @app.command()
