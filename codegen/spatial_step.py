@@ -53,17 +53,23 @@ class SpatialStep:
         self.vb: dict[int, Vec] = {}
         self.gb: dict[int, Vec] = {}
         self.pairs: dict[int, tuple[Expr, Expr]] = {}
-        self.outward_block: list[int] = []
-        for j in range(n):
-            self._outwards(j)
+        self.outward_block: dict[int, int] = {}
         self.mass = [b.mass for b in tree.bodies]
         for b in reversed(tree.bodies):
             if b.parent != GROUND:
                 self.mass[b.parent] += self.mass[b.joint]
         self.p_group: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
         self.p_body: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
-        for j in reversed(range(n)):
-            self._inwards(j)
+        for b in tree.bodies:
+            if b.parent == GROUND:
+                self._branch(b.joint)
+
+    def _branch(self, j: int) -> None:
+        """Out to the tips and back, one branch after the other: what is known of a branch is needed nowhere else."""
+        self._outwards(j)
+        for c in self.tree.bodies[j].children:
+            self._branch(c)
+        self._inwards(j)
 
     def _reach(self, b: Body) -> float:
         """Length that the turning pair of a body is multiplied by: with it, the pair is the link vector."""
@@ -89,7 +95,7 @@ class SpatialStep:
     def _outwards(self, j: int) -> None:
         graph, b = self.graph, self.tree.bodies[j]
         link = self.model.bodies[j].joint.child
-        self.outward_block.append(graph.block(f'Link {j + 1}, "{link}": velocities'))
+        self.outward_block[j] = graph.block(f'Link {j + 1}, "{link}": velocities')
         name = str(j + 1)
         if b.parent == GROUND:
             w, v, g = self._zero(), self._zero(), self._vec(self.tree.gravity[j])
