@@ -86,7 +86,7 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
     ft_motion_open(&m, &first);
     next = fill(&m, 1, knots, q, rate, acceleration);
     ft_segment_positions(ft_motion_tail(&m),
-                         FT_C(-0.5) / (ft_real)FT_TICKS_PER_KNOT, before);
+                         FT_C(-0.5) / (ft_real)FT_TICK_HZ, before);
     ft_step_start(&s, held < 0 ? before : first.q);
     for (; held > 0; held--)
         ft_step(&s, first.q, rest, primed);

@@ -7,7 +7,7 @@
 #include "ft_safety.h"   /* FT_NO_JOINT */
 #include "ft_state.h"    /* ft */
 
-#define SECONDS (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* between knots */
+#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 static int32_t place[FT_JOINTS]; /* of the last knot, turns counted */
 
@@ -52,16 +52,18 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
 /* Return whether one joint's way between two knots is smooth and not too
  * fast. The fifth power is six times the error of the trapezoidal rule with
  * its end correction: what position jumps by, against rate and acceleration;
- * 5/16 of it is the peak of speed that it makes. */
+ * 5/16 of it over T is the peak of speed that it makes. */
 static bool smooth(const ft_quintic *p, const ft_joint_config *c)
 {
-    ft_real most = c->speed * SECONDS, s;
+    const ft_real T2 = T * T;
+    ft_real jump = FT_C(0.3125) * size(p->c[4]) * (T2 * T2);
+    uint32_t i;
 
-    for (s = FT_C(0.25); s < FT_C(1.0); s += FT_C(0.25))
-        if (!(size(ft_segment_rate(p, s)) <= FT_C(1.05) * most))
+    for (i = 1; i < 4u; i++)
+        if (!(size(ft_segment_rate(p, FT_C(0.25) * T * (ft_real)i))
+              <= FT_C(1.05) * c->speed))
             return false;
-    return FT_C(0.3125) * size(p->c[4]) <= FT_C(0.1) * most
-           && ft_segment_span(p) <= c->span;
+    return jump <= FT_C(0.1) * c->speed && ft_segment_span(p) <= c->span;
 }
 
 /* Return the first joint that may not go there, or FT_GOOD; note where the

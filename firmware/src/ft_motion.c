@@ -6,7 +6,7 @@
 
 /* path units of one segment */
 #define LENGTH (2 * FT_HALF_ONE * (int32_t)FT_TICKS_PER_KNOT)
-#define TO_S (FT_C(1.0) / (ft_real)LENGTH)
+#define TO_T (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ) /* s */
 #define SLOTS (FT_LEAD + 2u)
 #define RATE_OF_U (FT_C(2.0) * (ft_real)FT_TICK_HZ)
 
@@ -199,7 +199,7 @@ static void position(const ft_motion *m, int32_t at, ft_turn q[FT_JOINTS])
 {
     const ft_segment *g = locate(m, &at);
 
-    ft_segment_positions(g, (ft_real)at * TO_S, q);
+    ft_segment_positions(g, (ft_real)at * TO_T, q);
 }
 
 /* Add half the way between two places of one segment. Its middle and its
@@ -207,7 +207,7 @@ static void position(const ft_motion *m, int32_t at, ft_turn q[FT_JOINTS])
 static void add_piece(ft_motion *m, const ft_segment *g, int32_t from,
                       int32_t to)
 {
-    const ft_real half = FT_C(0.5) * TO_S;
+    const ft_real half = FT_C(0.5) * TO_T;
 
     ft_segment_add_increments(g, (ft_real)(from + to) * half,
                               (ft_real)(to - from) * half, m->u);

@@ -4,26 +4,28 @@
 #include "ft_config.h"   /* ft_joint */
 #include "ft_position.h" /* ft_position_add */
 
-#define KNOT_S (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
+#define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 /* Fit one joint's quintic to position, rate and acceleration at both ends.
- * The way is a difference of integers; what the knot it starts from already
- * explains is taken off before the higher coefficients are formed, so that
- * they carry the rounding of small numbers only. */
+ * The way is a difference of integers, the rate is taken as it came over the
+ * wire; what the first knot already explains is taken off before the higher
+ * coefficients are formed, so that they carry the rounding of small numbers
+ * only. */
 static void fit(ft_quintic *p, ft_real way, ft_real v0, ft_real v1, ft_real a0,
                 ft_real a1)
 {
-    ft_real position = way - v0 - FT_C(0.5) * a0;
-    ft_real rate = v1 - v0 - a0;
-    ft_real acceleration = a1 - a0;
+    const ft_real hz = (ft_real)FT_KNOT_HZ, hz2 = hz * hz;
+    ft_real position = way - T * (v0 + T * FT_C(0.5) * a0);
+    ft_real rate = T * ((v1 - v0) - T * a0);
+    ft_real half = FT_C(0.5) * (T * T) * (a1 - a0);
 
     p->c[0] = v0;
     p->c[1] = FT_C(0.5) * a0;
-    p->c[2] = FT_C(10.0) * position - FT_C(4.0) * rate
-              + FT_C(0.5) * acceleration;
-    p->c[3] = FT_C(-15.0) * position + FT_C(7.0) * rate - acceleration;
-    p->c[4] = FT_C(6.0) * position - FT_C(3.0) * rate
-              + FT_C(0.5) * acceleration;
+    p->c[2] = (FT_C(10.0) * position - FT_C(4.0) * rate + half) * (hz2 * hz);
+    p->c[3] = (FT_C(-15.0) * position + FT_C(7.0) * rate - FT_C(2.0) * half)
+              * (hz2 * hz2);
+    p->c[4] = (FT_C(6.0) * position - FT_C(3.0) * rate + half)
+              * (hz2 * hz2 * hz);
 }
 
 /* Build the segment between two knots. */
@@ -35,10 +37,8 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
         ft_turn way = ft_position_difference(to->q[j], from->q[j]);
 
         g->joint[j].q0 = from->q[j];
-        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit,
-            from->rate[j] * KNOT_S, to->rate[j] * KNOT_S,
-            from->acceleration[j] * KNOT_S * KNOT_S,
-            to->acceleration[j] * KNOT_S * KNOT_S);
+        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit, from->rate[j],
+            to->rate[j], from->acceleration[j], to->acceleration[j]);
     }
 }
 
@@ -50,11 +50,11 @@ static ft_real dot(const ft_quintic *p, const ft_real w[FT_DEGREE])
             + w[1] * p->c[1]) + w[0] * p->c[0];
 }
 
-/* Give the position of every joint at s. */
-void ft_segment_positions(const ft_segment *g, ft_real s, ft_turn q[FT_JOINTS])
+/* Give the position of every joint at t. */
+void ft_segment_positions(const ft_segment *g, ft_real t, ft_turn q[FT_JOINTS])
 {
-    const ft_real s2 = s * s;
-    const ft_real w[FT_DEGREE] = { s, s2, s2 * s, s2 * s2, s2 * s2 * s };
+    const ft_real t2 = t * t;
+    const ft_real w[FT_DEGREE] = { t, t2, t2 * t, t2 * t2, t2 * t2 * t };
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
@@ -85,24 +85,24 @@ void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
         u[j] += dot(&g->joint[j], w);
 }
 
-/* Return dp/ds of one joint at s, rad or m. */
-ft_real ft_segment_rate(const ft_quintic *p, ft_real s)
+/* Return dp/dt of one joint at t, rad/s or m/s. */
+ft_real ft_segment_rate(const ft_quintic *p, ft_real t)
 {
     const ft_real *c = p->c;
 
-    return c[0] + s * (FT_C(2.0) * c[1] + s * (FT_C(3.0) * c[2]
-           + s * (FT_C(4.0) * c[3] + s * FT_C(5.0) * c[4])));
+    return c[0] + t * (FT_C(2.0) * c[1] + t * (FT_C(3.0) * c[2]
+           + t * (FT_C(4.0) * c[3] + t * FT_C(5.0) * c[4])));
 }
 
 /* Return a bound of how far the joint gets from q0 within the segment and half
  * a tick beyond its ends: what a position's conversion to steps rests on. */
 ft_real ft_segment_span(const ft_quintic *p)
 {
-    const ft_real s = FT_C(1.0) + FT_C(0.5) / (ft_real)FT_TICKS_PER_KNOT;
+    const ft_real t = T + FT_C(0.5) / (ft_real)FT_TICK_HZ;
     ft_real span = FT_C(0.0);
     uint32_t i;
 
     for (i = FT_DEGREE; i-- > 0;)
-        span = s * (span + (p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i]));
+        span = t * (span + (p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i]));
     return span;
 }

@@ -1,7 +1,8 @@
 /* One segment of the path: between two knots, a quintic in each joint.
  *
- * p(s) = q0 + c1 s + c2 s^2 + c3 s^3 + c4 s^4 + c5 s^5,  s = 0..1
- * All joints share s, so its powers are formed once for all of them. */
+ * p(t) = q0 + c1 t + c2 t^2 + c3 t^3 + c4 t^4 + c5 t^5
+ * with t in s of path time since the first knot. All joints share it, so its
+ * powers are formed once for all of them. */
 #ifndef FT_SEGMENT_H
 #define FT_SEGMENT_H
 
@@ -18,8 +19,8 @@ typedef struct {
 } ft_knot;
 
 typedef struct {
-    ft_turn q0;           /* position at s = 0 */
-    ft_real c[FT_DEGREE]; /* rad or m of s, s^2, ..., s^5 */
+    ft_turn q0;           /* position at t = 0 */
+    ft_real c[FT_DEGREE]; /* rad or m a s, s^2, ..., s^5 */
 } ft_quintic;
 
 typedef struct {
@@ -28,11 +29,11 @@ typedef struct {
 } ft_segment;
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
-void ft_segment_positions(const ft_segment *g, ft_real s,
+void ft_segment_positions(const ft_segment *g, ft_real t,
                           ft_turn q[FT_JOINTS]);
 void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
                                ft_real u[FT_JOINTS]);
-ft_real ft_segment_rate(const ft_quintic *p, ft_real s);
+ft_real ft_segment_rate(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 
 #endif
