@@ -334,7 +334,8 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
     played = [(f"random motion {i + 1}", True, random_motion(mechanism, np.random.default_rng([seed, i])))
               for i in range(motions)]
-    played += [(t.source.name if t.source else f"motion {i + 1}", False, t) for i, t in enumerate(trajectories)]
+    played += [(f"motion {i + 1}, {t.source.name}" if t.source else f"motion {i + 1}", False, t)
+               for i, t in enumerate(trajectories)]
     on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
     trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
     return Verification(mechanism, _digest(mechanism), pinocchio_rnea.version(), compiled,

@@ -33,7 +33,7 @@ def renderable(v: Verification) -> RenderableType:
 
 
 def _criteria(v: Verification) -> Table:
-    table = Table(title=f"{v.mechanism.name}: what was compared, over {len(v.trials)} motions", title_justify="left")
+    table = Table(title=f"{v.mechanism.name}: what was compared, over {len(v.trials)} motion{'s' if len(v.trials) > 1 else ''}", title_justify="left")
     for column in ("criterion", "allowed", "found", "where", ""):
         table.add_column(column, overflow="fold")
     for c in v.criteria:
@@ -50,18 +50,19 @@ def _joints(v: Verification) -> Table:
     return table
 
 
-JOINT_COLUMNS = ("joint", "peak", "float32", "noise floor", "of peak", "where", "float64, of peak")
+JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of own peak", "where", "float64, of peak")
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """A row a joint: peak torque, largest error in single precision beside its floor, where, error in double."""
+    """A row a joint: largest error in single precision and, of that motion, the joint's peak and floor; error in double."""
     rows = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)
         trial = next(t for t in v.trials if t.name == single.motion)
-        peak = max(float(np.max(np.abs(t.rnea[:, j]))) for t in v.trials)
+        peak = float(np.max(np.abs(trial.rnea[:, j])))
         rows.append((joint.name, f"{peak:.3g} {_unit(joint)}", f"{single.error:.2g} {_unit(joint)}",
                      f"{trial.floor[j]:.2g} {_unit(joint)}", f"{single.of_peak:.2g}",
+                     f"{single.error / peak:.2g}" if peak else "-",
                      f"t = {single.t:.4f} s of {single.motion}", f"{double.of_peak:.2g}"))
     return rows
 

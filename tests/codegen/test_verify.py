@@ -70,7 +70,7 @@ def put(k, j, value):
 def test_the_emitted_c_of_an_example_is_what_was_meant():
     v = verified()
     assert v.good and v.reasons == () and v.bit_identical is True
-    assert [t.name for t in v.trials] == ["random motion 1", "six_axis.csv"]
+    assert [t.name for t in v.trials] == ["random motion 1", "motion 1, six_axis.csv"]
     assert 0.0 < v.worst("reference").of_peak <= 1e-5 and 0.0 < v.worst("double").of_peak <= 1e-10
     assert 0.0 < v.worst("single").of_peak <= 1e-4 and 0.0 < v.over_floor < 1.0
 
