@@ -47,10 +47,17 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
     solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
     for link, mass, com, inertia in solids:
         carrier, frame = place[link]
-        body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
-        body.inertia = np.asarray(inertia, float)  # not through the constructor, which refuses identified ones
-        result.appendBodyToJoint(carrier, body, frame)
+        result.appendBodyToJoint(carrier, solid(mass, com, inertia), frame)
     return result
+
+
+def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
+    """The pinocchio.Inertia of a body; of one that cannot be, too, as identified inertias sometimes are."""
+    import pinocchio as pin
+
+    body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
+    body.inertia = np.asarray(inertia, float)  # the constructor refuses what is not positive
+    return body
 
 
 def joint_model(joint: Joint) -> Any:

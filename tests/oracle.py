@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import BASE, Control, Joint, Link, Mechanism
 from codegen.model import GROUND, Model, rotation_axis
-from codegen.pinocchio_rnea import joint_model
+from codegen.pinocchio_rnea import joint_model, solid
 from codegen.pinocchio_rnea import pinocchio_of as pinocchio_of  # for those who compare with it
 from codegen.trajectory import Trajectory
 
@@ -37,8 +37,7 @@ def pinocchio_model(model: Model) -> pin.Model:
         parent = 0 if body.parent == GROUND else ids[body.parent]
         place = pin.SE3(np.asarray(body.R0, float), np.asarray(body.p0, float))
         ids.append(result.addJoint(parent, joint_model(body.joint), place, body.joint.name))
-        inertia = pin.Inertia(body.mass, np.asarray(body.com, float), np.asarray(body.inertia, float))
-        result.appendBodyToJoint(ids[-1], inertia, pin.SE3.Identity())
+        result.appendBodyToJoint(ids[-1], solid(body.mass, body.com, body.inertia), pin.SE3.Identity())
     return result
 
 

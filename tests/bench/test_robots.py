@@ -32,7 +32,7 @@ def row(name: str, v: Verification, seconds: float) -> tuple[str, ...]:
 
 def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
     """Errors are of peak torque, the worst of three random motions; instructions of the step, the worst tick."""
-    root = ROBOTS.resolve()
+    root, console = ROBOTS.resolve(), Console(width=150)
     table, refused, failed = Table(*COLUMNS, title="robots of example-robot-data, 1 kHz"), {}, {}
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()
@@ -40,13 +40,14 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
             mechanism = Mechanism.load(urdf)
             compare_with_pinocchio(mechanism, urdf)
             v = verify(mechanism, (), chip_step.run)
-            table.add_row(*row(_short(urdf, mechanism), v, time.perf_counter() - start))
+            cells = row(_short(urdf, mechanism), v, time.perf_counter() - start)
+            table.add_row(*cells)
+            print(*cells, flush=True)
             assert_verified(v)
         except BadInput as error:
             refused[name] = str(error).removeprefix(f"{urdf}: ")
-        except AssertionError as error:
-            failed[name] = str(error).splitlines()[0] if str(error) else "does not hold"
-    console = Console(width=150)
+        except Exception as error:  # look at all the others before saying no
+            failed[name] = f"{type(error).__name__}: {error}"
     console.print(table)
     for name, reason in refused.items():
         console.print(f"refused: {name}: {reason}")
