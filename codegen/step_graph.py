@@ -18,7 +18,7 @@ class Expr:
 
     __slots__ = ("graph", "op", "args", "value", "text", "name", "index")
 
-    def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...], value: float, text: str) -> None:
+    def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...] = (), value: float = 0.0, text: str = "") -> None:
         self.graph, self.op, self.args, self.value, self.text = graph, op, args, value, text
         self.name = ""
         self.index = len(graph.nodes)
@@ -66,30 +66,35 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    names: dict[float, str] = field(default_factory=dict)  # constants that have a name
-    table: dict[tuple, Expr] = field(default_factory=dict)
+    table: dict[tuple[str, int, int], Expr] = field(default_factory=dict)
+    constants: dict[float, Expr] = field(default_factory=dict)
+    loads: dict[str, Expr] = field(default_factory=dict)
     current: int = -1
     calls: dict[str, int] = field(default_factory=dict)  # load name -> statement that defines it
 
     # ---- expressions
-    def _node(self, op: str, *args: Expr, value: float = 0.0, text: str = "") -> Expr:
-        key = (op, value, text, *(a.index for a in args))
+    def _node(self, op: str, a: Expr, b: Expr | None = None) -> Expr:
+        key = (op, a.index, -1 if b is None else b.index)
         found = self.table.get(key)
         if found is None:
-            found = self.table[key] = Expr(self, op, args, value, text)
+            found = self.table[key] = Expr(self, op, (a,) if b is None else (a, b))
         return found
 
-    def const(self, value: Number, name: str = "") -> Expr:
+    def const(self, value: Number) -> Expr:
         if isinstance(value, Expr):
             return value
-        value = float(value) + 0.0
-        if name and value not in (0.0, 1.0, -1.0):
-            self.names.setdefault(abs(value), name)
-        return self._node("const", value=value)
+        value = float(value) + 0.0  # no negative zero
+        found = self.constants.get(value)
+        if found is None:
+            found = self.constants[value] = Expr(self, "const", value=value)
+        return found
 
     def load(self, text: str) -> Expr:
         """A value that is there already: an input, a word of state, a result of a call."""
-        return self._node("load", text=text)
+        found = self.loads.get(text)
+        if found is None:
+            found = self.loads[text] = Expr(self, "load", text=text)
+        return found
 
     def neg(self, a: Expr) -> Expr:
         if a.op == "const":
@@ -128,7 +133,7 @@ class Graph:
             return self.add(a, b.args[0])
         if a.op == "neg":
             return self.neg(self.add(a.args[0], b))
-        opposite = self.table.get(("sub", 0.0, "", b.index, a.index))
+        opposite = self.table.get(("sub", b.index, a.index))
         return self._node("neg", opposite) if opposite else self._node("sub", a, b)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
