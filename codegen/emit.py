@@ -19,15 +19,16 @@ def step_sources(model: Model) -> dict[str, str]:
     return source.render(model)
 
 
-def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
+def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
+            step: dict[str, str] | None = None) -> dict[str, str]:
     """Every emitted source of the image. Without a board: the step, the control law's constants, the messages.
 
     feedforward=False emits the same image with the feed-forward torque left out of the control law, to measure what
-    it is worth; its digest differs.
+    it is worth; its digest differs. step: what step_sources gives, where it is at hand already.
     """
     supported(mechanism)
     model = Model.of(mechanism)
-    files = step_sources(model)
+    files = step_sources(model) if step is None else dict(step)
     files |= control_source.render(mechanism, board, feedforward=feedforward)
     files |= message_source.render(model.n)
     if board is not None:
@@ -35,9 +36,10 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True)
     return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files))
 
 
-def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> bytes:
-    """The digest an image of this mechanism must carry, 32 bytes."""
-    files = sources(mechanism, board, feedforward)
+def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
+             step: dict[str, str] | None = None) -> bytes:
+    """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
+    files = sources(mechanism, board, feedforward, step)
     del files["ft_digest.h"]
     return digest_module.digest(mechanism, files)
 

@@ -338,7 +338,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
                for i, t in enumerate(trajectories)]
     on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
     trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
-    return Verification(mechanism, _digest(mechanism), pinocchio_rnea.version(), compiled,
+    return Verification(mechanism, _digest(mechanism, sources), pinocchio_rnea.version(), compiled,
                         object_check.examine(sources), trials)
 
 
@@ -363,13 +363,13 @@ def _newton_euler(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Arra
     return reference.newton_euler(Model.of(mechanism), q, qd, qdd)
 
 
-def _digest(mechanism: Mechanism) -> str:
+def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
     """Of the image; where its board or its motors are still missing, of what there is."""
     board = boards.load(mechanism.board.use) if mechanism.board else None
     try:
-        return emit.identity(mechanism, board).hex()
+        return emit.identity(mechanism, board, step=step).hex()
     except BadInput:
-        return emit.identity(mechanism, None).hex()
+        return emit.identity(mechanism, None, step=step).hex()
 
 
 def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
