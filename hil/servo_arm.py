@@ -1,0 +1,120 @@
+"""A flexible arm turned by the plant's own servo, and the theory of how it swings ("Flexible arm with servo-controlled
+rotation").
+
+The tip of the arm, standing on its servo, swings slower than the same beam clamped: the servo adds its flexibility. The
+uniform beam w(x, t) = w(x) exp(s t), its root turning with w'(0), held by the servo kp + s kd, the rotor J, a mass m at
+the tip, and strain-proportional damping E* = EI (1 + s damping):
+
+    E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = (kp + s kd + s^2 J) w'(0),
+    w''(l) = 0,   E* w'''(l) = s^2 m w(l)
+
+(w is the displacement from where the target points.) The root s of the determinant near the first mode gives
+frequency |Im s| and decay -Re s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import curve_fit, root
+
+from codegen.mechanism import Mechanism
+from hil.plexus.plant import Plant
+from hil.plexus.servo import Servo
+from hil.scenario import Check, Scenario, ServoRun, ServoTest
+
+Array = NDArray[np.float64]
+
+TICK = 5e-4  # s, of the servo
+FREQUENCY, DECAY = 0.01, 0.05  # what measured ones may be off: elements, and for the decay the fit
+
+
+@dataclass(frozen=True)
+class Swing:
+    """t (T,) s; target, hub (T,) rad; tip (T,) m across the target's direction; and from the end of the turn on the
+    frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held."""
+
+    name: str
+    t: Array
+    target: Array
+    hub: Array
+    tip: Array
+    turned: float
+    measured: tuple[float, float]
+    theory: tuple[float, float]
+    clamped: float
+
+    def checks(self) -> list[Check]:
+        (f, d), (ft, dt) = self.measured, self.theory
+        return [
+            Check(f"{self.name}: frequency of the tip (clamped root: {self.clamped:.3f} Hz)", f"{f:.3f} Hz",
+                  f"{ft:.3f} Hz +- {FREQUENCY:.0%}", abs(f / ft - 1.0) <= FREQUENCY),
+            Check(f"{self.name}: decay", f"{d:.3f} /s", f"{dt:.3f} /s +- {DECAY:.0%}", abs(d - dt) <= DECAY * dt),
+        ]
+
+
+def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
+    """All servo runs of a scenario."""
+    return [swing(scenario.mechanism, scenario.file.servo, run, short) for run in scenario.file.servo.run]
+
+
+def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
+    """Turn, hold, and look at the tip. The servo gives its torque to the hub; the rotor turns with it."""
+    plant, servo = Plant.from_mechanism(mechanism), Servo(kp=run.kp, kd=run.kd)
+    element = plant.loads.beams.elements[-1]
+    end = plant.system.solids[element.b.solid].at(element.b.origin)
+    t = np.arange(round((test.seconds + (test.short_hold if short else test.hold)) / TICK)) * TICK
+    x = np.clip(t / test.seconds, 0.0, 1.0)
+    target = test.turn * x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+    rate = test.turn * 30.0 * x**2 * (1.0 - x) ** 2 / test.seconds
+    hub, tip = np.empty_like(t), np.empty_like(t)
+    for k in range(len(t)):
+        place = end @ plant.cycle.equations.x.reshape(-1, 4, 3)[element.b.solid]
+        hub[k], tip[k] = plant.q[0], place[1] * np.cos(target[k]) - place[0] * np.sin(target[k])
+        plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], rate[k]))
+    theory, clamped = roots(mechanism, run.kp, run.kd), roots(mechanism, np.inf, 0.0)
+    held = t >= test.seconds
+    return Swing(run.name, t, target, hub, tip, test.seconds, fitted(t[held] - test.seconds, tip[held], theory),
+                 (abs(theory.imag) / (2.0 * np.pi), -theory.real), abs(clamped.imag) / (2.0 * np.pi))
+
+
+def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
+    """s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
+    link, joint = mechanism.links[0], mechanism.moving[0]
+    beam, rho = link.beam, link.mass / link.beam.length
+    tip = sum(payload.mass for payload in mechanism.payloads)
+    J = joint.motor.gear**2 * joint.motor.inertia if joint.motor else 0.0
+    pace = np.sqrt(beam.EI[1] / rho) / beam.length**2
+
+    def determinant(z: Array) -> Array:
+        s = (z[0] + 1j * z[1]) * pace
+        stiff = beam.EI[1] * (1.0 + s * beam.damping)
+        k = (-rho * s**2 / stiff) ** 0.25
+        b, load = k * beam.length, s**2 * tip / (stiff * k**3)
+        hold = (kp + s * kd + s**2 * J) / (stiff * k)
+        # w = A (cos - cosh) + B sin + C sinh: w(0) = 0; E* w''(0) = hold w'(0), over hold where that is infinite
+        first = [0.0, 1.0, 1.0] if np.isinf(kp) else [-2.0 / hold, -1.0, -1.0]
+        rows = [first, [-np.cos(b) - np.cosh(b), -np.sin(b), np.sinh(b)],
+                [np.sin(b) - np.sinh(b) - load * (np.cos(b) - np.cosh(b)), -np.cos(b) - load * np.sin(b),
+                 np.cosh(b) - load * np.sinh(b)]]
+        value = np.linalg.det(np.array(rows)) / b**2
+        return np.array([value.real, value.imag])
+
+    # the first mode of a rigid bar on a spring in series with the bent beam: near enough to start from
+    length, mass = beam.length, tip + 0.25 * link.mass
+    soft = length**3 / (3.0 * beam.EI[1]) + (0.0 if np.isinf(kp) else length**2 / kp)
+    found = root(determinant, [-1e-3, 1.0 / np.sqrt(mass * soft) / pace], tol=1e-12)
+    return complex(*found.x) * pace
+
+
+def fitted(t: Array, signal: Array, near: complex) -> tuple[float, float]:
+    """Frequency Hz and decay 1/s of the decaying sine that fits a signal best."""
+
+    def sine(t: Array, w: float, d: float, a: float, b: float, c: float) -> Array:
+        return np.exp(-d * t) * (a * np.cos(w * t) + b * np.sin(w * t)) + c
+
+    size = float(np.ptp(signal)) / 2.0
+    found, _ = curve_fit(sine, t, signal, p0=[abs(near.imag), -near.real, size, size, 0.0], maxfev=5000)
+    return float(found[0]) / (2.0 * np.pi), float(found[1])
