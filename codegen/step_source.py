@@ -15,7 +15,7 @@ total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exa
 - one component instead of one pair made exact a tick, by one odd polynomial: 18 less in the worst tick;
 - links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896.
 
-What did not pay: the compiler's scheduling flags (-fno-schedule-insns takes off 2 % at most once links are kept apart); D
+What did not pay: the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are kept apart); D
 in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel axes are far away,
 and single precision's noise rises with the lever arms).
 """
