@@ -8,16 +8,17 @@ total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exa
 
 - nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication a link;
 - finding A again on the way in instead of keeping it: planar-8 308 -> 293;
-- link vectors as the turning pairs of a group, gravity's direction apart from its size: UR5 283 -> 272, PUMA 354 -> 339;
+- link vectors as the turning pairs of a group, gravity's direction apart from its size: UR5 283 -> 272, PUMA 354 ->
+  339;
 - choice of frames and base parameters by the graph's count: UR5 272 -> 257, Panda 659 -> 638, half of it by the unit of
   length;
 - a difference and its opposite as one value: Panda 638 -> 632;
 - one component instead of one pair made exact a tick, by one odd polynomial: 18 less in the worst tick;
 - links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896.
 
-What did not pay: the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are kept apart); D
-in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel axes are far away,
-and single precision's noise rises with the lever arms).
+What did not pay: the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are
+kept apart); D in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel
+axes are far away, and single precision's noise rises with the lever arms).
 """
 
 from __future__ import annotations
