@@ -7,10 +7,11 @@ turns the body frame about z by theta; constant angles about z go into theta, so
 Consecutive joints with parallel axes form a *group*. They share one frame, that of the group's first joint, which
 turns with none of them: theta then counts from there (theta_3 = q_2 + q_3), and vectors need no rotation in between.
 
-A needle along a revolute joint's axis (mass mu, first moment nu along the axis, inertia kappa about the two axes across)
-moves the same whether it is fixed to the body or to its parent. So these three amounts can be shifted from each body to
-its parent until three of the body's inertial parameters are zero; on the ground they vanish (Khalil, Bennis and Gautier's
-regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of its body goes to the parent.
+A needle along a revolute joint's axis (mass mu, first moment nu along the axis, inertia kappa about the two axes
+across) moves the same whether it is fixed to the body or to its parent. So these three amounts can be shifted from
+each body to its parent until three of the body's inertial parameters are zero; on the ground they vanish (Khalil,
+Bennis and Gautier's regrouping, done numerically). A prismatic joint turns nothing, so the whole inertia of its body
+goes to the parent.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from codegen.model import GROUND, Model, skew
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
 
-# An origin is not slid farther than this many times the longest offset: the common normal of nearly parallel axes is far
-# away, and moments about a far point are differences of large numbers.
+# An origin is not slid farther than this many times the longest offset: the common normal of nearly parallel axes is
+# far away, and moments about a far point are differences of large numbers.
 FARTHEST = 1.5
 
 

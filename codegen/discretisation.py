@@ -41,7 +41,7 @@ def is_planar(model: Model) -> bool:
 
 
 def poses(model: Model, q: ArrayLike) -> Placed:
-    """Orientation (..., 3, 3) and origin (..., 3), m, of every body frame in the global frame at positions q (..., J)."""
+    """Orientation (..., 3, 3) and origin (..., 3), m, of every body frame, global, at positions q (..., J)."""
     q = np.asarray(q, float)
     placed: Placed = []
     for j, body in enumerate(model.bodies):

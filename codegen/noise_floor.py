@@ -9,9 +9,9 @@ momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as
 sign, worst case over the motion: cancellation does not make a rounding error smaller. A body adds about a dozen
 roundings, of random sign and mostly of smaller numbers; c is for eight of the largest number, all of one sign.
 
-w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2 half-way
-and drifts by w^3 / 3 a tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and that is a
-step in P.
+w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
+half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
+that is a step in P.
 
 The floor grows with the tick rate; it is largest, compared with the torque, where the torque is small: slow motion, no
 gravity, a wrist. No term of it depends on how long the motion lasts.

@@ -17,8 +17,8 @@ from codegen.step_graph import Expr, Graph, Number
 
 Flat = tuple[Expr, Expr]
 
-# With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions, which
-# is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).
+# With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,
+# which is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).
 RECOVER = 6
 
 INTRO = """

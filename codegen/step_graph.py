@@ -214,7 +214,7 @@ class Graph:
         return seen, kept
 
     def cost(self) -> int:
-        """Instructions, estimated: one an operation, load, store and constant, what they say of themselves for calls."""
+        """Instructions, estimated: one an operation, load, store and constant; calls say their own."""
         seen, kept = self.live()
         total = sum(1 for i in seen if self.nodes[i].op != "neg")
         return total + sum(1 if self.statements[i].kind == "store" else self.statements[i].cost for i in kept)
