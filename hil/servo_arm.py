@@ -5,10 +5,10 @@ The tip of the arm, standing on its servo, swings slower than the same beam clam
 uniform beam w(x, t) = w(x) exp(s t), its root turning with w'(0), held by the servo kp + s kd, the rotor J, a mass m at
 the tip, and strain-proportional damping E* = EI (1 + s damping):
 
-    E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = (kp + s kd + s^2 J) w'(0),
+    E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
     w''(l) = 0,   E* w'''(l) = s^2 m w(l)
 
-(w is the displacement from where the target points.) The root s of the determinant near the first mode gives
+w being the displacement from where the target points; the servo holds its torque over a tick T. The root s of the determinant near the first mode gives
 frequency |Im s| and decay -Re s.
 """
 
@@ -33,7 +33,7 @@ FREQUENCY, DECAY = 0.01, 0.05  # what measured ones may be off: elements, and fo
 
 @dataclass(frozen=True)
 class Swing:
-    """t (T,) s; target, hub (T,) rad; tip (T,) m across the target's direction; and from the end of the turn on the
+    """t (T,) s; target, hub (T,) rad; tip (T,) m, its arc from where the target points; and from the end of the turn on the
     frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held."""
 
     name: str
@@ -72,7 +72,8 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
     hub, tip = np.empty_like(t), np.empty_like(t)
     for k in range(len(t)):
         place = end @ plant.cycle.equations.x.reshape(-1, 4, 3)[element.b.solid]
-        hub[k], tip[k] = plant.q[0], place[1] * np.cos(target[k]) - place[0] * np.sin(target[k])
+        away = np.arctan2(place[1], place[0]) - target[k]
+        hub[k], tip[k] = plant.q[0], np.hypot(*place[:2]) * ((away + np.pi) % (2.0 * np.pi) - np.pi)
         plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], rate[k]))
     theory, clamped = roots(mechanism, run.kp, run.kd), roots(mechanism, np.inf, 0.0)
     held = t >= test.seconds
@@ -93,9 +94,9 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
         stiff = beam.EI[1] * (1.0 + s * beam.damping)
         k = (-rho * s**2 / stiff) ** 0.25
         b, load = k * beam.length, s**2 * tip / (stiff * k**3)
-        hold = (kp + s * kd + s**2 * J) / (stiff * k)
-        # w = A (cos - cosh) + B sin + C sinh: w(0) = 0; E* w''(0) = hold w'(0), over hold where that is infinite
-        first = [0.0, 1.0, 1.0] if np.isinf(kp) else [-2.0 / hold, -1.0, -1.0]
+        gives = 0.0 if np.isinf(kp) else stiff * k / ((kp + s * kd) * np.exp(-0.5 * s * TICK) + s**2 * J)
+        # w = A (cos - cosh) + B sin + C sinh, which is 0 at 0; E* w''(0) over what holds it is w'(0)
+        first = [-2.0 * gives, -1.0, -1.0]
         rows = [first, [-np.cos(b) - np.cosh(b), -np.sin(b), np.sinh(b)],
                 [np.sin(b) - np.sinh(b) - load * (np.cos(b) - np.cosh(b)), -np.cos(b) - load * np.sin(b),
                  np.cosh(b) - load * np.sinh(b)]]

@@ -29,6 +29,7 @@ from hil.plexus.system import Structure
 Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
+ROUNDED = 1e-10  # the same, where thin solids, whose rows have large coefficients, let it come no nearer
 ROUNDS = 12
 
 # (equations, unwrapped coordinates (n,), velocities (size,)) -> applied forces (size,)
@@ -125,9 +126,13 @@ class Cycle:
             self.along = Along.of(self.equations)
 
     def _project(self, z: Array) -> Array:
+        last = np.inf
         for _ in range(ROUNDS):
             distances, others = self.structure.residual(z)
-            if max(np.abs(distances).max(), np.abs(others).max(initial=0.0)) < self.tolerance:
+            off = max(np.abs(distances).max(), np.abs(others).max(initial=0.0))
+            # a round that no longer halves what is left has come to the rounding of the rows
+            if off < self.tolerance or last < 2.0 * off < 2.0 * ROUNDED / CLOSURE * self.tolerance:
                 return z
+            last = off
             z = z + self.equations.change(-distances, -others)[0]
         raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too long")
