@@ -5,7 +5,7 @@ momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as
 
     floor_j = (c eps + f) (|P|_j / dt + |T|_j) + w^2 / 2 |T|_j.
 
-|P|_j and |T|_j are momentum and force of joint j by the recursion of the step with every term taken without regard to
+|P|_j and |T|_j are momentum and force of joint j, its spring's included, by the recursion of the step with every term taken without regard to
 sign, worst case over the motion: cancellation does not make a rounding error smaller. A body adds about a dozen
 roundings, of random sign and mostly of smaller numbers; c is for eight of the largest number, all of one sign.
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.base_parameters import Tree, arrange
+from codegen.beam import joint_springs
 from codegen.model import GROUND, Model
 from codegen.step_source import EXACT_BELOW_HZ
 
@@ -46,7 +47,9 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     P = _absolute(tree, rates, slid, still)
     weights = _absolute(tree, np.zeros_like(rates), slid, still + np.linalg.norm(model.gravity))
     inertial = _absolute(tree, changes + rates * spins, slid, still)
-    T = np.max(weights + inertial, axis=1)
+    springs = joint_springs(model)
+    stretched = springs.stiffness * (np.max(np.abs(q), axis=1) + np.abs(springs.rest))
+    T = np.max(weights + inertial, axis=1) + stretched
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if model.mechanism.control.rate_hz >= EXACT_BELOW_HZ else 0.0

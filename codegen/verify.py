@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 MOTIONS = 3  # random ones
 DURATION = 1.0  # s, of a random motion
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
+UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
 PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
 
 DOUBLE = 1e-10  # of peak: the C in float64 differs from the same arithmetic in NumPy by its rounding alone
@@ -395,9 +396,14 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 
 def _range(joint: Joint) -> tuple[float, float]:
-    """Where a joint may be, rad or m; where the file does not say, one turn or half a metre about its start."""
+    """Where a joint may be, rad or m; where the file does not say, one turn or half a metre about its start.
+
+    One with a spring stays within half a turn of zero: the chip knows no whole turns, and a spring must.
+    """
     reach = 0.25 if joint.type == "prismatic" else np.pi
     low, high = joint.limits.lower, joint.limits.upper
+    if joint.type != "prismatic" and (joint.stiffness or joint.c_mot):
+        low, high = max(low, -UNWRAPPED), min(high, UNWRAPPED)
     if not np.isfinite(low):
         low = high - 2.0 * reach if np.isfinite(high) else joint.start - reach
     return low, high if np.isfinite(high) else low + 2.0 * reach

@@ -124,6 +124,12 @@ def test_a_hinge_without_a_section_is_refused(arm: Mechanism) -> None:
         examine(changed(arm, "wrist", c_mot=0.5))
 
 
+@pytest.mark.parametrize("upper, warned", [(np.inf, True), (3.2, True), (3.1, False)])
+def test_a_spring_that_may_turn_more_than_half_a_turn_is_warned_of(arm: Mechanism, upper: float, warned: bool) -> None:
+    report = examine(changed(arm, "wrist", stiffness=1.0, limits=Limits(-1.0, upper, 10.0, 1.0)))
+    assert any("joint.wrist has a spring and no limits" in w for w in report.warnings) == warned
+
+
 def test_a_joint_that_nothing_drives_is_warned_of(arm: Mechanism) -> None:
     passive = examine(changed(arm, "wrist", actuated=False, motor=None, encoder=None, gains=Gains()))
     assert any(w.startswith("joint.wrist is not actuated") for w in passive.warnings)

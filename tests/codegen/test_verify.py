@@ -14,7 +14,7 @@ from codegen import board as boards
 from codegen import emit, object_check, pinocchio_rnea, verify, verify_report
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
-from codegen.mechanism import Mechanism
+from codegen.mechanism import Mechanism, Payload
 from codegen.model import Model
 from codegen.trajectory import Trajectory, check_limits
 from hil import chip_step
@@ -153,6 +153,23 @@ def test_the_papers_scheme_in_double_precision_is_the_reference():
     v = verify.verify(damped, (), chip_step.run, motions=1)
     assert v.worst("double").of_peak < 1e-10 and v.kept(v.comparison("reference")) is None
     assert v.good, v.reasons
+
+
+def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
+    rng = np.random.default_rng(2)
+    tree = oracle.random_tree(rng, 6)
+    joints = tuple(replace(j, stiffness=float(rng.uniform(1.0, 50.0)), rest=float(rng.uniform(-1.0, 1.0)))
+                   for j in tree.joints)
+    load = Payload("load", tree.links[-1].name, 0.7, np.array([0.1, -0.2, 0.05]), 0.01 * np.eye(3))
+    sprung = replace(tree, joints=joints, payloads=(load,), lock={tree.joints[1].name: 0.3})
+    assert {j.type for j in sprung.moving} == {"revolute", "prismatic"}
+    v = verify.verify(sprung, (), chip_step.run, motions=1)
+    assert v.good, v.reasons
+    for joint in sprung.moving:
+        if joint.type == "revolute":  # the chip knows a spring within half a turn
+            j = [x.name for x in sprung.moving].index(joint.name)
+            motion = verify.random_motion(sprung, np.random.default_rng([0, 0]))
+            assert np.max(np.abs(motion.positions[:, j])) < np.pi
 
 
 # ---- what is wrong
