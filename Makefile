@@ -27,7 +27,7 @@ demo: $(VENV)/.demo
 	@$(RUN) -m hil.demo
 
 test: $(VENV)/.test
-	@$(RUN) -m pytest -n 2 --dist loadgroup -m "not bench and not soak"
+	@$(RUN) -m pytest -n 2 --dist loadfile -m "not bench and not soak"
 
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench
