@@ -109,6 +109,8 @@ def torque(
     precision: Annotated[Literal["single", "double"] | None, typer.Option(
         show_default="single", help="of the emitted C; the reference is always double")] = None,
     total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png",
+                                                help="draw the curves, beside those of Newton-Euler")] = None,
     json: Json = False,
 ) -> Answer:
     """Feed-forward torques of every control tick of a motion, stamped with the middle of the tick."""
@@ -119,6 +121,10 @@ def torque(
     mechanism = Mechanism.load(mech)
     result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total)
     result.write(out)
+    if figure is not None:
+        from codegen.figures import torque_curves
+
+        torque_curves(figure, result, f"{mechanism.name}, {mechanism.control.scheme} at {mechanism.control.rate_hz} Hz")
     computed = "double" if backend == "reference" else precision or "single"
     figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
     return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")

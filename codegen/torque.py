@@ -29,11 +29,13 @@ Step = Callable[[Model, Array], Array]
 
 @dataclass(frozen=True)
 class Torque:
-    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; error of tau_ID over its peak."""
+    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; exact (N, n): the same by Newton-Euler,
+    without increments; error: of tau_ID, over its peak."""
 
     joints: tuple[str, ...]
     t: Array
     tau: Array
+    exact: Array
     error: float
 
     def summary(self) -> dict[str, object]:
@@ -70,8 +72,9 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     exact = reference.newton_euler(model, q, qd, qdd)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
     if total:
-        tau = tau + motor_torque(mechanism, qd, qdd)
-    return Torque(tuple(j.name for j in mechanism.moving), t, tau, error)
+        motors = motor_torque(mechanism, qd, qdd)
+        tau, exact = tau + motors, exact + motors
+    return Torque(tuple(j.name for j in mechanism.moving), t, tau, exact, error)
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:

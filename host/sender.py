@@ -15,13 +15,14 @@ import numpy as np
 
 from codegen.codec import Knot
 from codegen.errors import Refused
-from codegen.messages import KNOT_END, KNOT_START
+from codegen.messages import KNOT_END, KNOT_START, STATUS_HZ
 from codegen.trajectory import Knots
 from host.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
-TIMEOUT_MIN, TIMEOUT_START, TIMEOUT_MAX = 0.02, 0.06, 0.25  # s; STATUS comes every 10 ms
+TIMEOUT_START, TIMEOUT_MAX = 0.06, 0.25  # s
+GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
 
 
 def message(knots: Knots, i: int) -> Any:
@@ -102,7 +103,7 @@ class Sender:
     def _timeout(self) -> float:
         if not self.round_trip:
             return TIMEOUT_START
-        return min(max(self.round_trip + 4.0 * self._variation, TIMEOUT_MIN), TIMEOUT_MAX)
+        return min(self.round_trip + max(4.0 * self._variation, GRANULARITY), TIMEOUT_MAX)
 
     def _go_back(self, now: float) -> None:
         self.next = self.acked
