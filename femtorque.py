@@ -329,6 +329,21 @@ def hil(
     return Answer(result.report(), table, good=result.good)
 
 
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all",
+                                               help="a figure, or a paper; a wrong name lists them")] = None,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),
+    short: Annotated[bool, typer.Option("--short", help="brief motions and few trials, for a quick look")] = False,
+    json: Json = False,
+) -> Answer:
+    """Make the figures and tables of the four papers anew; write them, beside their oracles, on one HTML page."""
+    from hil import reproduce
+
+    report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))
+    return Answer(report.data(), report.renderable(), good=report.good)
+
+
 # -- answers and errors -----------------------------------------------------------------------------------------------
 
 

@@ -34,11 +34,15 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
     state, q_at, u_at, tau_at = chip.put(STATE_ROOM), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
     chip.call("ft_step_start", state, q_at)
     tau, instructions = np.empty_like(u), np.empty(len(u), np.int64)
+    control = model.mechanism.control
+    knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
     for k in range(len(u)):
         chip.write(q_at, q[k + 1])
         chip.write(u_at, u[k])
         instructions[k] = chip.call("ft_step", state, q_at, u_at, tau_at).instructions
         tau[k] = chip.read(tau_at, np.float32, model.n)
+        if knot and k % knot == 0:
+            chip.call("ft_step_anchor", state, q_at)
     return Run(tau[1:], instructions[1:])
 
 

@@ -219,24 +219,31 @@ def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mecha
 
 def body(solid: Solid, path: Path, number: int = 0) -> shapes.Body:
     """Mass, centre of gravity and inertia in the link's frame."""
+    return shapes.of_mesh(f"{path}: solid.{number}", form(solid, path, number), solid.density)
+
+
+def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
+    """The surface of a solid in the link's frame, m."""
+
+    def needed(*keys: str) -> list:
+        for key in keys:
+            if getattr(solid, key) is None:
+                raise BadInput(path, f"solid.{number}.{key}", None, f"is required of a {solid.shape}")
+        return [getattr(solid, key) for key in keys]
+
+    if solid.shape == "mesh":
+        mesh = shapes.read(path.parent / needed("file")[0], solid.scale)
+    elif solid.shape == "box":
+        mesh = trimesh.creation.box(*needed("extents"))
+    elif solid.shape == "sphere":
+        mesh = trimesh.creation.icosphere(5, *needed("radius"))
+    elif solid.shape == "cylinder":
+        mesh = trimesh.creation.cylinder(*needed("radius", "height"), sections=shapes.SIDES)
+    else:
+        mesh = trimesh.creation.annulus(*needed("inner", "outer", "height"), sections=shapes.SIDES)
     place = trimesh.transformations.euler_matrix(*solid.rpy, axes="sxyz")
     place[:3, 3] = solid.xyz
-
-    def needed(key: str) -> object:
-        value = getattr(solid, key)
-        if value is None:
-            raise BadInput(path, f"solid.{number}.{key}", None, f"is required of a {solid.shape}")
-        return value
-
-    if solid.shape == "box":
-        return shapes.box(needed("extents"), solid.density, place)
-    if solid.shape == "cylinder":
-        return shapes.cylinder(needed("radius"), needed("height"), solid.density, place)
-    if solid.shape == "tube":
-        return shapes.tube(needed("inner"), needed("outer"), needed("height"), solid.density, place)
-    if solid.shape == "sphere":
-        return shapes.sphere(needed("radius"), solid.density, place)
-    return shapes.stl(path.parent / str(needed("file")), solid.density, solid.scale, place)
+    return mesh.apply_transform(place)
 
 
 # ---- runs on the board
@@ -245,16 +252,22 @@ Runner = Callable[..., Result]
 
 
 def play(scenario: Scenario, case: Run, *, short: bool = False, fault: str | None = None,
-         chosen: Mechanism | None = None, runner: Runner = run) -> Result:
+         chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run) -> Result:
     """One run: the exact image on the virtual board, the articulated plant, the host.
 
     fault: strikes in the place of the run's own. chosen: the mechanism of the design, for a run that asks for it.
+    plant: one to look at afterwards, by default `plant_of` the run.
     """
     mechanism = chosen if case.design and chosen is not None else scenario.mechanism
-    plant = Plant.from_mechanism(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
-                                 max_step=SHORT_STEP if short else STEP)
+    plant = plant or plant_of(mechanism, case, short)
     return runner(mechanism, scenario.trajectory(short), feedforward=case.feedforward, fault=fault or case.fault,
                   plant=plant, out=_image(mechanism, case))
+
+
+def plant_of(mechanism: Mechanism, case: Run, short: bool = False) -> Plant:
+    """The articulated plant of a run, changed as the run says."""
+    return Plant.from_mechanism(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
+                                max_step=SHORT_STEP if short else STEP)
 
 
 def _image(mechanism: Mechanism, case: Run) -> Path:

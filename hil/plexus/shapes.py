@@ -18,7 +18,7 @@ from codegen.errors import BadInput
 
 Array = NDArray[np.float64]
 
-_SIDES = 128  # of a circle
+SIDES = 128  # of a circle
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ def box(extents: ArrayLike, density: float, place: ArrayLike | None = None) -> B
 
 def cylinder(radius: float, height: float, density: float, place: ArrayLike | None = None) -> Body:
     """A cylinder about z, centred."""
-    return of_mesh("cylinder", trimesh.creation.cylinder(radius, height, sections=_SIDES), density, place)
+    return of_mesh("cylinder", trimesh.creation.cylinder(radius, height, sections=SIDES), density, place)
 
 
 def tube(inner: float, outer: float, height: float, density: float, place: ArrayLike | None = None) -> Body:
     """A tube about z, centred."""
-    return of_mesh("tube", trimesh.creation.annulus(inner, outer, height, sections=_SIDES), density, place)
+    return of_mesh("tube", trimesh.creation.annulus(inner, outer, height, sections=SIDES), density, place)
 
 
 def sphere(radius: float, density: float, place: ArrayLike | None = None) -> Body:
@@ -52,12 +52,16 @@ def sphere(radius: float, density: float, place: ArrayLike | None = None) -> Bod
 
 def stl(path: str | Path, density: float, scale: float = 1.0, place: ArrayLike | None = None) -> Body:
     """A closed mesh file of any format that trimesh reads; scale: m per unit of the file."""
+    return of_mesh(str(path), read(path, scale), density, place)
+
+
+def read(path: str | Path, scale: float = 1.0) -> trimesh.Trimesh:
+    """The surface in a mesh file, in m."""
     try:
         mesh = trimesh.load_mesh(str(path))
     except (OSError, ValueError) as problem:
         raise BadInput(path, "mesh", None, f"cannot be read as a mesh: {problem}") from None
-    mesh.apply_scale(scale)
-    return of_mesh(str(path), mesh, density, place)
+    return mesh.apply_scale(scale)
 
 
 def of_mesh(name: str, mesh: trimesh.Trimesh, density: float, place: ArrayLike | None = None) -> Body:

@@ -1,0 +1,211 @@
+"""`femtorque reproduce`: the figures and tables of the four papers from the product's own parts, on one HTML page.
+
+One subject a figure or table: what makes it, what of it cannot be reproduced and why; or what is still missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from codegen.errors import BadInput
+from codegen.nearest import hint
+from hil import figures_chapter, figures_isobe, figures_plexus
+from hil.finding import Finding
+
+PAGE = "reproduce.html"
+
+
+@dataclass(frozen=True)
+class Paper:
+    key: str
+    title: str
+    errata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """name: on the command line. make: takes whether to be short; None where nothing is made. differs: what of the
+    printed figure cannot be reproduced, and why; or, without make, why there is nothing."""
+
+    name: str
+    paper: str
+    figure: str
+    title: str
+    make: Callable[[bool], Finding] | None
+    differs: str
+    commands: tuple[str, ...] = ()
+
+
+PAPERS = (
+    Paper("isobe", "D. Isobe, A finite element scheme for calculating inverse dynamics of link mechanisms", (
+        "Eq. 3 with l the element's length gives a quarter of a rod's inertia: the link's own inertia is used.",
+        "[h] must flip only the y components of forces, not of moments.",
+        "[Lambda] (Eq. 15) assumes straight links along z; the general form is [skew(c) skew(l) 1].",
+        "Eq. 16 is not enough with passive joints: it leaves no force at the cut.",
+        "Eqs 7 and 17 drop masses and rotary inertias at joint nodes: they are folded into the links.",
+        "{P}_0, gravity and the initial acceleration, is not stated; increments never create it.",
+        "Eq. 19 must read J q''_d + D q'_d.",
+        "Newmark with beta = 1/4, driven by prescribed displacements, has the double eigenvalue -1: errors grow with time.",
+    )),
+    Paper("plexus", "Lepareux, Bung, Jamet, Barraco, Cuny, Dynamic behaviour of deformable and rigid articulated systems", (
+        "theta' = N Omega_m contradicts T = N T_m: Omega_m = N theta'.",
+        "T_d needs its sign and a rule for sticking; the rotor's inertia N^2 J_m is missing.",
+        "I is both a current and an integral.",
+        "H can be inverted if the equations are independent, not merely compatible.",
+        "gamma at the start is not defined: C gamma = -Cdot v.",
+        "|V| <= V_max without anti-windup; the figures' numbers in the text are off by one.",
+    )),
+    Paper("chapter", "Dynamics (chapter of a robotics textbook)"),
+    Paper("tsujita", "Tsujita, Tsuchiya, Kamiya, Kawano, The inverse kinematics and dynamics of a flexible manipulator", (
+        "Eq. 15: the mass matrix is <B'B> with its first row modified (<B'B> - C'B), the stiffness K - Omega^2 <B'B>; the moment "
+        "uses <rho_c^2> (m r_c^2 is counted twice as printed); terms linear in w are missing from the moment balance.",
+        "Eq. 12: 2 zeta sqrt(M K) is not symmetric: 2 zeta M (M^-1 K)^1/2, or damping in proportion to strain rate.",
+        "Eq. 7 lacks Omega x w and prints rho~ for r~; Eqs 9 and 10 print (r_c - r_c); Eq. 17 is malformed; Eq. 18 prints "
+        "omega(20) for omega(10).",
+        "Eq. 16: w(0) = w(t_f) = 0 is well posed only with as many stable as unstable roots, and the ends must be the static "
+        "sag, not zero.",
+        "Eq. 19 is exact, not of least squares, once Eq. 15 is consistent.",
+    )),
+)
+
+_FLEXIBLE = "not built yet: flexible links on the board and boundary-value motion come later. "
+
+SUBJECTS = (
+    Subject("isobe-figs-1-3", "isobe", "Figs 1 to 3, 6", "Element, link, nodal forces, control system", None,
+            "drawings of the method, not results: codegen/beam.py, codegen/tree.py and the firmware are what they draw"),
+    Subject("isobe-fig-4", "isobe", "Fig. 4", "Joint torques of an eight-link mechanism", figures_isobe.eight_link,
+            "The target trajectory is printed as a picture only: a seventh-order motion of 1.0 s is used. Links as uniform rods.",
+            ("femtorque torque mechanisms/eight_link.toml mechanisms/eight_link.csv -o torque.csv [--backend c]",)),
+    Subject("isobe-fig-5", "isobe", "Fig. 5", "Joint torques of a 6-DOF arm that carries 5.0 kg along a straight line",
+            figures_isobe.six_joints,
+            "The arm is that of Vukobratovic and Potkonjak, whose numbers are not printed: an arm of the same kind is used, on a "
+            "line that is straight, where the paper's is approximately so. Its curves can therefore not be laid over the paper's.",
+            ("femtorque torque mechanisms/six_axis_line.toml mechanisms/six_axis_line.csv -o torque.csv",)),
+    Subject("isobe-figs-7-8", "isobe", "Figs 7, 8 and the calculation time",
+            "Control experiment on a three-link arm: PD against feed-forward + PD", figures_isobe.three_link,
+            "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; the image, "
+            "its serial link and the host are the real ones. At the paper's 10 ms: `make demo`.",
+            ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
+    Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops", None,
+            "not built yet: the torque allocation of closed loops on the board comes later; the plant closes loops already"),
+    Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
+            "Nothing differs; thin solids, which the paper leaves out, are given a least thickness."),
+    Subject("plexus-fig-2", "plexus", "Fig. 2", "Definition of a mechanism and of its surrounding elements", None,
+            "a drawing, not a result: hil/plexus/elements.py is what it draws"),
+    Subject("plexus-flexible-arm", "plexus", "Fig. 3 in the text (not printed)", "Flexible arm with servo-controlled rotation",
+            figures_plexus.flexible_arm, "No numbers are printed: the beam is that of Tsujita et al., uniform."),
+    Subject("plexus-fig-3", "plexus", "Fig. 3 (4 in the text)", "Manipulator with three axes of rotation: five solids, three motors",
+            figures_plexus.three_axes,
+            "The paper prints a picture; the benchmark's data (Wittenburg and Wolz 1985) are not in it. Dimensions are chosen. "
+            "The pedestal stands on the ground and the gripper is screwed on, so three solids move."),
+    Subject("plexus-fig-4", "plexus", "Fig. 4 (5 in the text)", "Simulation of an industrial robot: motors and servos optimised",
+            figures_plexus.industrial_robot,
+            "The paper prints a picture and no numbers: dimensions, objective and constraints are chosen and stated "
+            "(hil/scenarios/industrial_robot.toml, hil/design.py)."),
+    Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
+            figures_plexus.accuracy, "The paper claims to be verified and prints no figures of it."),
+    Subject("plexus-contact", "plexus", "mechanisms", "Closed loops and contact driven by the board", None,
+            "not built yet: their scenarios come with closed loops and wall contact on the board"),
+    Subject("chapter-two-link", "chapter", "Two-link planar arm", "Newton-Euler, Lagrange's closed form and FEM side by side",
+            figures_chapter.two_link, "The chapter prints formulas and no numbers: masses and lengths are chosen.",
+            ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",)),
+    Subject("tsujita-table-1", "tsujita", "Table 1", "Natural frequencies of link 2", None,
+            _FLEXIBLE + "The six printed frequencies followed from none of about 790 readings of the printed data: R_1, the split "
+            "of the mass and the stiffness of joint 3 are not given."),
+    Subject("tsujita-fig-2", "tsujita", "Fig. 2", "Force on the surface, t_f = 0.5 s", None,
+            _FLEXIBLE + "The contact law is not printed, and the printed start (0.7, 0.7) is 0.990 m from a base with 0.9 m of "
+            "reach, so it will take a reachable path and stated data."),
+    Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion", None, _FLEXIBLE),
+    Subject("tsujita-fig-4", "tsujita", "Fig. 4", "Stick diagram of the manipulator", None, _FLEXIBLE),
+)
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A subject with what was found; finding None where there is none."""
+
+    subject: Subject
+    finding: Finding | None
+    seconds: float
+
+    @property
+    def status(self) -> str:
+        if self.finding is None:
+            return "not built yet" if "not built yet" in self.subject.differs else "not a result"
+        return "reproduced" if self.finding.good else "NOT reproduced"
+
+    def data(self) -> dict[str, Any]:
+        """As in the JSON object."""
+        numbers = () if self.finding is None else self.finding.numbers
+        return {
+            "name": self.subject.name, "figure": self.subject.figure, "status": self.status, "differs": self.subject.differs,
+            "numbers": [{"what": n.what, "found": n.found, "against": n.against, "good": n.good} for n in numbers],
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    parts: tuple[Reproduced, ...]
+    page: Path
+
+    @property
+    def good(self) -> bool:
+        return all(part.finding is None or part.finding.good for part in self.parts)
+
+    def data(self) -> dict[str, Any]:
+        return {"page": self.page, "good": self.good, "subjects": [part.data() for part in self.parts]}
+
+    def renderable(self) -> RichTable:
+        table = RichTable(title=f"{self.page}", title_justify="left")
+        for column in ("name", "figure", "status", "numbers that hold"):
+            table.add_column(column, overflow="fold")
+        for part in self.parts:
+            numbers = [] if part.finding is None else [n for n in part.finding.numbers if n.good is not None]
+            held = f"{sum(bool(n.good) for n in numbers)} of {len(numbers)}" if numbers else ""
+            table.add_row(part.subject.name, part.subject.figure,
+                          Text(part.status, style="red" if part.status.startswith("NOT") else ""), held)
+        return table
+
+
+def chosen(name: str | None) -> tuple[Subject, ...]:
+    """All subjects, those of one paper, or one. Raises BadInput for any other name."""
+    found = tuple(s for s in SUBJECTS if name in (None, s.name, s.paper))
+    if not found:
+        raise BadInput("command line", "NAME", name, "is neither a figure nor a paper",
+                       hint(str(name), [s.name for s in SUBJECTS] + [p.key for p in PAPERS]))
+    return found
+
+
+def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
+              on_progress: Callable[[str], None] = lambda line: None) -> Report:
+    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials."""
+    parts = []
+    for subject in chosen(name):
+        began = time.monotonic()
+        if subject.make is not None:
+            on_progress(subject.name)
+        finding = None if subject.make is None else subject.make(short)
+        parts.append(Reproduced(subject, finding, time.monotonic() - began))
+    return Report(tuple(parts), write(tuple(parts), out, short))
+
+
+def write(parts: tuple[Reproduced, ...], out: Path, short: bool) -> Path:
+    """One self-contained page. Raises BadInput if it cannot be written there."""
+    environment = Environment(loader=PackageLoader("hil"), undefined=StrictUndefined, autoescape=True, trim_blocks=True,
+                              lstrip_blocks=True)
+    papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
+    text = environment.get_template("reproduce.html.j2").render(papers=[p for p in papers if p[1]], short=short)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PAGE).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise BadInput(out, "output", None, f"cannot be written: {error.strerror}") from None
+    return out / PAGE
