@@ -73,8 +73,8 @@ class Report:
             "name": m.name,
             "file": str(m.source) if m.source else None,
             "gravity": m.gravity.tolist(),
-            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": c.scheme, "observer_hz": c.observer_hz,
-                        "newmark_growth": self.growth},
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": c.scheme, "trig": c.trig,
+                        "observer_hz": c.observer_hz, "newmark_growth": self.growth},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},
             "links": [{"name": x.name, "mass": x.mass, "com": x.com.tolist(), "inertia": x.inertia.tolist()}
@@ -259,7 +259,7 @@ def _heading(report: Report) -> Text:
     m, c = report.mechanism, report.mechanism.control
     board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
     text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {c.scheme} at "
-            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, {board}")
+            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
     return Text(text, style="bold")
 
 

@@ -168,14 +168,14 @@ def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
 class CompiledStep:
     """The emitted step of a model on this computer: start(q), step(q_next, u), torque(positions)."""
 
-    def __init__(self, model: Model, precision: Precision = "single", trig: step_source.Trig = "tick",
+    def __init__(self, model: Model, precision: Precision = "single",
                  sources: dict[str, str] | None = None) -> None:
         """sources: the emitted files of this model, where they are at hand already."""
-        self.model, self.trig = model, trig
+        self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
             newmark = model.mechanism.control.scheme == "newmark"
-            sources = newmark_source.render(model) if newmark else step_source.render(model, trig)
+            sources = newmark_source.render(model) if newmark else step_source.render(model)
         self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
         self.state = self.lib.ft_host_state()
 
@@ -198,7 +198,7 @@ class CompiledStep:
         q, u = np.ascontiguousarray(q, self.turns.integer), np.ascontiguousarray(u, self.turns.real)
         tau = np.empty(u.shape, self.turns.real)
         control = self.model.mechanism.control
-        knot = control.rate_hz // control.knot_hz if self.trig == "knot" else 0
+        knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
         self.lib.ft_host_torque(self.state, len(u), knot, self._pointer(q), self._pointer(u), self._pointer(tau))
         return tau
 

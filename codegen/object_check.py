@@ -18,7 +18,7 @@ from codegen.errors import Refused
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])
 ARM = "arm-none-eabi-gcc"
-ENTRIES = ("ft_step_start", "ft_step", "ft_step_anchor")
+ENTRIES = ("ft_step_start", "ft_step", "ft_step_pairs", "ft_step_take", "ft_step_anchor")
 COPIES = ("memcpy", "memmove", "memset")  # what a compiler may call for an assignment; no frame worth naming
 COPY_FRAME = 32
 

@@ -24,7 +24,6 @@ axes are far away, and single precision's noise rises with the lever arms).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -35,8 +34,6 @@ from codegen.model import Model
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
 from codegen.step_text import blocks_of, literal, wrap
-
-Trig = Literal["tick", "knot"]
 
 EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
@@ -49,11 +46,11 @@ _templates = Environment(
 )
 
 
-def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
+def render(model: Model) -> dict[str, str]:
     """The emitted files of the step, by name.
 
-    trig: "tick" makes one turning frame's sine and cosine exact in every tick, in rotation; "knot" leaves that to
-    calls of ft_step_anchor (every tick is cheaper, the anchor's cost is the caller's).
+    control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
+    them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
     """
     step = step_of(model)
     planar = isinstance(step, PlanarStep)
@@ -74,7 +71,8 @@ def render(model: Model, trig: Trig = "tick") -> dict[str, str]:
         frame="link vector" if planar else "turning frame",
         radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
         turns=turns,
-        rotate=trig == "tick" and bool(turns),
+        rotate=control.trig == "tick" and bool(turns),
+        at_knots=control.trig == "knot" and bool(turns),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
     )
     files = {

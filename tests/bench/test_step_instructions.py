@@ -17,7 +17,7 @@ from codegen.model import Model
 from codegen.noise_floor import noise_floor
 from hil.chip_library import ChipLibrary
 from tests.bench.arms import arms
-from tests.codegen.sampling import middles, sampled_quintic
+from tests.codegen.sampling import exact_at, middles, sampled_quintic
 from tests.oracle import quintic, torque_at
 
 LIMITS = {  # knot, tick
@@ -33,16 +33,17 @@ TICKS = 48  # more than two rounds of the components that are made exact
 @dataclass(frozen=True)
 class Measured:
     instructions: int  # worst tick
-    anchor: int  # one call of ft_step_anchor
+    pairs: int  # one call of ft_step_pairs, outside the tick
+    take: int  # one call of ft_step_take, in a tick after a knot
     flash_bytes: int  # of ft_step
     state_bytes: int
     stack_bytes: int
     torque: np.ndarray  # (TICKS, J) on the chip
 
 
-def measure(model: Model, trig: step_source.Trig, positions: np.ndarray) -> Measured:
+def measure(model: Model, positions: np.ndarray) -> Measured:
     """Run the first ticks of a motion on the emulated chip."""
-    sources = step_source.render(model, trig)
+    sources = step_source.render(model)
     sources["ft_size.c"] = '#include "ft_step.h"\nuint32_t ft_size(void);\nuint32_t ft_size(void)\n' + (
         "{\n    return (uint32_t)sizeof(ft_step_state);\n}\n"
     )
@@ -58,22 +59,24 @@ def measure(model: Model, trig: step_source.Trig, positions: np.ndarray) -> Meas
         call = chip.call("ft_step", state, q_at, u_at, tau_at, measure_stack=k == 0)
         worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
         torque.append(chip.read(tau_at, np.float32, model.n))
-    anchor = chip.call("ft_step_anchor", state, q_at).instructions
+    pairs_at = chip.put(8 * model.n)
+    pairs = chip.call("ft_step_pairs", q_at, pairs_at).instructions
+    take = chip.call("ft_step_take", state, pairs_at).instructions
     size = chip.call("ft_size").result
-    return Measured(worst, anchor, chip.size_of("ft_step"), size, stack, np.array(torque))
+    return Measured(worst, pairs, take, chip.size_of("ft_step"), size, stack, np.array(torque))
 
 
 @pytest.mark.parametrize("trig", ["knot", "tick"])
 @pytest.mark.parametrize("name", LIMITS)
 def test_step_takes_no_more_instructions_than_promised(name, trig):
-    model = Model.of(arms()[name])
+    model = exact_at(trig, Model.of(arms()[name]))
     start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
     positions = sampled_quintic(model, start, end)
-    measured = measure(model, trig, positions)
+    measured = measure(model, positions)
     assert measured.instructions <= LIMITS[name][("knot", "tick").index(trig)]
     # and it is the right torque that costs so little
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
-    single = CompiledStep(model, "single", trig)
+    single = CompiledStep(model, "single")
     error = np.abs(single.torque(positions) - truth)
     assert error.max() <= 1e-4 * np.abs(truth).max()
     assert np.all(error.max(axis=0) <= noise_floor(model, positions) + 1e-5 * np.abs(truth).max())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,3 +25,9 @@ def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: fl
     start, end = np.asarray(start, float), np.asarray(end, float)
     s = middles(model, duration)[:, None] / duration
     return start + (end - start) * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+
+
+def exact_at(trig: str, model: Model) -> Model:
+    """The same mechanism with its sines and cosines made exact elsewhere."""
+    control = replace(model.mechanism.control, trig=trig)
+    return Model.of(replace(model.mechanism, control=control))

@@ -18,7 +18,7 @@ from codegen.mechanism import Control
 from codegen.model import Model
 from codegen.noise_floor import noise_floor
 from hil.chip_library import MACHINE, ChipLibrary
-from tests.codegen.sampling import middles, sampled_quintic
+from tests.codegen.sampling import exact_at, middles, sampled_quintic
 from tests.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
 
 CHAINS = 200
@@ -42,9 +42,10 @@ class Batch:
     """Many mechanisms' steps in one library and one compilation: every name of one gets its own prefix."""
 
     NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_pair", "ft_link", "ft_swung", "ft_cos_sin_eighth", "ft_cos_sin",
-             "ft_sin", "ft_advance", "ft_swing", "ft_step", "ft_step_start", "ft_step_anchor", "ft_step_state",
+             "ft_sin", "ft_advance", "ft_swing", "ft_step", "ft_step_start", "ft_step_pairs", "ft_step_take",
+             "ft_step_anchor", "ft_step_state",
              "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state")  # fmt: skip
-    AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS")
+    AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS", "FT_STEP_PAIRS", "FT_STEP_EXACT_AT_KNOTS")
 
     def __init__(self, models: list[Model]) -> None:
         text, cdef = "#include <stdint.h>\n", "typedef double ft_real; typedef int64_t ft_turn;\n"
@@ -97,7 +98,7 @@ def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
 def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, trig):
     model, positions = moving_tree(seed, 7)
     plain = discretisation.torque(model, positions)
-    assert peak(CompiledStep(model, "double", trig).torque(positions) - plain) <= 1e-10 * peak(plain)
+    assert peak(CompiledStep(exact_at(trig, model), "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8])
@@ -156,8 +157,8 @@ def test_single_precision_against_newton_euler(duration):
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_chain(np.random.default_rng(9), 4)])
 def test_a_million_ticks_do_not_drift(make, trig):
     """A continuous turn and swings: the last second is as good as the first, and no worse than the floor."""
-    model = Model.of(make())
-    step = CompiledStep(model, trig=trig)
+    model = exact_at(trig, Model.of(make()))
+    step = CompiledStep(model)
     ticks = 1_000_000
     t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
     swing = 0.4 * np.sin(np.outer(t, np.linspace(1.0, 2.0, model.n)))
@@ -171,10 +172,43 @@ def test_a_million_ticks_do_not_drift(make, trig):
 
 def test_at_rest_the_torque_never_changes_by_a_bit():
     model, _ = moving_tree(5, 6)
-    step = CompiledStep(model, trig="knot")
+    step = CompiledStep(exact_at("knot", model))
     q = np.full(6, 0.1)
     tau = step.torque(np.tile(q, (1000, 1)))
     assert np.all(tau == tau[0])
+
+
+# ---- sines and cosines made exact outside the tick
+
+
+@pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_tree(np.random.default_rng(6), 6)])
+def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
+    """What ft_step does after the two halves of the anchor is what it does after the whole, bit for bit."""
+    model = exact_at("knot", Model.of(make()))
+    sources = step_source.render(model)
+    assert "#define FT_STEP_EXACT_AT_KNOTS 1" in sources["ft_step.h"]
+    ffi, lib = build(
+        sources | {"ft_host.c": compiled.HOST_SOURCE},
+        compiled.cdef_of("single") + "void ft_step_pairs(const ft_turn *q, void *p);"
+        "void ft_step_take(void *s, const void *p);",
+    )
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    positions = quintic(0.2 * slides, np.linspace(-1.0, 1.2, model.n) * slides)(middles(model, 0.2))
+    turns = Turns(model, "single")
+    q, u = turns.of(positions), turns.half_increments(positions)
+    pairs, results = ffi.new("float[]", 2 * model.n), []
+    for split in (False, True):
+        state, tau = lib.ft_host_state(), np.empty_like(u)
+        lib.ft_step_start(state, ffi.from_buffer("ft_turn[]", q[0]))
+        for k in range(len(u)):
+            q_next = ffi.from_buffer("ft_turn[]", q[k + 1])
+            if split and k % 4 == 0:
+                lib.ft_step_pairs(q_next, pairs)  # before the step: it needs the position alone
+            lib.ft_step(state, q_next, ffi.from_buffer("ft_real[]", u[k]), ffi.from_buffer("ft_real[]", tau[k]))
+            if k % 4 == 0:
+                lib.ft_step_take(state, pairs) if split else lib.ft_step_anchor(state, q_next)
+        results.append(tau.view(np.uint32))
+    assert np.array_equal(*results)
 
 
 # ---- the chip
@@ -228,7 +262,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path):
     assert shutil.which(compiler[0]), f"{compiler[0]} is missing: apt install {compiler[0]}"
-    for file, text in step_source.render(MODELS[name](), trig).items():
+    for file, text in step_source.render(exact_at(trig, MODELS[name]())).items():
         (tmp_path / file).write_text(text)
     flags = (*ARITHMETIC, *compiled.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
     done = subprocess.run([*compiler, *flags], cwd=tmp_path, capture_output=True, text=True)
