@@ -69,7 +69,9 @@ class ChipLibrary:
     lasts as long as the library.
     """
 
-    def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True) -> None:
+    def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True,
+                 libraries: tuple[str, ...] = ()) -> None:
+        """libraries: what the sources need beyond themselves, e.g. ("-lm",)."""
         options = (
             *MACHINE,
             *flags,
@@ -77,7 +79,7 @@ class ChipLibrary:
             *(WARNINGS if warnings else ("-std=c99",)),
             *precision_flags("single"),
         )
-        self.elf = _linked(sources, options)
+        self.elf = _linked(sources, options, libraries)
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
         self.uc.mem_map(FLASH, FLASH_SIZE)
@@ -157,10 +159,10 @@ def _instructions(code: bytes) -> int:
     return count
 
 
-def _linked(sources: dict[str, str], options: tuple[str, ...]) -> Path:
+def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
     """The ELF file of the sources, from the cache if it has been built before."""
     key = hashlib.sha256()
-    for part in (cross_compiler(), *options, _LINKER_SCRIPT, *(t for item in sorted(sources.items()) for t in item)):
+    for part in (cross_compiler(), *options, *libraries, _LINKER_SCRIPT, *(t for item in sorted(sources.items()) for t in item)):
         key.update(part.encode() + b"\0")
     elf = cache_directory() / f"{key.hexdigest()[:32]}.elf"
     if elf.exists():
@@ -173,7 +175,7 @@ def _linked(sources: dict[str, str], options: tuple[str, ...]) -> Path:
         files = sorted(source for source in sources if source.endswith(".c"))
         done = subprocess.run(
             [cross_compiler(), *options, "-I.", "-nostartfiles", "-Wl,--no-warn-rwx-segments", "-Tlink.ld", *files,
-             "-Wl,-e,0", "-o", "chip.elf"],
+             *libraries, "-Wl,-e,0", "-o", "chip.elf"],
             cwd=folder, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
