@@ -180,7 +180,7 @@ def _primary(model: Model, j: int, first: list[int]) -> int | None:
 
 def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
     """The point of axis (o, z) nearest the other axis; None if they are parallel."""
-    normal = _cross(z, other_z)
+    normal = _normal(z, other_z)
     sine2 = float(normal @ normal)
     if sine2 < PARALLEL**2:
         return None
@@ -199,7 +199,7 @@ def _directions(model, placed, z, origin, first, size) -> tuple[list[Vector], li
         elif p == GROUND:
             x_frame[j] = _across(z[j], model.gravity, np.eye(3), 1e-9)
         else:
-            normal = _cross(z[p], z[j])
+            normal = _normal(z[p], z[j])
             if np.linalg.norm(normal) > PARALLEL:
                 x_frame[j] = _towards(normal, x_body[p]) / np.linalg.norm(normal)
             else:
@@ -212,7 +212,7 @@ def _directions(model, placed, z, origin, first, size) -> tuple[list[Vector], li
             R, o = placed[j]
             towards = R @ b.com + o - origin[j]
         elif np.linalg.norm(_cross(z[j], z[child])) > PARALLEL:
-            towards = _towards(_cross(z[j], z[child]), x_frame[j])
+            towards = _towards(_normal(z[j], z[child]), x_frame[j])
         else:
             towards = origin[child] - origin[j]
         x_body[j] = _across(z[j], towards, x_frame[j][None, :], TINY * size)
@@ -222,6 +222,11 @@ def _directions(model, placed, z, origin, first, size) -> tuple[list[Vector], li
 def _cross(a: Vector, b: Vector) -> Vector:
     """numpy.cross for two plain vectors, many times faster."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _normal(a: Vector, b: Vector) -> Vector:
+    """a x b of unit vectors, across both to rounding however near to parallel they are."""
+    return _cross(a - b if a @ b > 0.0 else a + b, b)
 
 
 def _towards(v: Vector, other: Vector) -> Vector:
@@ -235,7 +240,9 @@ def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
         across = candidate - z * (z @ candidate)
         length = float(np.linalg.norm(across))
         if length > max(tiny, 1e-9 * float(np.linalg.norm(candidate))):
-            return across / length
+            across = across / length
+            across = across - z * (z @ across)  # once more: what was left may have been short
+            return across / np.linalg.norm(across)
     raise AssertionError("three axes cannot all lie along z")
 
 

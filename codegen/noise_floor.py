@@ -11,7 +11,8 @@ roundings, of random sign and mostly of smaller numbers; c is for eight of the l
 
 w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
 half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
-that is a step in P.
+that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger by
+the root of 2 n.
 
 The floor grows with the tick rate; it is largest, compared with the torque, where the torque is small: slow motion, no
 gravity, a wrist. No term of it depends on how long the motion lasts.
@@ -53,8 +54,9 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if model.mechanism.control.rate_hz >= EXACT_BELOW_HZ else 0.0
-    drift = 2.0 * model.n * w**3 / 3.0
-    return (ROUNDINGS * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
+    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to its next
+    drift = between * w**3 / 3.0
+    return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
 
 
 def _turning_path(tree: Tree, j: int) -> list[int]:
