@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
-from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 
 from codegen.compiled import ARITHMETIC, WARNINGS, cache_directory, precision_flags
 from codegen.errors import Refused
+from hil.timing import Block, FlashFetch, decoded
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 FLASH, FLASH_SIZE = 0x08000000, 0x00100000
@@ -60,6 +61,8 @@ class Call:
     result: int  # r0
     instructions: int
     stack_bytes: int
+    cycles: int = 0  # by the model of hil/timing.py
+    fetch_stalls: int = 0  # cycles more, waiting for flash
 
 
 class ChipLibrary:
@@ -99,6 +102,7 @@ class ChipLibrary:
         self._stack = RAM + RAM_SIZE - 16
         self._lengths: dict[tuple[int, int], int] = {}
         self._count = 0
+        self._timed: _Timed | None = None
         self.uc.hook_add(UC_HOOK_BLOCK, self._on_block)
 
     def put(self, data: NDArray[Any] | int) -> int:
@@ -121,9 +125,13 @@ class ChipLibrary:
         """Bytes of code of one function."""
         return self.symbols[function][1]
 
-    def call(self, function: str, *arguments: int, measure_stack: bool = False) -> Call:
+    def call(self, function: str, *arguments: int, measure_stack: bool = False, measure_cycles: bool = False) -> Call:
         """Call a function with up to four integer or address arguments; counts every instruction it executes."""
         uc = self.uc
+        self._timed = _Timed() if measure_cycles else None
+        reads = None
+        if measure_cycles:
+            reads = uc.hook_add(UC_HOOK_MEM_READ, self._on_read, begin=FLASH, end=FLASH + FLASH_SIZE - 1)
         if measure_stack:
             uc.mem_write(self._stack - 0x2000, bytes([_PAINT]) * 0x2000)
         for register, value in zip(
@@ -137,17 +145,43 @@ class ChipLibrary:
             uc.emu_start(self.symbols[function][0] | 1, _RETURN)
         except UcError as error:
             raise RuntimeError(f"{function} stopped at {uc.reg_read(arm.UC_ARM_REG_PC):#x}: {error}") from error
+        finally:
+            if reads is not None:
+                uc.hook_del(reads)
         stack = 0
         if measure_stack:
             below = bytes(uc.mem_read(self._stack - 0x2000, 0x2000))
             stack = len(below.lstrip(bytes([_PAINT])))
-        return Call(uc.reg_read(arm.UC_ARM_REG_R0), self._count, stack)
+        timed = self._timed or _Timed()
+        return Call(uc.reg_read(arm.UC_ARM_REG_R0), self._count, stack, timed.cycles, timed.fetch.stalls)
 
     def _on_block(self, uc: Uc, address: int, size: int, _: object) -> None:
         key = (address, size)
         if key not in self._lengths:
             self._lengths[key] = _instructions(bytes(uc.mem_read(address, size)))
         self._count += self._lengths[key]
+        if self._timed:
+            self._timed.execute(address, bytes(uc.mem_read(address, size)))
+
+    def _on_read(self, uc: Uc, access: int, address: int, size: int, value: int, _: object) -> None:
+        if self._timed:
+            self._timed.fetch.read(address)
+
+
+class _Timed:
+    """Cycles of one call, block by block."""
+
+    def __init__(self) -> None:
+        self.cycles, self.fetch = 0, FlashFetch()
+        self._before: Block | None = None
+
+    def execute(self, address: int, code: bytes) -> None:
+        if self._before and self._before.end != address:
+            self.cycles += self._before.refill
+        self._before = Block(address, code)
+        self.cycles += self._before.cycles
+        for instruction in decoded(address, code):
+            self.fetch.execute(*instruction)
 
 
 def _instructions(code: bytes) -> int:
@@ -162,7 +196,8 @@ def _instructions(code: bytes) -> int:
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
     """The ELF file of the sources, from the cache if it has been built before."""
     key = hashlib.sha256()
-    for part in (cross_compiler(), *options, *libraries, _LINKER_SCRIPT, *(t for item in sorted(sources.items()) for t in item)):
+    texts = (t for item in sorted(sources.items()) for t in item)
+    for part in (cross_compiler(), *options, *libraries, _LINKER_SCRIPT, *texts):
         key.update(part.encode() + b"\0")
     elf = cache_directory() / f"{key.hexdigest()[:32]}.elf"
     if elf.exists():

@@ -1,10 +1,13 @@
 """What a basic block costs: instructions (exact) and cycles (a model).
 
 The cycle model has the classes of the Cortex-M4 technical reference manual with zero-wait-state memory; divisions at
-their longest, a taken branch refills the pipeline in REFILL cycles. It is a model, not silicon.
+their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch adds what waiting for flash costs. Both
+are models, not silicon.
 """
 
 from __future__ import annotations
+
+from collections import OrderedDict
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
@@ -39,6 +42,70 @@ class Block:
         last, operands = (decoded[-1][2], decoded[-1][3]) if decoded else ("", "")
         self.refill = REFILL if _branches(last, operands) else 0
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
+
+
+class FlashFetch:
+    """Cycles that an STM32F405 at 168 MHz waits for its flash, caches empty at first. What is modelled (RM0090, 3.5):
+
+    - flash gives a line of 16 bytes in 1 + WAIT_STATES cycles;
+    - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
+      straight code of 4-byte instructions of one cycle takes 6 cycles a line instead of 4;
+    - a jump to a line that is nowhere waits for all of it; only such lines enter the instruction cache (CODE_LINES,
+      least recently used goes first), prefetched ones do not;
+    - constants come through a cache of their own (DATA_LINES); a line that is not there costs all wait states, during
+      which nothing is prefetched.
+
+    Not modelled: a prefetch in the way of a jump, and whatever else reads flash meanwhile.
+    """
+
+    WAIT_STATES = 5
+    LINE = 16
+    CODE_LINES, DATA_LINES = 64, 8
+
+    def __init__(self) -> None:
+        self.stalls = 0
+        self._line = -2  # being executed
+        self._spent = 0  # cycles executed from it
+        self._code: OrderedDict[int, None] = OrderedDict()
+        self._data: OrderedDict[int, None] = OrderedDict()
+
+    def execute(self, address: int, size: int, cycles: int) -> None:
+        """One instruction. It starts when its last byte is there."""
+        for line in range(address // self.LINE, (address + size - 1) // self.LINE + 1):
+            if line != self._line:
+                self._enter(line)
+        self._spent += cycles
+
+    def read(self, address: int) -> None:
+        """A load of a constant from flash."""
+        if not _used(self._data, address // self.LINE, self.DATA_LINES):
+            self.stalls += self.WAIT_STATES
+
+    def _enter(self, line: int) -> None:
+        if line in self._code:
+            self._code.move_to_end(line)
+        elif line == self._line + 1:
+            self.stalls += max(0, 1 + self.WAIT_STATES - self._spent)
+        else:
+            self.stalls += self.WAIT_STATES
+            _used(self._code, line, self.CODE_LINES)
+        self._line, self._spent = line, 0
+
+
+def _used(cache: OrderedDict[int, None], line: int, room: int) -> bool:
+    """Whether the line was there; it is now, as the last one used."""
+    there = line in cache
+    cache[line] = None
+    cache.move_to_end(line)
+    if len(cache) > room:
+        cache.popitem(last=False)
+    return there
+
+
+def decoded(start: int, code: bytes) -> list[tuple[int, int, int]]:
+    """Address, size and cycles of every instruction of a straight run."""
+    return [(address, size, cycles(name, operands)) for address, size, name, operands in
+            _decoder.disasm_lite(code, start)]
 
 
 def _branches(name: str, operands: str) -> bool:
