@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from codegen import discretisation
+from codegen.compiled import CompiledStep
 from codegen.mechanism import Mechanism
-from codegen.verify import Verification, verify
+from codegen.model import Model
+from codegen.verify import Verification, random_motion, verify
 from hil import chip_step
 from tests.codegen.test_urdf import robot
+from tests.oracle import random_chain
 
 ROBOTS = {  # file, moving joints
     "ur5": ("ur5_robot.urdf", 6),
@@ -34,3 +41,16 @@ def test_a_robot_of_the_package_is_verified(name: str) -> None:
     mechanism = Mechanism.load(robot(file))
     assert len(mechanism.moving) == moving
     assert_verified(verify(mechanism, (), chip_step.run, motions=1))
+
+
+@pytest.mark.parametrize("tilt", [1e-8, 3.7e-6, 1e-3])
+def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
+    """Files that say 1.5708 for a right angle have axes a few microradians from each other's and from gravity's."""
+    rng = np.random.default_rng(5)
+    chain = random_chain(rng, 4)
+    joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3)) for j in chain.joints)
+    model = Model.of(replace(chain, joints=joints))
+    positions = random_motion(model.mechanism, rng).middles(200, model.dt)
+    expected = discretisation.torque(model, positions)
+    error = np.max(np.abs(CompiledStep(model, "double").torque(positions) - expected))
+    assert error <= 1e-11 * np.max(np.abs(expected))
