@@ -33,7 +33,8 @@ class Paper:
 @dataclass(frozen=True)
 class Subject:
     """name: on the command line. make: takes whether to be short; None where nothing is made. differs: what of the
-    printed figure cannot be reproduced, and why; or, without make, why there is nothing."""
+    printed figure cannot be reproduced, and why; or, without make, why there is nothing. own_data: the paper prints too
+    little of its data, so that the figure is of the same kind, not the same."""
 
     name: str
     paper: str
@@ -42,6 +43,7 @@ class Subject:
     make: Callable[[bool], Finding] | None
     differs: str
     commands: tuple[str, ...] = ()
+    own_data: bool = True
 
 
 PAPERS = (
@@ -92,12 +94,13 @@ SUBJECTS = (
     Subject("isobe-figs-7-8", "isobe", "Figs 7, 8 and the calculation time",
             "Control experiment on a three-link arm: PD against feed-forward + PD", figures_isobe.three_link,
             "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; the image, "
-            "its serial link and the host are the real ones. At the paper's 10 ms: `make demo`.",
+            "its serial link and the host are the real ones. `make demo` also shows it at the paper's 10 ms.",
             ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
     Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops", None,
             "not built yet: the torque allocation of closed loops on the board comes later; the plant closes loops already"),
     Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
-            "Nothing differs; thin solids, which the paper leaves out, are given a least thickness."),
+            "Nothing differs; thin solids, which the paper leaves out, are given a least thickness.",
+            own_data=False),
     Subject("plexus-fig-2", "plexus", "Fig. 2", "Definition of a mechanism and of its surrounding elements", None,
             "a drawing, not a result: hil/plexus/elements.py is what it draws"),
     Subject("plexus-flexible-arm", "plexus", "Fig. 3 in the text (not printed)", "Flexible arm with servo-controlled rotation",
@@ -111,12 +114,12 @@ SUBJECTS = (
             "The paper prints a picture and no numbers: dimensions, objective and constraints are chosen and stated "
             "(hil/scenarios/industrial_robot.toml, hil/design.py)."),
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
-            figures_plexus.accuracy, "The paper claims to be verified and prints no figures of it."),
+            figures_plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
     Subject("plexus-contact", "plexus", "mechanisms", "Closed loops and contact driven by the board", None,
             "not built yet: their scenarios come with closed loops and wall contact on the board"),
     Subject("chapter-two-link", "chapter", "Two-link planar arm", "Newton-Euler, Lagrange's closed form and FEM side by side",
-            figures_chapter.two_link, "The chapter prints formulas and no numbers: masses and lengths are chosen.",
-            ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",)),
+            figures_chapter.two_link, "Nothing differs: the chapter prints formulas and no numbers, so masses and lengths are chosen.",
+            ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",), own_data=False),
     Subject("tsujita-table-1", "tsujita", "Table 1", "Natural frequencies of link 2", None,
             _FLEXIBLE + "The six printed frequencies followed from none of about 790 readings of the printed data: R_1, the split "
             "of the mass and the stiffness of joint 3 are not given."),
@@ -140,7 +143,9 @@ class Reproduced:
     def status(self) -> str:
         if self.finding is None:
             return "not built yet" if "not built yet" in self.subject.differs else "not a result"
-        return "reproduced" if self.finding.good else "NOT reproduced"
+        if not self.finding.good:
+            return "NOT reproduced"
+        return "reproduced in kind" if self.subject.own_data else "reproduced"
 
     def data(self) -> dict[str, Any]:
         """As in the JSON object."""

@@ -1,0 +1,94 @@
+"""A headless Chromium for tests, through chromedriver's WebDriver protocol."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WIDTH = 1300
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={WIDTH},1000")
+
+
+@dataclass(frozen=True)
+class Browser:
+    """One page at a time. root: of chromedriver's session."""
+
+    root: str
+
+    def open(self, page: Path) -> None:
+        self._call("url", {"url": page.resolve().as_uri()})
+
+    def run(self, script: str) -> Any:
+        """What a function body returns."""
+        return self._call("execute/sync", {"script": script, "args": []})
+
+    def console(self) -> list[dict[str, Any]]:
+        """What the page, and the browser about it, has logged since the last look."""
+        return self._call("se/log", {"type": "browser"})
+
+    def screenshot(self, path: Path) -> Path:
+        """The whole page as PNG."""
+        height = self.run("return document.documentElement.scrollHeight")
+        self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
+            "width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}})
+        shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": True}})
+        path.write_bytes(base64.b64decode(shot["data"]))
+        return path
+
+    def _call(self, what: str, body: dict[str, Any]) -> Any:
+        return _post(f"{self.root}/{what}", body)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser with a profile of its own, gone afterwards."""
+    for tool in ("chromium", "chromedriver"):
+        assert shutil.which(tool), f"{tool} is missing: apt install chromium chromium-driver"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(port)
+            session = _post(f"{url}/session", {"capabilities": {"alwaysMatch": {
+                "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
+                "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": [*FLAGS, f"--user-data-dir={profile}"]},
+            }}})
+            root = f"{url}/session/{session['sessionId']}"
+            try:
+                yield Browser(root)
+            finally:
+                urllib.request.urlopen(urllib.request.Request(root, method="DELETE"), timeout=30).read()
+        finally:
+            driver.terminate()
+            driver.wait(10)
+
+
+def _wait(port: int) -> None:
+    until = time.monotonic() + 30.0
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1.0).close()
+            return
+        except OSError:
+            assert time.monotonic() < until, "chromedriver does not listen"
+            time.sleep(0.05)
+
+
+def _post(url: str, body: dict[str, Any]) -> Any:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)["value"]
