@@ -142,7 +142,7 @@ def _stroboscope(axes, origins: Array, path: Array, frames: int) -> None:
 def three_link(short: bool) -> Finding:
     """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone wrong."""
     s = scenario.load("three_link")
-    results = {case.name: scenario.play(s, case, short=short) for case in s.file.run}
+    results = {case.name: scenario.play(s, case, short=short) for case in s.runs(short)}
     numbers = [Number.of(check) for check in scenario.checks(s, results, short)]
     ff = results["feed-forward + PD"]
     in_motion = ff.record.cycles[ff.moving]

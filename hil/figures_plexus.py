@@ -86,8 +86,8 @@ def flexible_arm(short: bool) -> Finding:
 def three_axes(short: bool) -> Finding:
     """Fig. 3: manipulator with three axes of rotation."""
     s = scenario.load("three_axis")
-    plants = {case.name: scenario.plant_of(s.mechanism, case, short) for case in s.file.run}
-    results = {case.name: scenario.play(s, case, short=short, plant=plants[case.name]) for case in s.file.run}
+    plants = {case.name: scenario.plant_of(s.mechanism, case, short) for case in s.runs(short)}
+    results = {case.name: scenario.play(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
     members = [(m.link, f"{m.axial.value:.1f}", f"{m.shear.value:.1f}", f"{m.torsion.value:.2f}", f"{m.bending.value:.2f}",
                 f"{1e-6 * m.stress.value:.2f} at {m.stress.station:.2f} m, {m.stress.time:.2f} s")
                for m in plants["feed-forward + PD"].members.report()]
@@ -139,7 +139,7 @@ def industrial_robot(short: bool) -> Finding:
     """Fig. 4: mesh-defined solids; motors, gears and servo gains optimised; the result on the virtual board."""
     s = scenario.load("industrial_robot")
     choice = design.optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
-    results = {case.name: scenario.play(s, case, short=short, chosen=choice.chosen) for case in s.file.run}
+    results = {case.name: scenario.play(s, case, short=short, chosen=choice.chosen) for case in s.runs(short)}
     numbers = [Number.of(c) for c in choice.checks(s.file.design.margin) + scenario.checks(s, results, short)]
     figure = canvas(13.0, 4.8)
     _draw_robot(figure.add_subplot(1, 2, 1, projection="3d"), s)

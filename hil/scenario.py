@@ -45,7 +45,8 @@ class Run(Table):
     """One run, and what it must show.
 
     compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
-    as believed, from which this one differs as hil/sensitivity.py says. ends, faults: the board's last state.
+    as believed, from which this one differs as hil/sensitivity.py says. ends, faults: the board's last state. brief:
+    whether the short form of the scenario has it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Run(Table):
     at_most: Positive | None = None
     predicted_from: str | None = None
     design: bool = False
+    brief: bool = True
 
 
 class Short(Table):
@@ -145,6 +147,9 @@ class Scenario:
         if motion is None:
             raise BadInput(FOLDER / f"{self.name}.toml", "trajectory", None, "is needed for runs on a board")
         return motion
+
+    def runs(self, short: bool = False) -> list[Run]:
+        return [r for r in self.file.run if r.brief or not short]
 
     def run(self, name: str) -> Run:
         return next(r for r in self.file.run if r.name == name)

@@ -1,0 +1,39 @@
+"""Every scenario in full and every reproducible figure of the papers: the page of `femtorque reproduce`, looked at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hil import reproduce
+from tests.hil.browser import chromium
+from tests.hil.test_reproduce import looked_at
+
+pytestmark = pytest.mark.bench
+
+OUT = Path("build") / "reproduce"
+MADE = [subject.name for subject in reproduce.SUBJECTS if subject.make is not None]
+
+
+@pytest.fixture(scope="module")
+def report() -> reproduce.Report:
+    return reproduce.reproduce(out=OUT, on_progress=lambda name: print(f"{os.linesep}{name}", end="", flush=True))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_reproduced(report, name):
+    part = next(part for part in report.parts if part.subject.name == name)
+    print(f"\n{name}: {part.status} in {part.seconds:.1f} s")
+    for number in part.finding.numbers:
+        print(f"  {number.what}: {number.found} | {number.against}")
+    for table in part.finding.tables:
+        print(f"  {table.title}", *("  " + "  ".join(row) for row in (table.columns, *table.rows)), sep="\n  ")
+    assert not [f"{n.what}: {n.found}; {n.against}" for n in part.finding.numbers if n.good is False]
+
+
+def test_the_whole_page_in_a_browser(report):
+    with chromium() as browser:
+        looked_at(browser, report, OUT / "reproduce.png")
+    assert (OUT / "reproduce.png").stat().st_size > 300_000
