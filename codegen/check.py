@@ -42,8 +42,6 @@ def supported(mechanism: Mechanism) -> None:
     for link in mechanism.links:
         if link.beam is not None:
             _refuse(mechanism, f"link.{link.name}.beam", None, f"a flexible link {not_yet}", "remove it: rigid works")
-    if mechanism.control.scheme == "newton-euler":
-        _refuse(mechanism, "control.scheme", "newton-euler", f"this scheme {not_yet}", "use midpoint or newmark")
 
 
 def _refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:

@@ -1,6 +1,6 @@
 """The discretisation that is emitted, written plainly: what ft_step computes, in float64 and global coordinates.
 
-Positions are sampled at the middles s_k of the intervals over which a torque is held. Two forms, both second order:
+Positions are sampled at the middles s_k of the intervals over which a torque is held. Three forms, all second order:
 
 *Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position
 q_k+1/2 and moves at the mean rate, which gives the generalised momentum P_j and the force D_j with which the motion
@@ -11,7 +11,10 @@ and gravity turn joint j; the torque that makes both sides of s_k fit together i
 *Planar* (all joints revolute, all axes parallel). The paper's own picture: the nodes' second differences are their
 accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sampled positions).
 
-tests/codegen/test_discretisation.py shows both converge to Newton-Euler as dt^2, and the emitted C in double
+*Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the rates and accelerations at s_k are
+those of central differences, from the increments on both sides of it.
+
+tests/codegen/test_discretisation.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
 precision is held against this file.
 """
 
@@ -23,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.beam import joint_stiffness
 from codegen.mechanism import Vector
 from codegen.model import GROUND, Model
+from codegen.reference import newton_euler
 from codegen.tree import axis_rotation, rotate, rotate_back
 
 Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
@@ -206,11 +210,43 @@ def _displacement(model: Model, i: int, now: Placed, turn: Joints, normal: Vecto
     return total
 
 
+class NewtonEuler:
+    """Newton-Euler at s_k with the rates and accelerations that central differences of positions give there."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,), rad or m."""
+        self.u = np.zeros(self.model.n)
+
+    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
+        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
+        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
+        tau = self.at(q_next - 2.0 * u, self.u, u)
+        self.u = u
+        return tau
+
+    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below."""
+        u = 0.5 * np.diff(positions, axis=0)
+        return self.at(positions[1:-1], u[:-1], u[1:])
+
+    def at(self, q: Joints, before: Joints, after: Joints) -> Joints:
+        """From positions and the half increments on both sides, all (..., J)."""
+        dt = self.model.dt
+        return newton_euler(self.model, q, (after + before) / dt, 2.0 * (after - before) / dt**2)
+
+
 class Discretisation:
     """start(q), step(q_next, u) -> tau: the form that is emitted for this model."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar = Planar(model) if is_planar(model) else Spatial(model)
+        self.form: Spatial | Planar | NewtonEuler
+        if model.mechanism.control.scheme == "newton-euler":
+            self.form = NewtonEuler(model)
+        else:
+            self.form = Planar(model) if is_planar(model) else Spatial(model)
         self.start = self.form.start
         self.step = self.form.step
 

@@ -14,6 +14,10 @@ half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact co
 that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger by
 the root of 2 n.
 
+Newton-Euler (scheme "newton-euler") takes no difference of momenta, but its accelerations come from two increments u
+that are rounded already: c = 1 of |P|_j / dt is for these alone. What the C itself adds is of the size of the forces,
+|T|_j, and does not grow with the tick rate; the drift of the frames is not differenced either.
+
 The floor grows with the tick rate; it is largest, compared with the torque, where the torque is small: slow motion, no
 gravity, a wrist. No term of it depends on how long the motion lasts.
 """
@@ -29,6 +33,8 @@ from codegen.model import GROUND, Model
 from codegen.step_source import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
+INCREMENTS = 1.0  # roundings of u on both sides, half an EPS each, in the rate they come from
+NEWTON_EULER_ROUNDINGS = 8.0
 ROUNDINGS = 4.0  # eight roundings of the largest number, all of one sign
 
 Joints = NDArray[np.float64]  # shape (J, N)
@@ -36,7 +42,7 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Largest error (J,), N m or N, that single precision may add on a motion sampled every tick: positions (N, J)."""
-    dt, tree = model.dt, arrange(model)
+    dt, tree, control = model.dt, arrange(model), model.mechanism.control
     q = np.asarray(positions, float).T  # (J, N)
     signed = np.diff(q, axis=1) / dt
     rates = np.abs(signed)
@@ -53,10 +59,19 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     T = np.max(weights + inertial, axis=1) + stretched
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
-    w = 0.5 * dt * float(np.abs(turning).max()) if model.mechanism.control.rate_hz >= EXACT_BELOW_HZ else 0.0
-    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to its next
+    w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
+    between = _between(model) if w else 0.0
     drift = between * w**3 / 3.0
+    if control.scheme == "newton-euler":
+        rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
+        return INCREMENTS * EPS * np.max(P, axis=1) / dt + (rounded + drift + 0.5 * w**2) * T
     return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
+
+
+def _between(model: Model) -> float:
+    """Ticks from one exact turn of a frame to its next."""
+    control = model.mechanism.control
+    return control.rate_hz / control.knot_hz if control.trig == "knot" else 2.0 * model.n
 
 
 def _turning_path(tree: Tree, j: int) -> list[int]:

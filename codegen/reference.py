@@ -1,10 +1,11 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Two schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P} (codegen/tree.py) is
+Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P} (codegen/tree.py) is
 common. Distal sums are built anew from the nodal forces at every tick.
 
 `midpoint`  increments of momentum over one tick, from positions and rates at the ticks' boundaries;
             the torque is the mean of the tick and so belongs to its middle.
+`newton-euler`  no increments: rates and accelerations of the motion at the middle of each tick.
 `newmark`   the paper's: increments of the kinematics of the centre-of-gravity nodes, integrated by Newmark's method
             from the increments of position alone, {P} carried on by {P} <- {P} + {dp} (Eq. 18);
             the torque belongs to the sampled instants.
@@ -73,6 +74,8 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
         q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
         start = newmark_start(model, q[0], qd[0], qdd[0])
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
+    if control.scheme == "newton-euler":
+        return middles, newton_euler(model, *motion.at(middles), convert)
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
     return middles, midpoint_torque(model, q, qd, convert)
 

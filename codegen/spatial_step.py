@@ -11,10 +11,9 @@ import numpy as np
 
 from codegen.base_parameters import Body, Tree
 from codegen.beam import joint_stiffness
+from codegen.frame_step import FrameStep, Vec, add, cross, cross_z, scale, tilt, turn, turn_back, untilt
 from codegen.model import GROUND, Model
-from codegen.step_graph import Expr, Graph, Number
-
-Vec = tuple[Expr, Expr, Expr]
+from codegen.step_graph import Expr
 
 INTRO = """
 Variational midpoint rule: in each tick the mechanism sits at its mean
@@ -36,12 +35,13 @@ Lengths are in units of {length:.9g} m.
 """.strip()
 
 
-class SpatialStep:
+class SpatialStep(FrameStep):
     """The graph of one step of a tree."""
 
+    turn_call = "ft_advance"
+
     def __init__(self, model: Model, tree: Tree) -> None:
-        self.model, self.tree, self.length = model, tree, tree.length
-        self.graph = Graph()
+        super().__init__(model, tree)
         n = model.n
         self.inertia_unit = 2.0 / model.dt**2
         self.moment_unit = 0.5 * float(np.linalg.norm(model.gravity))
@@ -52,8 +52,6 @@ class SpatialStep:
         self.wb: dict[int, Vec] = {}  # in the body's own frame
         self.vb: dict[int, Vec] = {}
         self.gb: dict[int, Vec] = {}
-        self.pairs: dict[int, tuple[Expr, Expr]] = {}
-        self.outward_block: dict[int, int] = {}
         self.mass = [b.mass for b in tree.bodies]
         for b in reversed(tree.bodies):
             if b.parent != GROUND:
@@ -77,19 +75,6 @@ class SpatialStep:
         if not group or len(group) < len(b.children):
             return 1.0
         return float(np.hypot(*self.tree.bodies[group[0]].offset[:2])) / self.length or 1.0
-
-    # ---- small algebra
-    def _zero(self) -> Vec:
-        zero = self.graph.const(0.0)
-        return (zero, zero, zero)
-
-    def _vec(self, v: np.ndarray, unit: float = 1.0) -> Vec:
-        x, y, z = (self.graph.const(float(a) * unit) for a in v)
-        return (x, y, z)
-
-    def _bind(self, v: Vec, name: str) -> Vec:
-        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
-        return (x, y, z)
 
     # ---- outwards
     def _outwards(self, j: int) -> None:
@@ -125,32 +110,11 @@ class SpatialStep:
             )
         return self._vec(b.offset / self.length)
 
-    def _slide(self, j: int) -> Vec:
-        """Mid-tick position of a prismatic joint along its z, m."""
-        zero = self.graph.const(0.0)
-        return (zero, zero, self._position(j))
-
     def _position(self, j: int) -> Expr:
         """Mid-tick position of joint j, rad or m."""
         unit = "FT_METRE_UNIT" if self.tree.bodies[j].prismatic else "FT_TURN_UNIT"
         at_end = self.graph.load(f"(ft_real)q_next[{j}] * {unit}")
         return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{j + 1}")
-
-    def _pair(self, j: int) -> tuple[Expr, Expr]:
-        """Mid-tick cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
-        if j not in self.pairs:
-            w: Number = 0.0
-            for i in self.tree.members(j):
-                w = self.graph.load(f"u[{i}]") * self.tree.bodies[i].sign + w
-            assert isinstance(w, Expr)
-            back = self.graph.enter(self.outward_block[j])
-            self.graph.bind(w, f"turn{j + 1}_half")
-            c, s = self.graph.call(
-                f"const ft_pair r{j + 1} = ft_advance(&s->turn[@{j}], {{0}});", (f"r{j + 1}.c", f"r{j + 1}.s"), (w,), 11
-            )
-            self.pairs[j] = (c, s)
-            self.graph.enter(back)
-        return self.pairs[j]
 
     def _body_frame(self, j: int) -> tuple[Vec, Vec, Vec]:
         """w, v, g of body j in its own, turned frame."""
@@ -246,54 +210,3 @@ class SpatialStep:
     def intro(self) -> list[str]:
         """The comment at the head of the C."""
         return INTRO.format(length=self.length).splitlines()
-
-    @property
-    def turning(self) -> list[int]:
-        """The bodies whose turning frames something depends on."""
-        _, kept = self.graph.live()
-        return [j for j in sorted(self.pairs) if self.graph.calls[f"r{j + 1}.c"] in kept]
-
-    @property
-    def uses_positions(self) -> bool:
-        seen, _ = self.graph.live()
-        return any("q_next" in self.graph.nodes[i].text for i in seen)
-
-
-def add(a: Vec, b: Vec) -> Vec:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def scale(k: Expr, a: Vec) -> Vec:
-    return (k * a[0], k * a[1], k * a[2])
-
-
-def cross(a: Vec, b: Vec) -> Vec:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def cross_z(a: Vec, b: Vec) -> Expr:
-    return a[0] * b[1] - a[1] * b[0]
-
-
-def turn(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    """Components in a frame turned about z."""
-    c, s = pair
-    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
-
-
-def turn_back(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    c, s = pair
-    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])
-
-
-def untilt(a: Vec, b: Body) -> Vec:
-    """From the parent's body frame to the joint's frame: constant turns about z and x."""
-    (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = cg * a[0] + sg * a[1], cg * a[1] - sg * a[0], a[2]
-    return (x, ca * y + sa * z, ca * z - sa * y)
-
-
-def tilt(a: Vec, b: Body) -> Vec:
-    (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
-    return (cg * x - sg * y, sg * x + cg * y, z)

@@ -31,6 +31,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
 from codegen.model import Model
+from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
 from codegen.step_text import blocks_of, literal, wrap
@@ -66,6 +67,7 @@ def render(model: Model) -> dict[str, str]:
     shared = dict(
         name=model.mechanism.name,
         planar=planar,
+        euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
         parts="xy" if planar else "cs",
         frame="link vector" if planar else "turning frame",
@@ -84,7 +86,7 @@ def render(model: Model) -> dict[str, str]:
             units=["FT_METRE_UNIT" if b.prismatic else "FT_TURN_UNIT" for b in model.bodies],
         ),
         "ft_trig.h": {},
-        "ft_step.h": {},
+        "ft_step.h": dict(uses_positions=step.uses_positions),
         "ft_step.c": dict(
             intro=step.intro,
             radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
@@ -106,18 +108,19 @@ EFFORT = 1000  # bodies that are worked through at most while searching: about a
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
 
 
-def step_of(model: Model) -> PlanarStep | SpatialStep:
+def step_of(model: Model) -> PlanarStep | SpatialStep | NewtonEulerStep:
     """The graph of the step in the form and under the choices that cost least.
 
     The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
     the unit of length, which is one of the mechanism's own offsets, whose products vanish.
     """
-    if is_planar(model):
+    form = NewtonEulerStep if model.mechanism.control.scheme == "newton-euler" else SpatialStep
+    if form is SpatialStep and is_planar(model):
         planar = PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
         if planar.turning:
             return planar
     choices, length = (Choice(D="body" if model.n > MANY else "frame"),) * model.n, 1.0
-    best = SpatialStep(model, arrange(model, choices, length))
+    best: SpatialStep | NewtonEulerStep = form(model, arrange(model, choices, length))
     cost, effort = best.graph.cost(), model.n
 
     def better(new_choices: tuple[Choice, ...], new_length: float) -> bool:
@@ -125,7 +128,7 @@ def step_of(model: Model) -> PlanarStep | SpatialStep:
         if effort + model.n > EFFORT:
             return False
         effort += model.n
-        step = SpatialStep(model, arrange(model, new_choices, new_length))
+        step = form(model, arrange(model, new_choices, new_length))
         new_cost = step.graph.cost()
         if new_cost >= cost:
             return False

@@ -6,12 +6,12 @@ without the exact sines and cosines, which then come from ft_step_anchor outside
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from codegen import step_source
+from codegen import discretisation, step_source
 from codegen.compiled import CompiledStep, Turns
 from codegen.model import Model
 from codegen.noise_floor import noise_floor
@@ -26,6 +26,13 @@ LIMITS = {  # knot, tick
     "ur5": (260, 325),
     "puma560": (345, 409),
     "panda-7": (659, 702),
+}
+NEWTON_EULER = {  # the same of scheme "newton-euler"
+    "planar-3": (122, 168),
+    "planar-8": (345, 405),
+    "ur5": (420, 466),
+    "puma560": (507, 553),
+    "panda-7": (886, 928),
 }
 TICKS = 48  # more than two rounds of the components that are made exact
 
@@ -64,6 +71,19 @@ def measure(model: Model, positions: np.ndarray) -> Measured:
     take = chip.call("ft_step_take", state, pairs_at).instructions
     size = chip.call("ft_size").result
     return Measured(worst, pairs, take, chip.size_of("ft_step"), size, stack, np.array(torque))
+
+
+@pytest.mark.parametrize("trig", ["knot", "tick"])
+@pytest.mark.parametrize("name", NEWTON_EULER)
+def test_newton_euler_takes_no_more_instructions_than_it_did(name, trig):
+    mechanism = arms()[name]
+    control = replace(mechanism.control, scheme="newton-euler", trig=trig)
+    model = Model.of(replace(mechanism, control=control))
+    positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
+    measured = measure(model, positions)
+    assert measured.instructions <= NEWTON_EULER[name][("knot", "tick").index(trig)]
+    plain = discretisation.torque(model, positions)[:TICKS]
+    assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 
 
 @pytest.mark.parametrize("trig", ["knot", "tick"])

@@ -8,6 +8,7 @@ import re
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
 from codegen.step_graph import Expr
@@ -16,7 +17,7 @@ from codegen.step_graph import Expr
 class Interpreter:
     """start(q), step(q_next, u) of a step's graph; frames are turned exactly."""
 
-    def __init__(self, step: SpatialStep | PlanarStep) -> None:
+    def __init__(self, step: SpatialStep | PlanarStep | NewtonEulerStep) -> None:
         self.graph_step, self.tree, self.graph = step, step.tree, step.graph
         self.planar = isinstance(step, PlanarStep)
         _, kept = self.graph.live()
@@ -27,10 +28,11 @@ class Interpreter:
         self.q = np.asarray(q, float)
         self.X = np.zeros(len(self.tree.bodies))
         self.moved = np.zeros((len(self.tree.bodies), 2))
+        self.u = 0.0 * self.q
         self.step(self.q, 0.0 * self.q)
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
-        self.q_next, self.u = np.asarray(q_next, float), np.asarray(u, float)
+        self.u_before, self.q_next, self.u = self.u, np.asarray(q_next, float), np.asarray(u, float)
         self.values: dict[int, float] = {}
         self.loads: dict[str, float] = {}
         tau, X = np.zeros_like(self.u), self.X.copy()
@@ -38,8 +40,9 @@ class Interpreter:
         for s in self.statements:
             if s.kind == "store":
                 assert s.expr is not None
-                target, j = re.fullmatch(r"(tau|s->X)\[(\d+)\]", s.target).groups()  # type: ignore[union-attr]
-                (tau if target == "tau" else X)[int(j)] = self._value(s.expr)
+                target, j = re.fullmatch(r"(tau|s->X|s->u)\[(\d+)\]", s.target).groups()  # type: ignore[union-attr]
+                if target != "s->u":  # kept by itself
+                    (tau if target == "tau" else X)[int(j)] = self._value(s.expr)
         for j in range(len(self.tree.bodies)):
             if self.planar:
                 moved[j] = self._link(j)[1]
@@ -64,6 +67,8 @@ class Interpreter:
             return float(self.u[int(found[1])])
         if found := re.fullmatch(r"s->X\[(\d+)\]", text):
             return float(self.X[int(found[1])])
+        if found := re.fullmatch(r"s->u\[(\d+)\]", text):
+            return float(self.u_before[int(found[1])])
         if found := re.fullmatch(r"\(ft_real\)q_next\[(\d+)\] \* FT_\w+_UNIT", text):
             return float(self.q_next[int(found[1])])
         name, member = re.fullmatch(r"r(\d+)\.(\w+)", text).groups()  # type: ignore[union-attr]
@@ -73,8 +78,9 @@ class Interpreter:
             change = increment - self.moved[j]
             return float({"x": at[0], "y": at[1], "ax": change[0], "ay": change[1]}[member])
         step = self.graph_step
-        assert isinstance(step, SpatialStep)
-        angle = self._theta(j, self.q_next - self.u)
+        assert isinstance(step, SpatialStep | NewtonEulerStep)
+        back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or where it was before
+        angle = self._theta(j, self.q_next - back * self.u)
         return step.reach[j] * (math.cos(angle) if member == "c" else math.sin(angle))
 
     def _value(self, e: Expr) -> float:

@@ -14,7 +14,7 @@ from codegen import board as boards
 from codegen import emit, object_check, pinocchio_rnea, verify, verify_report
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
-from codegen.mechanism import Mechanism, Payload
+from codegen.mechanism import Beam, Mechanism, Payload
 from codegen.model import Model
 from codegen.trajectory import Trajectory, check_limits
 from hil import chip_step
@@ -226,8 +226,10 @@ def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
 
 
 def test_what_cannot_be_emitted_is_refused():
-    with pytest.raises(BadInput, match="newton-euler"):
-        verify.verify(replace(arm(), control=replace(arm().control, scheme="newton-euler")))
+    first, *others = arm().links
+    bending = replace(first, beam=Beam(0.2, (1.0, 1.0), elements=2))
+    with pytest.raises(BadInput, match="flexible link"):
+        verify.verify(replace(arm(), links=(bending, *others)))
 
 
 # ---- compilers and the object

@@ -1,0 +1,126 @@
+"""What the steps of trees share: frames that turn, vectors of expressions in them, positions of slides.
+
+Frames and inertial parameters are those of base_parameters.py. Joints with parallel axes share one frame, which turns
+with none of them; a body's own frame is that one turned about z by the body's pair of cosine and sine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from codegen.base_parameters import Body, Tree
+from codegen.model import Model
+from codegen.step_graph import Expr, Graph, Number
+
+Vec = tuple[Expr, Expr, Expr]
+
+
+class FrameStep(ABC):
+    """The graph of one step of a tree, with the turning pairs it asks for.
+
+    turn_call: the C that turns a pair on by {0} and returns it, in the middle of the tick or as it was before.
+    """
+
+    turn_call = ""
+
+    def __init__(self, model: Model, tree: Tree) -> None:
+        self.model, self.tree, self.length = model, tree, tree.length
+        self.graph = Graph()
+        self.pairs: dict[int, tuple[Expr, Expr]] = {}
+        self.outward_block: dict[int, int] = {}
+
+    # ---- small algebra
+    def _zero(self) -> Vec:
+        zero = self.graph.const(0.0)
+        return (zero, zero, zero)
+
+    def _vec(self, v: np.ndarray, unit: float = 1.0) -> Vec:
+        x, y, z = (self.graph.const(float(a) * unit) for a in v)
+        return (x, y, z)
+
+    def _bind(self, v: Vec, name: str) -> Vec:
+        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+        return (x, y, z)
+
+    def _slide(self, j: int) -> Vec:
+        """Position of a prismatic joint along its z, m."""
+        zero = self.graph.const(0.0)
+        return (zero, zero, self._position(j))
+
+    def _pair(self, j: int) -> tuple[Expr, Expr]:
+        """Cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
+        if j not in self.pairs:
+            w: Number = 0.0
+            for i in self.tree.members(j):
+                w = self.graph.load(f"u[{i}]") * self.tree.bodies[i].sign + w
+            assert isinstance(w, Expr)
+            back = self.graph.enter(self.outward_block[j])
+            self.graph.bind(w, f"turn{j + 1}_half")
+            call = f"const ft_pair r{j + 1} = {self.turn_call}(&s->turn[@{j}], {{0}});"
+            c, s = self.graph.call(call, (f"r{j + 1}.c", f"r{j + 1}.s"), (w,), 11)
+            self.pairs[j] = (c, s)
+            self.graph.enter(back)
+        return self.pairs[j]
+
+    @abstractmethod
+    def _position(self, j: int) -> Expr:
+        """Position of joint j that the step is about, rad or m."""
+
+    # ---- what is to be emitted
+    @property
+    def turning(self) -> list[int]:
+        """The bodies whose turning frames something depends on."""
+        _, kept = self.graph.live()
+        return [j for j in sorted(self.pairs) if self.graph.calls[f"r{j + 1}.c"] in kept]
+
+    @property
+    @abstractmethod
+    def intro(self) -> list[str]:
+        """The comment at the head of the C."""
+
+    @property
+    def uses_positions(self) -> bool:
+        seen, _ = self.graph.live()
+        return any("q_next" in self.graph.nodes[i].text for i in seen)
+
+
+def add(a: Vec, b: Vec) -> Vec:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def scale(k: Expr, a: Vec) -> Vec:
+    return (k * a[0], k * a[1], k * a[2])
+
+
+def cross(a: Vec, b: Vec) -> Vec:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def cross_z(a: Vec, b: Vec) -> Expr:
+    return a[0] * b[1] - a[1] * b[0]
+
+
+def turn(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
+    """Components in a frame turned about z."""
+    c, s = pair
+    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
+
+
+def turn_back(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
+    c, s = pair
+    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])
+
+
+def untilt(a: Vec, b: Body) -> Vec:
+    """From the parent's body frame to the joint's frame: constant turns about z and x."""
+    (cg, sg), (ca, sa) = b.gamma, b.alpha
+    x, y, z = cg * a[0] + sg * a[1], cg * a[1] - sg * a[0], a[2]
+    return (x, ca * y + sa * z, ca * z - sa * y)
+
+
+def tilt(a: Vec, b: Body) -> Vec:
+    (cg, sg), (ca, sa) = b.gamma, b.alpha
+    x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
+    return (cg * x - sg * y, sg * x + cg * y, z)
