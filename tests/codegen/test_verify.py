@@ -227,9 +227,9 @@ def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
 
 def test_what_cannot_be_emitted_is_refused():
     first, *others = arm().links
-    bending = replace(first, beam=Beam(0.2, (1.0, 1.0), elements=2))
-    with pytest.raises(BadInput, match="flexible link"):
-        verify.verify(replace(arm(), links=(bending, *others)))
+    flexible = replace(first, beam=Beam(0.4, (np.inf, 0.5), 2))
+    with pytest.raises(BadInput, match="beam"):
+        verify.verify(replace(arm(), links=(flexible, *others)))
 
 
 # ---- compilers and the object
