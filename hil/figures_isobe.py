@@ -136,6 +136,7 @@ def _stroboscope(axes, origins: Array, path: Array, frames: int) -> None:
     axes.plot(*path.T, color="C3", linewidth=2.0)
     axes.set(xlabel="x, m", ylabel="y, m", zlabel="z, m")
     axes.set_aspect("equal")
+    axes.set_box_aspect(None, zoom=0.85)
     axes.tick_params(labelsize=6)
 
 
