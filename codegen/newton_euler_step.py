@@ -183,7 +183,7 @@ class NewtonEulerStep(FrameStep):
 
     def _own(self, b: Body) -> tuple[Vec, Vec, Vec, Vec]:
         """Force and moment that the body alone needs, each in two parts: in its own frame, and in its joint's."""
-        graph, j, unit, zero = self.graph, b.joint, self.inertia_unit, self._zero()
+        j, unit, zero = b.joint, self.inertia_unit, self._zero()
         name = str(j + 1)
         L = b.inertia * unit
         in_frame = self.tree.choices[j].D == "frame"  # the part of the first moment; that of gravity costs no more there

@@ -14,7 +14,13 @@ total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exa
   length;
 - a difference and its opposite as one value: Panda 638 -> 632;
 - one component instead of one pair made exact a tick, by one odd polynomial: 18 less in the worst tick;
-- links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896.
+- links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896;
+- values that wait for the way in stored by name beyond 8 joints: random trees of 32 joints 5066 -> 4933, chains 6173 ->
+  5860 (all of it copies from register to register), but UR5 259 -> 297: fewer joints keep them in registers.
+
+The first links of a chain are the cheapest, since the base neither moves nor turns, and so is the last. One link more
+costs 194 instructions (general axes) or 152 (twists of 0 and 90 degrees), the first four 122 and 69 each. It is not the
+search: eight times as many trials save 0.4 % at 32 links.
 
 What did not pay: the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are
 kept apart); D in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel
@@ -24,6 +30,7 @@ axes are far away, and single precision's noise rises with the lever arms).
 from __future__ import annotations
 
 from dataclasses import replace
+from textwrap import wrap as fill
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -34,8 +41,9 @@ from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
-from codegen.step_text import blocks_of, literal, wrap
+from codegen.step_text import NEVER, blocks_of, literal, wrap
 
+FAR = 4  # blocks: what a long function needs again later than that waits in memory
 EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
 _templates = Environment(
@@ -62,6 +70,8 @@ def render(model: Model) -> dict[str, str]:
         j = int(line.split("[@")[1].split("]")[0])
         return line.replace(f"[@{j}]", f"[{indices[j]}]")
 
+    far = FAR if model.n > MANY and not planar else NEVER
+    blocks = blocks_of(step.graph, with_index, far)
     turns = [wrap(f"return {_angle(step.tree, j)};", 80) for j in indices]
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
     shared = dict(
@@ -90,7 +100,8 @@ def render(model: Model) -> dict[str, str]:
         "ft_step.c": dict(
             intro=step.intro,
             radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
-            blocks=blocks_of(step.graph, with_index),
+            blocks=blocks,
+            kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
             uses_positions=step.uses_positions,
         ),
     }

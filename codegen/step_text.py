@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from codegen.step_graph import Expr, Graph, Statement
 
+NEVER = 1_000_000
 WIDTH = 92  # columns, without the indentation of a function
 
 
@@ -16,15 +17,23 @@ class Block:
 
     comment: str
     lines: list[str]
+    kept: list[str] = field(default_factory=list)  # values that blocks much later load from memory
 
 
-def blocks_of(graph: Graph, call_text: Callable[[str], str]) -> list[Block]:
-    """The live statements in order; call_text finishes the text of calls (which turning frame has which index)."""
+def blocks_of(graph: Graph, call_text: Callable[[str], str], far: int = NEVER) -> list[Block]:
+    """The live statements in order; call_text finishes the text of calls (which turning frame has which index).
+
+    What a block needs that another one computed `far` or more blocks earlier is stored there in a member of `kept` and
+    loaded again: a compiler that has to find this out by itself, in a function this long, copies values from register
+    to register instead.
+    """
     seen, kept = graph.live()
     shared = _shared(graph, seen, kept)
     defining = {id(s.expr): s for i, s in enumerate(graph.statements) if i in kept and s.kind == "value"}
     calls = {name: graph.statements[i] for name, i in graph.calls.items() if i in kept}
     printed: set[int] = set()
+    home: dict[int, tuple[int, str]] = {}  # of a value: the block it was computed or loaded in, and its name there
+    number = 0
 
     def emit(statement: Statement) -> list[str]:
         """The lines of a statement, after those of what it needs that is not printed yet."""
@@ -35,26 +44,43 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str]) -> list[Block]:
         operands = statement.needs if statement.expr is None or statement.kind == "store" else statement.expr.args
         for operand in operands:
             lines += define(operand)
+        if statement.expr is not None and statement.kind == "value":
+            home[statement.expr.index] = number, statement.target
         return lines + _line(statement, call_text)
+
+    def again(e: Expr) -> list[str]:
+        """Load a value again that was computed long ago."""
+        block, name = home.setdefault(e.index, (number, e.text))
+        if number - block < far:
+            return []
+        member = name.split("_again")[0].replace(".", "_")
+        if "_again" not in name:
+            blocks[block].kept.append(member)
+            blocks[block].lines.append(f"kept.{member} = {name};")
+        count = int(name.split("_again")[1] or 1) + 1 if "_again" in name else ""
+        e.name = f"{member}_again{count}"
+        home[e.index] = number, e.name
+        return [f"const ft_real {e.name} = kept.{member};"]
 
     def define(e: Expr) -> list[str]:
         if id(e) in defining:
-            return emit(defining[id(e)])
+            return emit(defining[id(e)]) or again(e)
         if e.op == "load" and e.text in calls:
-            return emit(calls[e.text])
+            return emit(calls[e.text]) or again(e)
         if e.name:
-            return []
+            return again(e)
         lines = [line for a in e.args for line in define(a)]
         if e.index in shared:
             e.name = shared[e.index]
+            home[e.index] = number, e.name
             lines += wrap(f"const ft_real {e.name} = {text(e, inside=True)};")
         return lines
 
-    blocks = []
-    for number, title in enumerate(graph.blocks):
-        lines: list[str] = []
+    blocks: list[Block] = []
+    for block, title in enumerate(graph.blocks):
+        number, lines = len(blocks), []
         for i, statement in enumerate(graph.statements):
-            if i in kept and statement.block == number:
+            if i in kept and statement.block == block:
                 lines += emit(statement)
         if lines:
             blocks.append(Block(title, lines))

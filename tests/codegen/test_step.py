@@ -101,6 +101,17 @@ def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, t
     assert peak(CompiledStep(exact_at(trig, model), "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
+@pytest.mark.parametrize("make", [random_chain, random_tree])
+def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
+    rng = np.random.default_rng(12)
+    model = Model.of(make(rng, 14))
+    assert "kept." in step_source.render(model)["ft_step.c"]
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    positions = quintic(0.1 * slides, rng.uniform(-1, 1, 14) * slides)(middles(model, 0.2))
+    plain = discretisation.torque(model, positions)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
+
+
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_double_precision_equals_the_discretisation_on_planar_chains(n):
     model = Model.of(planar_chain(n))
@@ -215,7 +226,8 @@ def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(1), 6), lambda: moving_tree(2, 6)[0]]
+    "make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(1), 6), lambda: moving_tree(2, 6)[0],
+             lambda: random_chain(np.random.default_rng(1), 12)]
 )
 def test_host_and_chip_agree_bit_for_bit_over_a_whole_motion(make):
     model = Model.of(make()) if not isinstance(make(), Model) else make()
@@ -249,6 +261,7 @@ MODELS = {
     "planar": lambda: Model.of(planar_chain(3)),
     "chain": lambda: Model.of(random_chain(np.random.default_rng(2), 6)),
     "tree": lambda: moving_tree(3, 7)[0],
+    "long chain": lambda: Model.of(random_chain(np.random.default_rng(2), 12)),
     "one joint": lambda: Model.of(random_chain(np.random.default_rng(3), 1)),
     "slow ticks": lambda: Model.of(replace(planar_chain(3), control=Control(rate_hz=100, knot_hz=100))),
 }
