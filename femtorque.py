@@ -168,6 +168,7 @@ def build(
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
                                              help="folder of the PlatformIO project")] = None,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: it drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
     """Build the flash image through PlatformIO; report flash, RAM, stack and what a control tick costs."""
@@ -177,11 +178,13 @@ def build(
 
     mechanism = Mechanism.load(mech)
     with build_bar() as progress:
-        result = make(mechanism, out or Path("build") / mechanism.name, progress, feedforward)
+        result = make(mechanism, out or Path("build") / (mechanism.name + ("-pil" if pil else "")), progress, feedforward, pil)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
         f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
     )
+    if pil:
+        return Answer(asdict(result), words + f"next: flash it, then `femtorque hil {mech} TRAJ --board PORT`")
     try:
         from hil.measure import measure
     except ModuleNotFoundError as missing:
@@ -301,11 +304,16 @@ def hil(
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
                                               help="only run the board, at this TCP port (0: any)")] = None,
+    board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
+                                              help="a real board that carries the pil image, in the place of the virtual "
+                                              "one: serial device, or socket://host:port")] = None,
+    pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
     json: Json = False,
 ) -> Answer:
     """Play a motion on the virtual board: the exact flash image, a plant, and this host together.
 
-    With --serve the board waits for `femtorque stream --port socket://...` instead.
+    With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
+    board waits for `femtorque stream --port socket://...` instead.
     """
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
@@ -317,14 +325,16 @@ def hil(
     if serve is not None:
         with Interrupts().on_ctrl_c() as interrupts:
             ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
-                                  lambda: interrupts.count > 0, feedforward=feedforward)
+                                  lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
         return Answer({"ticks": ticks}, f"{ticks} ticks")
     if traj is None:
         raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
+    run = virtual.run if board is None else partial(import_module("hil.pil").run, board)
     with stream_bar() as on_progress:
-        result = virtual.run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault,
-                             resume=resume, on_progress=on_progress)
-    title = f"{result.ended}; the board is in {result.state}; at most {result.instructions_tick} instructions a tick"
+        result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
+                     on_progress=on_progress)
+    cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
+    title = f"{result.ended}; the board is in {result.state}; at most {cost} a tick"
     table = tracking_table(title, mechanism.moving, result.tracking_rms, result.tracking_max)
     return Answer(result.report(), table, good=result.good)
 

@@ -10,7 +10,7 @@ that are wired to something else. `af` is the pin's alternate function.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,6 +28,7 @@ BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
 UPDATES_MAX = 256  # the repetition counter has 8 bits
 COUNTER_MAX = 0xFFFF  # the output timer has 16 bits
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
+PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
 
 
@@ -262,11 +263,14 @@ def _check_link(board: Board) -> None:
 # ---------------------------------------------------------------- rendering
 
 
-def render(mechanism: Mechanism, board: Board) -> dict[str, str]:
-    """ft_board.h of one mechanism on one board: {file name: text}. Raises BadInput."""
+def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
+    """ft_board.h of one mechanism on one board: {file name: text}. Raises BadInput.
+
+    pil: with the plant at the host; every pin that could move something is then held low for good.
+    """
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
                       trim_blocks=True, lstrip_blocks=True)
-    return {"ft_board.h": env.get_template("ft_board.h.j2").render(_context(mechanism, board))}
+    return {"ft_board.h": env.get_template("ft_board.h.j2").render(_context(mechanism, board, pil))}
 
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
@@ -299,7 +303,7 @@ def _file(mechanism: Mechanism) -> object:
     return mechanism.source or mechanism.name
 
 
-def _context(mechanism: Mechanism, board: Board) -> dict[str, Any]:
+def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     """Everything the template lays out."""
     assert mechanism.board is not None
     rate_hz = mechanism.control.rate_hz
@@ -315,11 +319,13 @@ def _context(mechanism: Mechanism, board: Board) -> dict[str, Any]:
         "rate_hz": rate_hz,
         "tick_cycles": tick_cycles,
         "tick_cycles_hsi": chip.HSI_HZ // rate_hz,
+        "pil": int(pil),
+        "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
         "bus_voltage": repr(float(mechanism.board.bus_voltage)),
-        "pins": _pins(board, joints),
+        "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints),
         "clocks": _clocks(board, joints),
         "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.ENCODER_TIMERS.items()},
-        "pwm": _pwm(mechanism, board, joints) if board.outputs else None,
+        "pwm": _pwm(mechanism, board, joints) if board.outputs and not pil else None,
         "port": lambda pin: chip.PORTS.index(pin[1]),
         "bit": lambda pin: int(pin[2:]),
         "brr": round(usart.clock_hz / board.baud),
@@ -410,6 +416,13 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
                      f"{joint.name}: PWM, {board.outputs.timer} output {c.pwm.output}"),
                  Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: direction")]
     return pins
+
+
+def _held_low(board: Board, pins: list[Pin]) -> list[Pin]:
+    """Of these pins the link's, and as plain outputs all that could move something."""
+    live = {pin for c in board.channels for pin in (c.pwm.pin, c.direction)}
+    live |= {board.outputs.enable} if board.outputs else set()
+    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=f"{p.use}: held low") for p in pins if p.pin in live]
 
 
 def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, str]:

@@ -67,14 +67,14 @@ class Project:
     files: dict[str, bytes]
 
 
-def project(mechanism: Mechanism, feedforward: bool = True) -> Project:
+def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
     """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
                        f'write [board] use = "{boards.names()[-1]}"')
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     boards.served(mechanism, board)
-    emitted = emit.sources(mechanism, board, feedforward=feedforward)
+    emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
     files |= _folder(FIRMWARE / "src", "src/application")
@@ -157,14 +157,15 @@ def _scons_package_version() -> str:
 # ---------------------------------------------------------------- building
 
 
-def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True) -> BuildResult:
+def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
+          pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
 
     An image that is there already and belongs to this configuration is taken as it is. Raises Refused when a tool is
     missing, when the compiler refuses, when the image does not fit or holds what it must not.
     """
     _require_tools()
-    wanted = project(mechanism, feedforward)
+    wanted = project(mechanism, feedforward, pil)
     out = out.resolve()
     with _alone(out):
         _write(out, wanted.files)

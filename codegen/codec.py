@@ -45,8 +45,8 @@ def _class(message: Message) -> type:
 
 
 CLASSES = {m.name: _class(m) for m in MESSAGES}
-Hello, Knot, Command, Home, Poll, Ident, Status = (
-    CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "IDENT", "STATUS")
+Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
+    CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
 )
 
 

@@ -20,11 +20,12 @@ def step_sources(model: Model) -> dict[str, str]:
 
 
 def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
-            step: dict[str, str] | None = None) -> dict[str, str]:
+            step: dict[str, str] | None = None, pil: bool = False) -> dict[str, str]:
     """Every emitted source of the image. Without a board: the step, the control law's constants, the messages.
 
     feedforward=False emits the same image with the feed-forward torque left out of the control law, to measure what
-    it is worth; its digest differs. step: what step_sources gives, where it is at hand already.
+    it is worth; pil=True the image that takes its counts from the host and gives its duties to it (processor in the
+    loop); their digests differ. step: what step_sources gives, where it is at hand already.
     """
     supported(mechanism)
     model = Model.of(mechanism)
@@ -32,14 +33,14 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
     files |= control_source.render(mechanism, board, feedforward=feedforward)
     files |= message_source.render(model.n)
     if board is not None:
-        files |= board_module.render(mechanism, board)
-    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files))
+        files |= board_module.render(mechanism, board, pil)
+    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files), pil)
 
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
-             step: dict[str, str] | None = None) -> bytes:
+             step: dict[str, str] | None = None, pil: bool = False) -> bytes:
     """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
-    files = sources(mechanism, board, feedforward, step)
+    files = sources(mechanism, board, feedforward, step, pil)
     del files["ft_digest.h"]
     return digest_module.digest(mechanism, files)
 

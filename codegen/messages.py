@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 1  # raised with every change of the frame or of a message
+PROTOCOL = 2  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 
@@ -55,6 +55,10 @@ MESSAGES = (
         Field("position", "i32", "as in KNOT", J),
     )),
     Message("POLL", 5, "board", "I am still here. Sent when there is nothing else to say."),
+    Message("SENSE", 6, "board", "For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE.", (
+        Field("tick", "u32", "the tick it is for; if that is not the next one, nothing is run, only answered"),
+        Field("counts", "i32", "encoder counts since the plant began; wraps", J),
+    )),
     Message("IDENT", 64, "host", "Identity, sent on HELLO.", (
         Field("protocol", "u16", "PROTOCOL of the image"),
         Field("digest", "u8", "SHA-256 of the configuration", 32),
@@ -97,6 +101,11 @@ MESSAGES = (
         Field("torque", "f32", "whole joint torque asked for, N m or N", J),
         Field("duty", "f32", "-1..1", J),
     )),
+    Message("DRIVE", 66, "host", "What the last tick of a pil image gave to its outputs.", (
+        Field("tick", "u32", "that tick, as in STATUS"),
+        Field("outputs", "u8", "1: enabled; 0: the motors float"),
+        Field("duty", "f32", "-1..1, held from the end of this tick on", J),
+    )),
 )
 
 KNOT_START, KNOT_END = 1, 2
@@ -138,7 +147,8 @@ FAULTS = {
     "BUS_VOLTAGE": (12, "bus voltage out of range", "check the supply"),
     "WATCHDOG": (13, "the watchdog reset the board: tick or link task had stopped", "report it with the log"),
     "HOST_LOST": (14, "no good frame from the host while armed", "check cable and host; the arm was stopped first"),
-    "BREAK": (15, "the timer dropped the outputs without an e-stop in sight", "check the break input wiring"),
+    "BREAK": (15, "the outputs were dropped without an e-stop in sight",
+              "check the break input wiring; of a pil image, the line to the host's plant"),
 }
 
 REFUSALS = {

@@ -112,6 +112,8 @@ class VirtualBoard:
     def url(self) -> str:
         return f"socket://{HOST}:{self.port}"
 
+    line = url  # what the host's link is to open
+
     @property
     def seconds(self) -> float:
         """Simulated time since power-on."""

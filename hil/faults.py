@@ -11,12 +11,13 @@ from hil.board import VirtualBoard, VirtualClock
 @dataclass(frozen=True)
 class Fault:
     """doc: one line. strike: does it. early: at power-on, not in mid-motion. settle: s until the board has come to
-    its last state after the host has given up."""
+    its last state after the host has given up. chip: to the virtual board itself, which no real one lets be done."""
 
     doc: str
     strike: Callable[[VirtualBoard, VirtualClock], None]
     early: bool = False
     settle: float = 0.3
+    chip: bool = False
 
 
 def _noise(board: VirtualBoard, clock: VirtualClock) -> None:
@@ -54,17 +55,17 @@ def _no_crystal(board: VirtualBoard, clock: VirtualClock) -> None:
 _HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off
 
 FAULTS = {
-    "estop": Fault("the e-stop loop opens", lambda board, clock: board.estop(True)),
+    "estop": Fault("the e-stop loop opens", lambda board, clock: board.estop(True), chip=True),
     "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on", _noise, early=True),
     "duplicates": Fault("30 % of all frames come twice, from power-on", _duplicates, early=True),
     "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000),
                           settle=_HOST_LOST),
     "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4), settle=_HOST_LOST),
     "host-gone": Fault("the cable is pulled", _cut, settle=_HOST_LOST),
-    "reset": Fault("the reset pin is pulled low for a moment", lambda board, clock: board.reset("pin")),
-    "brown-out": Fault("the supply of the chip dips", lambda board, clock: board.reset("brownout")),
-    "crystal": Fault("the external oscillator stops", lambda board, clock: board.kill_crystal()),
-    "dead-crystal": Fault("the external oscillator never starts", _no_crystal, early=True),
+    "reset": Fault("the reset pin is pulled low for a moment", lambda board, clock: board.reset("pin"), chip=True),
+    "brown-out": Fault("the supply of the chip dips", lambda board, clock: board.reset("brownout"), chip=True),
+    "crystal": Fault("the external oscillator stops", lambda board, clock: board.kill_crystal(), chip=True),
+    "dead-crystal": Fault("the external oscillator never starts", _no_crystal, early=True, chip=True),
     "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck),
     "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump),
     "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),

@@ -7,6 +7,7 @@ the board's TCP link. What is reported of the motion is the plant's truth, not w
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,9 @@ class Result:
 
     tracking_rms, tracking_max: desired minus the plant's true position, rad or m a joint, over the ticks in motion.
     ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
-    instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst. frames: to the
-    board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32, bit
+    instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
+    nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
+    virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32, bit
     for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end.
     """
 
@@ -56,6 +58,7 @@ class Result:
     instructions_step: int
     instructions_tick_mean: float
     instructions_tick: int
+    cycles_tick: int
     frames: int
     retransmissions: int
     digest: str
@@ -77,11 +80,25 @@ class Result:
             "feedforward": self.feedforward,
             "tracking_rms": dict(zip(joints, self.tracking_rms.tolist(), strict=True)),
             "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
-            "instructions_step": self.instructions_step, "instructions_tick": self.instructions_tick,
-            "instructions_tick_mean": self.instructions_tick_mean, "frames": self.frames,
+            "instructions_step": self.instructions_step or None, "instructions_tick": self.instructions_tick or None,
+            "instructions_tick_mean": self.instructions_tick_mean or None,
+            "cycles_tick": self.cycles_tick, "frames": self.frames,
             "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
             "outputs_safe": self.outputs_safe,
         }
+
+
+class Idle:
+    """The plant inside a virtual board that carries the pil image: nothing there moves."""
+
+    def __init__(self, joints: int) -> None:
+        self.q, self.v = np.zeros(joints), np.zeros(joints)
+
+    def counts(self) -> NDArray[np.int64]:
+        return np.zeros(len(self.q), np.int64)
+
+    def drive(self, seconds: float, voltage: NDArray[np.float64]) -> None:
+        """Time passes."""
 
 
 class Witness:
@@ -123,14 +140,16 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
-          feedforward: bool = True, out: Path | None = None) -> int:
+          feedforward: bool = True, pil: bool = False, out: Path | None = None) -> int:
     """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
 
-    announce: given the url once the board is there. Raises BadInput if the port is taken, Refused as building does.
+    pil: with the pil image, for hil.pil.run; nothing moves here then. announce: given the url once the board is there.
+    Raises BadInput if the port is taken, Refused as building does.
     """
-    built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
+    built = build.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
+    plant = Idle(len(mechanism.moving)) if pil else Plant(mechanism)
     try:
-        board = VirtualBoard(built.elf, mechanism, Plant(mechanism), port)
+        board = VirtualBoard(built.elf, mechanism, plant, port)
     except OSError as error:
         raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}", "0 takes any") from error
     with board:
@@ -140,17 +159,17 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
         return board.ticks
 
 
-def folder(mechanism: Mechanism, feedforward: bool) -> Path:
+def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
     """Where the image of a mechanism is built."""
-    return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
+    return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 
 def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
-         resume: int = 0, on_progress: Callable[[Progress], None] | None = None) -> Result:
-    """The host's part, from connecting to disarming, and the figures of it."""
+         resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False) -> Result:
+    """The host's part, from connecting to disarming, and the figures of it. pil: board is a hil.pil.Relay."""
     witness, clock = Witness(board), VirtualClock(board)
-    configuration = Configuration.of(mechanism, feedforward)
-    link = Link(board.url, clock=clock, baud=configuration.baud)
+    configuration = Configuration.of(mechanism, feedforward, pil)
+    link = Link(board.line, clock=clock, baud=configuration.baud)
     session, outcome, ended = Session(link, configuration), None, "done"
     early = fault is not None and FAULTS[fault].early
     try:
@@ -168,7 +187,8 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
         ended = str(refusal)
     finally:
         link.close()
-    board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
+    with suppress(Refused):  # a real board that is gone
+        board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
     return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link)
 
 
@@ -188,6 +208,7 @@ def _result(board: VirtualBoard, witness: Witness, configuration: Configuration,
         instructions_step=int(record.step_instructions[moving].max(initial=0)),
         instructions_tick_mean=float(record.instructions[moving].mean()) if any_motion else 0.0,
         instructions_tick=int(record.instructions[moving].max(initial=0)),
+        cycles_tick=int(record.cycles[moving].max(initial=0)),
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
         digest=configuration.digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,

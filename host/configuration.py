@@ -25,6 +25,7 @@ class Configuration:
     source: str = ""
     baud: int = 1_000_000
     start_tolerance: tuple[float, ...] = ()  # rad or m a joint: farther from a motion's first knot, it is not started
+    pil: bool = False  # the image whose plant is at the host
 
     @property
     def tag(self) -> int:
@@ -32,7 +33,7 @@ class Configuration:
         return int.from_bytes(self.digest[:2], "big")
 
     @staticmethod
-    def of(mechanism: Mechanism, feedforward: bool = True) -> Configuration:
+    def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Configuration:
         """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
         from codegen import board as boards
         from codegen import emit
@@ -44,9 +45,9 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, board.name, emit.identity(mechanism, board, feedforward), mechanism.moving,
+            mechanism.name, board.name, emit.identity(mechanism, board, feedforward, pil=pil), mechanism.moving,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
-            tuple(joint_constants(mechanism, joint).start for joint in mechanism.moving),
+            tuple(joint_constants(mechanism, joint).start for joint in mechanism.moving), pil,
         )
 
     @staticmethod

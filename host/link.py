@@ -38,7 +38,7 @@ class Link:
     def __init__(
         self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
     ) -> None:
-        self.port = port if isinstance(port, str) else type(port).__name__
+        self.port = port if isinstance(port, str) else getattr(port, "name", type(port).__name__)
         self.clock = clock or WallClock()
         self.sent = 0  # frames
         self.worst_gap = 0.0  # s, longest time between two good frames
@@ -49,7 +49,7 @@ class Link:
         self._wire_free_at = self.sent_at
         self._bad_before = 0
         self.configure(joints, tag)
-        self._device: Any = _open(port, baud) if isinstance(port, str) else port
+        self._device: Any = open_port(port, baud) if isinstance(port, str) else port
 
     def configure(self, joints: int, tag: int) -> None:
         """From here on, frames are those of this configuration."""
@@ -102,7 +102,8 @@ class Link:
         return f"{self.port}: the link broke ({error}); check cable and power, then start again"
 
 
-def _open(port: str, baud: int) -> Any:
+def open_port(port: str, baud: int) -> Device:
+    """The port as pyserial has it, reading and never waiting. Raises BadInput."""
     try:
         return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
     except (OSError, ValueError, serial.SerialException) as error:

@@ -145,7 +145,8 @@ class Session:
         return (
             f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
             f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
-            f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}` and flash the image it makes"
+            f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}"
+            f"{' --pil' if here.pil else ''}` and flash the image it makes"
         )
 
     # -- pumping ------------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@
 #include "ft_chip.h"     /* ft_chip_receive, ft_chip_send */
 #include "ft_cobs.h"     /* ft_cobs_decode, ft_cobs_encode */
 #include "ft_crc.h"      /* ft_crc32 */
-#include "ft_digest.h"   /* FT_TAG */
+#include "ft_digest.h"   /* FT_TAG, FT_PIL */
 #include "ft_knots.h"    /* ft_knots_take */
 #include "ft_messages.h" /* frames and messages */
+#include "ft_pil.h"      /* ft_pil_sense, ft_pil_driven */
 #include "ft_report.h"   /* ft_report_status, ft_report_ident */
 #include "ft_state.h"    /* ft */
 
@@ -26,7 +27,7 @@ static struct {
     uint16_t wanted; /* sequence number of the next knot */
     uint32_t frames;
     uint16_t bad_frames, wrong_tag, out_of_order;
-    bool ident_due;
+    bool ident_due, drive_due;
     uint32_t status_at; /* tick of the last STATUS */
 } rx;
 
@@ -82,6 +83,21 @@ static void send_status(void)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
+#if FT_PIL
+/* Answer a SENSE. */
+static void send_drive(void)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    ft_msg_drive m;
+
+    m.tick = ft.tick - 1u;
+    m.outputs = ft_pil_driven(m.duty);
+    ft_msg_drive_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_DRIVE, FT_MSG_DRIVE_SIZE))
+        rx.drive_due = false;
+}
+#endif
+
 /* Send what is due. */
 static void send_due(void)
 {
@@ -89,6 +105,10 @@ static void send_due(void)
         send_ident();
     if (ft.tick - rx.status_at >= STATUS_TICKS)
         send_status();
+#if FT_PIL
+    if (rx.drive_due)
+        send_drive();
+#endif
 }
 
 /* ---- in --------------------------------------------------------------- */
@@ -136,6 +156,20 @@ static void on_knot(uint16_t seq, const uint8_t *payload)
         rx.out_of_order++;
 }
 
+#if FT_PIL
+/* Let the tick run that this is for; tell in any case what the last one did,
+ * STATUS first. */
+static void on_sense(const uint8_t *payload)
+{
+    ft_msg_sense m;
+
+    ft_msg_sense_unpack(payload, &m);
+    ft_pil_sense(m.counts, m.tick == ft.tick);
+    rx.status_at = ft.tick - STATUS_TICKS;
+    rx.drive_due = true;
+}
+#endif
+
 /* Do what a good frame says. */
 static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
 {
@@ -144,6 +178,9 @@ static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
     case FT_MSG_KNOT: on_knot(seq, payload); break;
     case FT_MSG_COMMAND: on_command(payload); break;
     case FT_MSG_HOME: on_home(payload); break;
+#if FT_PIL
+    case FT_MSG_SENSE: on_sense(payload); break;
+#endif
     default: break; /* POLL says only that the host is there */
     }
 }
@@ -170,7 +207,8 @@ static void take_frame(const uint8_t *frame, size_t size)
         rx.wrong_tag++;
         return;
     }
-    ft.safety.silent = 0;
+    if (frame[0] != FT_MSG_SENSE) /* which tells of the plant, not the host */
+        ft.safety.silent = 0;
     dispatch(frame[0], ft_msg_get_u16(frame + 1), frame + FT_FRAME_HEADER);
 }
 

@@ -51,7 +51,7 @@ def test_another_protocol_is_named_before_anything_else():
     session, board = a_session()
     ident = board.ident()
     board.ident = lambda: type(ident)(**{**ident.__dict__, "protocol": 77})
-    with pytest.raises(Refused, match="speaks protocol 77, this host 1"):
+    with pytest.raises(Refused, match=f"speaks protocol 77, this host {messages.PROTOCOL}"):
         session.connect()
 
 

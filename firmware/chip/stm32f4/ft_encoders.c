@@ -65,8 +65,7 @@ bool ft_encoders_start(void)
 
 int32_t ft_chip_encoder(uint32_t joint)
 {
-    (void)joint;
-    return 0;
+    return FT_PIL ? ft_pil_moved(joint) : 0;
 }
 
 #endif

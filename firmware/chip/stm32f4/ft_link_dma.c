@@ -115,9 +115,12 @@ bool ft_chip_send(const uint8_t *bytes, size_t size)
     return true;
 }
 
-/* Sleep until the next tick. */
+/* Sleep until the next tick. Ticks that wait for the host's plant may be far
+ * between: then the watchdog watches the main loop alone. */
 void ft_chip_wait(void)
 {
+    if (FT_PIL)
+        ft_chip_feed_watchdog();
     __asm__ volatile("wfi" ::: "memory");
 }
 

@@ -174,8 +174,8 @@ void ft_outputs_hand_over(void)
 
 void ft_chip_duty(uint32_t joint, float duty)
 {
-    (void)joint;
-    (void)duty;
+    if (FT_PIL)
+        ft_pil_duty(joint, duty);
 }
 
 static volatile bool ft_pretended; /* so that every state can be reached */

@@ -32,6 +32,12 @@ void ft_outputs_hand_over(void);      /* last act of a tick */
 bool ft_usart_start(void);
 void ft_watchdog_start(void);
 
+/* With the plant at the host (FT_PIL). */
+bool ft_pil_due(void); /* SysTick came: whether to run a tick */
+int32_t ft_pil_moved(uint32_t joint); /* counts since last asked */
+void ft_pil_duty(uint32_t joint, float duty);
+void ft_pil_neutral(void); /* what a tick leaves that took too long */
+
 /* Memory that a reset leaves alone (.noinit), valid if its check agrees. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */

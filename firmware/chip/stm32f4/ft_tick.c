@@ -95,8 +95,8 @@ uint32_t ft_chip_start(void)
  * clock, so each tick stays some twenty cycles behind its update. */
 void ft_chip_run(void)
 {
-    SysTick->LOAD =
-        (ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI) - 1u;
+    uint32_t cycles = ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI;
+    SysTick->LOAD = cycles / FT_WAKES - 1u;
     (void)ft_outputs_await_boundary();
     SysTick->VAL = 0;
     SysTick->CTRL = SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
@@ -111,6 +111,23 @@ void ft_tick_interrupt(void);
 
 /* So close to the next tick an update could fall between two writes. */
 enum { FT_LATE_CYCLES = 128 };
+
+#if FT_PIL
+
+/* SysTick: a tick where one is due; one that took too long leaves neutral. */
+void ft_tick_interrupt(void)
+{
+    uint32_t began = ft_chip_cycles();
+    if (!ft_pil_due())
+        return;
+    ft_app_tick();
+    if (ft_chip_cycles() - began < FT_TICK_CYCLES - FT_LATE_CYCLES)
+        return;
+    ft_pil_neutral();
+    ft_app_missed();
+}
+
+#else
 
 /* Return whether the next tick is due, or as good as. */
 static bool ft_tick_is_late(void)
@@ -130,6 +147,8 @@ void ft_tick_interrupt(void)
     else
         ft_outputs_hand_over();
 }
+
+#endif
 
 uint32_t ft_chip_cycles(void)
 {

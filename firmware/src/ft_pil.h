@@ -1,0 +1,19 @@
+/* Processor in the loop: an image with FT_PIL reads no encoder and drives no
+ * motor. Counts come by SENSE, which also grants the tick they are for;
+ * duties go out by DRIVE. The plant is with the host, and time with it.
+ *
+ * While no SENSE comes, ticks run by themselves and the joints are at rest.
+ * Outputs that were on are dropped before the first of these: fault BREAK. */
+#ifndef FT_PIL_H
+#define FT_PIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the link does: take counts in (all joints, since the plant began) and
+ * let the next tick run at once if they are for it; tell what the last tick
+ * gave to the outputs, and whether they are on. */
+void ft_pil_sense(const int32_t counts[], bool for_next_tick);
+bool ft_pil_driven(float duty[]);
+
+#endif
