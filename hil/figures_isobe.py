@@ -181,7 +181,7 @@ def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: boo
     """The change of the tracking error in a plant that is not as believed, and its prediction."""
     cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
     figure = canvas(13.0, 3.6)
-    for axes, case in zip(figure.subplots(1, len(cases)), cases, strict=True):
+    for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
         t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
         for j, joint in enumerate(s.mechanism.moving):
