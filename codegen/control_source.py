@@ -25,7 +25,9 @@ from codegen.units import position_unit
 
 STOP_S = 0.25  # from full pace to a standstill on the path
 RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
-RING_S = 1.0  # the least the ring holds
+RING_S = 1.0  # the least the ring holds, where it fits into
+RING_BYTES = 72 * 1024  # more than half of the memory
+QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
 HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
 FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
 COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
@@ -78,9 +80,10 @@ def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) 
     return {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_config.h", "ft_config.c")}
 
 
-def ring_size(knot_hz: int) -> int:
-    """Segments the ring holds: a power of two, at least a second of them."""
-    return max(2, 1 << math.ceil(math.log2(knot_hz * RING_S)))
+def ring_size(knot_hz: int, joints: int) -> int:
+    """Segments the ring holds: a power of two, at least a second of them, or what RING_BYTES hold of many joints'."""
+    wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
+    return max(2, 1 << min(wanted, room))
 
 
 def ramp(rate_hz: int) -> int:
@@ -191,7 +194,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
     nominal = _bus(mechanism) or 1.0
     return {
         "lead": board.lead if board else 0,
-        "ring": ring_size(control.knot_hz),
+        "ring": ring_size(control.knot_hz, len(joints)),
         "ramp": _fitting_ramp(mechanism),
         "feedforward": int(feedforward),
         "host_timeout": timeout,

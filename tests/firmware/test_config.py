@@ -22,9 +22,16 @@ def joint(**parts):
 
 @pytest.mark.parametrize("knot_hz", [1, 50, 100, 250, 256, 257, 1000])
 def test_that_the_ring_is_a_power_of_two_and_holds_a_second(knot_hz):
-    size = ring_size(knot_hz)
+    size = ring_size(knot_hz, 3)
     assert size & (size - 1) == 0
     assert knot_hz <= size < 2 * max(knot_hz, 2)
+
+
+@pytest.mark.parametrize("joints", [4, 16, 64, 254])
+def test_that_the_ring_of_many_joints_leaves_room_for_the_rest(joints):
+    size = ring_size(1000, joints)
+    assert size & (size - 1) == 0 and size >= 2
+    assert size * joints * 24 <= 72 * 1024 < 2 * size * joints * 24
 
 
 @pytest.mark.parametrize("rate_hz", [10, 100, 1000, 4000, 20000])
