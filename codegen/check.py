@@ -29,11 +29,14 @@ from codegen.reference import newmark_growth
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
+JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
 def supported(mechanism: Mechanism) -> None:
-    """Refuse, by name, what can be written in a mechanism file but not generated yet. Raises BadInput."""
+    """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
+    if len(mechanism.moving) > JOINTS:
+        _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     not_yet = "is understood but not supported yet"
     for loop in mechanism.loops:
         _refuse(mechanism, f"loop.{loop.name}", None, f"a closed loop {not_yet}", "remove it: the tree alone works")
