@@ -18,7 +18,7 @@ from codegen.model import Model
 from codegen.trajectory import Knots
 
 SOURCES = ("ft_motion", "ft_pace", "ft_segment")
-HEADERS = ("ft_position", "ft_safety")
+HEADERS = ("ft_findings", "ft_number", "ft_position", "ft_safety")
 
 CDEF = """
 typedef {real} ft_real;
@@ -90,6 +90,8 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
     ft_step_start(&s, held < 0 ? before : first.q);
     for (; held > 0; held--)
         ft_step(&s, first.q, rest, primed);
+    if (held == 0)
+        ft_step_anchor(&s, first.q);
     ft_motion_start(&m);
     for (k = -1; k < ticks; k++) {
         ft_motion_tick(&m);

@@ -30,6 +30,7 @@ RING_BYTES = 72 * 1024  # more than half of the memory
 QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
 HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
 FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
+STUCK_S = 0.25  # for so long may a joint be given all it can have without a single count
 COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
@@ -68,8 +69,10 @@ class JointConstants:
     span: float  # rad or m: the farthest a segment may reach
     lower: int  # coarse position of the limits
     upper: int
+    room: int  # coarse, unsigned: from lower to upper
     margin: int  # coarse: farther beyond a limit is a fault
     counts: int  # encoder counts a tick: more is a fault
+    patience: int  # ticks, unsigned: all the torque for longer without a count is a fault
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -106,6 +109,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
     unit = position_unit(joint)
+    lower, upper = (_coarse(position, unit, joint.type) for position in (limits.lower, limits.upper))
     return JointConstants(
         step=round(count / unit * FINE),
         unit=unit,
@@ -128,10 +132,12 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         following=_following(joint, effort) if measured else UNWATCHED,
         start=max(0.01 if not slides else 0.002, 4.0 * abs(count)),
         span=SPAN[slides],
-        lower=_coarse(limits.lower, unit, joint.type),
-        upper=_coarse(limits.upper, unit, joint.type),
+        lower=lower,
+        upper=upper,
+        room=upper - lower,
         margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
         counts=min(math.ceil(2.0 * speed / hz / abs(count)) + 4, 2**30),
+        patience=max(2, round(STUCK_S * hz)) if measured else 2**32 - 1,
     )
 
 
@@ -173,8 +179,8 @@ def _coarse(position: float, unit: float, kind: str) -> int:
 
 def table_crc(rows: list[JointConstants], double: bool) -> int:
     """CRC-32 of ft_joint as it lies in the chip's memory: little endian, without gaps."""
-    reals = len(fields(JointConstants)) - 5
-    layout = struct.Struct(f"<q{reals}{'d' if double else 'f'}4i")
+    reals = len(fields(JointConstants)) - 7
+    layout = struct.Struct(f"<q{reals}{'d' if double else 'f'}iiIiiI")
     return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
 
 
@@ -200,6 +206,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "host_timeout": timeout,
         "host_lost": HOST_LOST * timeout,
         "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
+        "integral": int(any(row.ki > 0.0 for row in rows)),
         "position_gain": _literal(position_gain),
         "rate_gain": _literal(rate_gain),
         "bus_low": _literal(BUS_LOW * nominal),
@@ -230,6 +237,8 @@ def _texts(row: JointConstants) -> dict[str, str]:
             return f"INT64_C({value})"
         if name in ("unit", "per_unit"):
             return f"FT_{name.upper()}({value!r})"
+        if name in ("room", "patience"):
+            return f"{value}u"
         if isinstance(value, int):
             return str(value) if value > -(2**31) else "(-2147483647 - 1)"
         return _literal(value)

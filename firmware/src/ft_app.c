@@ -1,7 +1,7 @@
 /* The application: the control tick and the main loop. */
 #include "ft_app.h"
 
-#include "ft_chip.h"   /* ft_chip_encoder, ft_chip_duty, ... */
+#include "ft_chip.h"   /* ft_chip_encoders, ft_chip_duties, ... */
 #include "ft_link.h"   /* ft_link_idle */
 #include "ft_report.h" /* ft_report_tick */
 #include "ft_state.h"  /* ft */
@@ -13,10 +13,7 @@ ft_state ft;
 /* Read what the chip measures. */
 static void sample(int32_t counts[FT_JOINTS])
 {
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        counts[j] = ft_chip_encoder(j);
+    ft_chip_encoders(counts);
     ft.estop = ft_chip_estop();
     ft.bus_voltage = ft_chip_bus_voltage();
 }
@@ -24,10 +21,12 @@ static void sample(int32_t counts[FT_JOINTS])
 /* Form positions and rates. */
 static void observe(const int32_t counts[FT_JOINTS])
 {
-    ft_real rate_steps[FT_JOINTS];
+    static const ft_findings nothing = FT_FOUND_NOTHING;
 
-    ft_motion_rate_steps(&ft.motion, rate_steps);
-    ft_observer_tick(&ft.seen, counts, rate_steps);
+    if (ft.found.any || ft.tick == 0u)
+        ft.found = nothing;
+    ft_observer_tick(&ft.seen, counts, ft_motion_target(&ft.motion)->rate,
+                     ft_motion_coming(&ft.motion)->rate, &ft.found);
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
@@ -46,31 +45,27 @@ static void step(bool armed)
         ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
 }
 
-/* Form the torque asked for. */
-static void law(bool armed)
+/* Form torques within their limits, and duties. */
+static void law(bool armed, const int32_t counts[FT_JOINTS])
 {
+    const ft_law_input in = {
+        ft.motion.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen, counts,
+        ft.tick, (ft_real)ft.bus_voltage,
+    };
+
     if (armed)
-        ft_law_torque(&ft.law, ft.motion.u, ft.tau,
-                      ft_motion_target(&ft.motion), &ft.seen);
+        ft_law_tick(&ft.law, &in, &ft.found);
     else
         ft_law_rest(&ft.law);
-}
-
-/* Hold it within limits and form the duties. */
-static void limit(bool armed)
-{
-    if (armed)
-        ft_law_limit(&ft.law, &ft.seen, (ft_real)ft.bus_voltage);
 }
 
 /* Give the duties to the chip: nothing unless the outputs are meant to be on
  * after all that this tick brought. */
 static void output(bool armed)
 {
-    uint32_t j;
+    static const float none[FT_JOINTS] = { 0.0f };
 
-    for (j = 0; j < FT_JOINTS; j++)
-        ft_chip_duty(j, armed ? (float)ft.law.duty[j] : 0.0f);
+    ft_chip_duties(armed ? ft.law.duty : none);
 }
 
 /* Count the tick and what it cost. */
@@ -93,8 +88,7 @@ void ft_app_tick(void)
     observe(counts);
     event = plan(armed);
     step(armed);
-    law(armed);
-    limit(armed);
+    law(armed, counts);
     ft_safety_tick(event);
     output(ft_safety_armed());
     ft_report_tick();

@@ -25,17 +25,18 @@ uint32_t ft_chip_start(void);
 /* Let the control tick run: calls ft_app_tick() at FT_TICK_HZ from now on. */
 void ft_chip_run(void);
 
-/* Outputs: duty -1..1 a joint, taken over together at the next tick boundary
- * (FT_LEAD ticks later). Disabled outputs are safe whatever the duty says. */
-void ft_chip_duty(uint32_t joint, float duty);
+/* Outputs: duties -1..1 of all joints, taken over together at the next tick
+ * boundary (FT_LEAD ticks later); what is no number is 0. Disabled outputs
+ * are safe whatever the duties say. */
+void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
 
 /* Put neutral on every output at once, from any context, without waiting. */
 void ft_chip_safe(void);
 
-/* Encoder counts (x4) since the last call for this joint, signed. */
-int32_t ft_chip_encoder(uint32_t joint);
+/* Encoder counts (x4) of all joints since the last call, signed. */
+void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the break input is active */
 float ft_chip_bus_voltage(void);   /* V; the nominal one where not measured */

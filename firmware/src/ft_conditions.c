@@ -4,33 +4,11 @@
 #include "ft_chip.h"     /* FT_CHIP_CLOCK, ft_chip_outputs_enabled */
 #include "ft_config.h"   /* ft_joint */
 #include "ft_crc.h"      /* ft_crc32 */
+#include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
 #include "ft_state.h"    /* ft */
 
-#define BOUNDLESS FT_C(1e30)
-
 /* ---- checks ----------------------------------------------------------- */
-
-static ft_real size(ft_real x)
-{
-    return x < FT_C(0.0) ? -x : x;
-}
-
-/* Return how far a joint is beyond its limits, 2^-24 turn. */
-static uint32_t outside(uint32_t j)
-{
-    int32_t at = ft.seen.coarse[j];
-    const ft_joint_config *c = &ft_joint[j];
-
-    if (at > c->upper)
-        return (uint32_t)at - (uint32_t)c->upper;
-    return at < c->lower ? (uint32_t)c->lower - (uint32_t)at : 0u;
-}
-
-static ft_real distance(uint32_t j, ft_turn a, ft_turn b)
-{
-    return size((ft_real)ft_position_difference(a, b) * ft_joint[j].unit);
-}
 
 static uint32_t homed(void)
 {
@@ -55,7 +33,8 @@ static uint32_t inside_limits(void)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (outside(j) > 0u)
+        if (ft.seen.coarse[j] > ft_joint[j].upper
+            || ft.seen.coarse[j] < ft_joint[j].lower)
             return j;
     return FT_GOOD;
 }
@@ -65,7 +44,7 @@ static uint32_t at_rest(void)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (!(size(ft.seen.rate[j]) <= ft_joint[j].rest))
+        if (!(ft_size(ft.seen.rate[j]) <= ft_joint[j].rest))
             return j;
     return FT_GOOD;
 }
@@ -80,12 +59,16 @@ static uint32_t startable(void)
 static uint32_t starts_here(void)
 {
     const ft_segment *g = ft_motion_tail(&ft.motion);
+    const ft_target *held = ft_motion_newest(&ft.motion);
     uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++)
-        if (distance(j, g->joint[j].q0, ft.motion.q_next[j])
-            > ft_joint[j].start)
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_joint_config *c = &ft_joint[j];
+        ft_turn away = ft_position_difference(g->joint[j].q0, held->q[j]);
+
+        if (ft_size((ft_real)away * c->unit) > c->start)
             return j;
+    }
     return FT_GOOD;
 }
 
@@ -113,66 +96,13 @@ static uint32_t tick_in_time(void)
     return ft.safety.missed ? FT_NO_JOINT : FT_GOOD;
 }
 
-/* Comparisons with what is not a number are false. */
-static uint32_t finite(void)
-{
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        if (!(size(ft.law.asked[j]) < BOUNDLESS)
-            || !(size(ft.law.duty[j]) <= FT_C(1.0)))
-            return j;
-    return FT_GOOD;
-}
-
-static uint32_t following(void)
-{
-    const ft_target *t = ft_motion_target(&ft.motion);
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++) {
-        uint32_t *ticks = &ft.safety.following[j];
-
-        if (distance(j, t->q[j], ft.seen.q[j]) <= ft_joint[j].following)
-            *ticks = 0;
-        else if (++*ticks > FT_FOLLOWING_TICKS)
-            return j;
-    }
-    return FT_GOOD;
-}
-
-static uint32_t counts_possible(void)
-{
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++) {
-        int32_t n = ft.seen.counts[j];
-
-        if (n > ft_joint[j].counts || n < -ft_joint[j].counts)
-            return j;
-    }
-    return FT_GOOD;
-}
-
-static uint32_t not_too_fast(void)
-{
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        if (!(size(ft.seen.rate[j]) <= ft_joint[j].overspeed))
-            return j;
-    return FT_GOOD;
-}
-
-static uint32_t not_far_outside(void)
-{
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        if (outside(j) > (uint32_t)ft_joint[j].margin)
-            return j;
-    return FT_GOOD;
-}
+/* What the tick has found of the joints; see ft_findings.h. */
+static uint32_t finite(void) { return ft.found.wild; }
+static uint32_t counts_possible(void) { return ft.found.jump; }
+static uint32_t not_stuck(void) { return ft.found.stuck; }
+static uint32_t not_too_fast(void) { return ft.found.fast; }
+static uint32_t not_far_outside(void) { return ft.found.beyond; }
+static uint32_t following(void) { return ft.found.astray; }
 
 static uint32_t knots_good(void)
 {
@@ -214,6 +144,7 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
+    { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, not_stuck },
     { FT_FAULT_OVERSPEED, FT_ARMED, FT_OFF, not_too_fast },
     { FT_FAULT_POSITION, FT_ARMED, FT_OFF, not_far_outside },
     { FT_FAULT_FOLLOWING, FT_ARMED, FT_OFF, following },
@@ -222,6 +153,15 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_KNOT, FT_ALWAYS, FT_STOP, knots_good },
 };
 const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
+
+/* Return whether a look at the table of faults would find none. */
+bool ft_all_well(bool armed)
+{
+    if (tick_in_time() != FT_GOOD || knots_good() != FT_GOOD)
+        return false;
+    return !armed || (!ft.found.any && outputs_as_commanded() == FT_GOOD
+                      && bus_in_range() == FT_GOOD && host_there() == FT_GOOD);
+}
 
 /* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)

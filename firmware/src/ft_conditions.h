@@ -2,6 +2,7 @@
 #ifndef FT_CONDITIONS_H
 #define FT_CONDITIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A check returns FT_GOOD, the first joint that fails, or FT_NO_JOINT. */
@@ -30,6 +31,7 @@ extern const uint32_t ft_conditions_count;
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 
+bool ft_all_well(bool armed);
 uint32_t ft_fault_of_start(uint32_t chip_errors);
 
 #endif

@@ -1,27 +1,23 @@
 /* The control law; see ft_law.h. */
 #include "ft_law.h"
 
-#include "ft_config.h"   /* ft_joint, FT_FEEDFORWARD */
+#include "ft_config.h"   /* ft_joint, FT_FEEDFORWARD, FT_INTEGRAL */
 #include "ft_messages.h" /* FT_LIMIT_ */
+#include "ft_number.h"   /* ft_size, ft_clamp */
 #include "ft_position.h" /* ft_position_difference */
 
-/* Return x held within -bound..bound. */
-static ft_real clamp(ft_real x, ft_real bound)
-{
-    if (x > bound)
-        return bound;
-    return x < -bound ? -bound : x;
-}
+#define BOUNDLESS FT_C(1e30)
 
-/* Begin at rest under the torque tau. */
-void ft_law_start(ft_law *l, const ft_real tau[FT_JOINTS])
+/* Begin at rest. */
+void ft_law_start(ft_law *l)
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        l->motion[j] = FT_FEEDFORWARD ? tau[j] : FT_C(0.0);
         l->u[j] = l->integral[j] = l->clipped[j] = FT_C(0.0);
+        l->astray[j].ticks = l->stuck[j].ticks = 0;
     }
+    l->fresh = true;
 }
 
 /* Ask for nothing. */
@@ -30,114 +26,175 @@ void ft_law_rest(ft_law *l)
     uint32_t j;
 
     l->limits = 0;
-    for (j = 0; j < FT_JOINTS; j++)
-        l->asked[j] = l->torque[j] = l->duty[j] = FT_C(0.0);
+    for (j = 0; j < FT_JOINTS; j++) {
+        l->torque[j] = FT_C(0.0);
+        l->duty[j] = 0.0f;
+    }
 }
+
+/* ---- torque ----------------------------------------------------------- */
 
 /* Return rotor inertia, viscous and Coulomb friction of the target (Eq. 19).
  * Coulomb friction fades out towards rest instead of jumping there. */
-static ft_real losses(const ft_joint_config *c, ft_real before, ft_real after)
+static inline ft_real losses(const ft_joint_config *c, ft_real before,
+                             ft_real after)
 {
     ft_real both = before + after;
 
     return c->rotor * (after - before) + c->viscous * both
-           + clamp(c->coulomb_slope * both, c->coulomb);
-}
-
-/* Sum up the error, unless that pushes further into a limit. */
-static void integrate(ft_law *l, uint32_t j, ft_real error)
-{
-    const ft_joint_config *c = &ft_joint[j];
-    ft_real sum = l->integral[j] + c->ki * error;
-
-    if (c->ki * error * l->clipped[j] > FT_C(0.0)) {
-        l->limits |= FT_LIMIT_INTEGRAL;
-        return;
-    }
-    l->integral[j] = clamp(sum, c->effort);
+           + ft_clamp(c->coulomb_slope * both, c->coulomb);
 }
 
 /* Return the torque of the motion alone (first line of the law). */
-static ft_real of_motion(const ft_law *l, uint32_t j, ft_real u, ft_real tau)
+static inline ft_real of_motion(const ft_law *l, uint32_t j, ft_real u,
+                                ft_real tau)
 {
     if (!FT_FEEDFORWARD)
         return FT_C(0.0);
     return tau + losses(&ft_joint[j], l->u[j], u);
 }
 
-/* Return the torque of the error alone (second line of the law). */
-static ft_real of_error(ft_law *l, uint32_t j, const ft_target *target,
-                        const ft_observer *seen)
+/* Sum up the error, unless that pushes further into a limit. */
+static inline ft_real integrate(ft_law *l, uint32_t j, ft_real error)
 {
     const ft_joint_config *c = &ft_joint[j];
+    ft_real step = c->ki * error;
+
+    if (step * l->clipped[j] > FT_C(0.0))
+        l->limits |= FT_LIMIT_INTEGRAL;
+    else
+        l->integral[j] = ft_clamp(l->integral[j] + step, c->effort);
+    return l->integral[j];
+}
+
+/* Count the ticks for which one joint has been too far from its target. */
+static FT_RARE void stray(ft_law *l, uint32_t j, uint32_t tick,
+                          ft_findings *found)
+{
+    if (ft_streak_count(&l->astray[j], tick) > FT_FOLLOWING_TICKS)
+        ft_found(found, &found->astray, j);
+}
+
+/* Return the torque of the error alone (second line of the law). */
+static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
+                               ft_findings *found)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    const ft_target *target = in->target;
+    const ft_observer *seen = in->seen;
     ft_turn away = ft_position_difference(target->q[j], seen->q[j]);
     ft_real error = (ft_real)away * c->unit;
+    ft_real torque = c->ku * error
+                     + c->kv * (target->rate[j] - seen->rate[j]);
 
-    if (c->ki > FT_C(0.0))
-        integrate(l, j, error);
-    return c->ku * error + c->kv * (target->rate[j] - seen->rate[j])
-           + l->integral[j];
+    if (FT_RARELY(!(ft_size(error) <= c->following)))
+        stray(l, j, in->tick, found);
+    return FT_INTEGRAL ? torque + integrate(l, j, error) : torque;
 }
 
-/* Form the torque asked of every joint and the voltage that does not make
- * torque. tau is tau_ID, u the half increments it was made from. */
-void ft_law_torque(ft_law *l, const ft_real u[FT_JOINTS],
-                   const ft_real tau[FT_JOINTS], const ft_target *target,
-                   const ft_observer *seen)
+/* ---- limits ----------------------------------------------------------- */
+
+/* Return the bound that x is cut off at; what is no number is nothing. A joint
+ * that is given all it may have, and no count comes, is blocked, or its
+ * encoder does not tell. */
+static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
+                           const ft_law_input *in, ft_findings *found)
 {
-    uint32_t j;
-
-    l->limits = 0;
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_joint_config *c = &ft_joint[j];
-        ft_real motion = of_motion(l, j, u[j], tau[j]);
-
-        l->asked[j] = motion + of_error(l, j, target, seen);
-        l->emf[j] = c->back_emf * (l->u[j] + u[j])
-                    + c->inductance * (motion - l->motion[j]);
-        l->u[j] = u[j];
-        l->motion[j] = motion;
+    if (!(ft_size(x) < BOUNDLESS)) {
+        ft_found(found, &found->wild, j);
+        return FT_C(0.0);
     }
+    if (in->counts[j] == 0
+        && ft_streak_count(&l->stuck[j], in->tick) > ft_joint[j].patience)
+        ft_found(found, &found->stuck, j);
+    return ft_bound(x, bound);
 }
 
-/* Hold one joint's torque within what it may give. */
-static void limit_torque(ft_law *l, uint32_t j, const ft_observer *seen)
+/* Return whether a joint beyond one of its limits may get this torque: only
+ * one that takes it back. */
+static FT_RARE bool leads_back(uint32_t j, int32_t at, ft_real torque,
+                               ft_findings *found)
 {
     const ft_joint_config *c = &ft_joint[j];
-    int32_t at = seen->coarse[j];
-    ft_real torque = clamp(l->asked[j], c->effort);
+    bool above = at > c->upper;
+    uint32_t far = above ? (uint32_t)at - (uint32_t)c->upper
+                         : (uint32_t)c->lower - (uint32_t)at;
 
-    if (torque != l->asked[j])
+    if (far > (uint32_t)c->margin)
+        ft_found(found, &found->beyond, j);
+    return above ? !(torque > FT_C(0.0)) : !(torque < FT_C(0.0));
+}
+
+/* Return whether a joint is beyond its limits. */
+static inline bool outside(const ft_joint_config *c, int32_t at)
+{
+    return (uint32_t)at - (uint32_t)c->lower > c->room;
+}
+
+/* ---- the law ---------------------------------------------------------- */
+
+/* Return the voltage within what the bus gives. */
+static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
+                             const ft_law_input *in, ft_findings *found)
+{
+    if (!FT_RARELY(!(ft_size(volts) <= in->bus_voltage)))
+        return volts;
+    l->limits |= FT_LIMIT_VOLTAGE;
+    l->clipped[j] = volts * ft_joint[j].resistance;
+    return cut(l, j, volts, in->bus_voltage, in, found);
+}
+
+/* Form torque and duty of one joint. */
+static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
+                         ft_real per_volt, ft_findings *found)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    ft_real motion = of_motion(l, j, in->u[j], in->tau[j]);
+    ft_real emf = c->back_emf * (l->u[j] + in->u[j])
+                  + c->inductance * (motion - l->motion[j]);
+    ft_real asked = motion + of_error(l, j, in, found);
+    ft_real torque = asked, volts;
+    int32_t at = in->seen->coarse[j];
+
+    l->u[j] = in->u[j];
+    l->motion[j] = motion;
+    if (FT_RARELY(!(ft_size(asked) <= c->effort))) {
         l->limits |= FT_LIMIT_TORQUE;
-    if ((at > c->upper && torque > FT_C(0.0))
-        || (at < c->lower && torque < FT_C(0.0))) {
-        l->limits |= FT_LIMIT_POSITION;
-        torque = l->emf[j] = FT_C(0.0);
+        torque = cut(l, j, asked, c->effort, in, found);
     }
+    if (FT_RARELY(outside(c, at)) && !leads_back(j, at, torque, found)) {
+        l->limits |= FT_LIMIT_POSITION;
+        torque = emf = FT_C(0.0);
+    }
+    volts = c->resistance * torque + emf;
     l->torque[j] = torque;
+    if (FT_INTEGRAL)
+        l->clipped[j] = asked - torque;
+    l->duty[j] = (float)(supply(l, j, volts, in, found) * per_volt);
 }
 
-/* Turn one joint's torque into the duty that makes it. */
-static void drive(ft_law *l, uint32_t j, ft_real bus_voltage, ft_real per_volt)
+/* Let the torque that holds the joints at rest be that of the last tick. */
+static void prime(ft_law *l, const ft_real tau[FT_JOINTS])
 {
-    ft_real asked = ft_joint[j].resistance * l->torque[j] + l->emf[j];
-    ft_real volts = clamp(asked, bus_voltage);
-
-    if (volts != asked)
-        l->limits |= FT_LIMIT_VOLTAGE;
-    l->duty[j] = volts * per_volt;
-    l->clipped[j] = volts != asked ? asked * ft_joint[j].resistance
-                                   : l->asked[j] - l->torque[j];
-}
-
-/* Hold torques and voltages within their limits and give the duties. */
-void ft_law_limit(ft_law *l, const ft_observer *seen, ft_real bus_voltage)
-{
-    ft_real per_volt = FT_C(1.0) / bus_voltage;
     uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++) {
-        limit_torque(l, j, seen);
-        drive(l, j, bus_voltage, per_volt);
-    }
+    for (j = 0; j < FT_JOINTS; j++)
+        l->motion[j] = FT_FEEDFORWARD ? tau[j] : FT_C(0.0);
+    l->fresh = false;
+}
+
+/* Form torque and duty of every joint. */
+void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found)
+{
+    const ft_real per_volt = FT_C(1.0) / in->bus_voltage;
+    uint32_t j;
+
+    if (FT_RARELY(!(per_volt < BOUNDLESS)))
+        ft_found(found, &found->wild, 0);
+    if (l->fresh)
+        prime(l, in->tau);
+    l->limits = 0;
+    FT_UNROLL
+    for (j = FT_JOINTS; j-- > 0u;)
+        drive(l, j, in, per_volt, found);
 }

@@ -16,10 +16,12 @@
 #ifndef FT_LAW_H
 #define FT_LAW_H
 
+#include "ft_findings.h" /* ft_findings */
 #include "ft_model.h"    /* FT_JOINTS, ft_real */
 #include "ft_motion.h"   /* ft_target */
 #include "ft_observer.h" /* ft_observer */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
@@ -27,18 +29,26 @@ typedef struct {
     ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
     ft_real clipped[FT_JOINTS];  /* sign of what the last tick cut off */
-    ft_real asked[FT_JOINTS];    /* torque before limits */
-    ft_real emf[FT_JOINTS];      /* V: back-EMF and L dI/dt */
     ft_real torque[FT_JOINTS];   /* within limits */
-    ft_real duty[FT_JOINTS];     /* -1..1 */
+    float duty[FT_JOINTS];       /* -1..1 */
+    ft_streak astray[FT_JOINTS]; /* too far from the target */
+    ft_streak stuck[FT_JOINTS];  /* all the torque there is, no count */
     uint32_t limits;             /* bits of FT_LIMIT_ that act */
+    bool fresh;                  /* there was no last tick */
 } ft_law;
 
-void ft_law_start(ft_law *l, const ft_real tau[FT_JOINTS]);
+/* What a tick's law is made from. */
+typedef struct {
+    const ft_real *u, *tau;  /* half increments, tau_ID made from them */
+    const ft_target *target; /* of this tick's boundary */
+    const ft_observer *seen;
+    const int32_t *counts;   /* of the encoders, in this tick */
+    uint32_t tick;
+    ft_real bus_voltage;     /* V */
+} ft_law_input;
+
+void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);
-void ft_law_torque(ft_law *l, const ft_real u[FT_JOINTS],
-                   const ft_real tau[FT_JOINTS], const ft_target *target,
-                   const ft_observer *seen);
-void ft_law_limit(ft_law *l, const ft_observer *seen, ft_real bus_voltage);
+void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found);
 
 #endif

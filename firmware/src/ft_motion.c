@@ -2,12 +2,12 @@
 #include "ft_motion.h"
 
 #include "ft_messages.h" /* FT_KNOT_START, FT_KNOT_END */
+#include "ft_number.h"   /* FT_UNROLL */
 #include "ft_safety.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
 
 /* path units of one segment */
 #define LENGTH (2 * FT_HALF_ONE * (int32_t)FT_TICKS_PER_KNOT)
 #define TO_T (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ) /* s */
-#define SLOTS (FT_LEAD + 2u)
 #define RATE_OF_U (FT_C(2.0) * (ft_real)FT_TICK_HZ)
 
 /* ---- the link's side -------------------------------------------------- */
@@ -71,24 +71,6 @@ const ft_segment *ft_motion_tail(const ft_motion *m)
     return &m->ring[m->tail & (FT_RING - 1u)];
 }
 
-/* Return what the joints should do now. */
-const ft_target *ft_motion_target(const ft_motion *m)
-{
-    return &m->due[m->now];
-}
-
-/* Give what the target's rates change by from the last tick's boundary to the
- * one that the coming call of ft_motion_tick is for. */
-void ft_motion_rate_steps(const ft_motion *m, ft_real steps[FT_JOINTS])
-{
-    const ft_target *last = &m->due[m->now];
-    const ft_target *coming = &m->due[(m->now + 1u) % SLOTS];
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        steps[j] = coming->rate[j] - last->rate[j];
-}
-
 /* Stay at q, at rest, as if it had always been so. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
@@ -97,7 +79,7 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
     for (j = 0; j < FT_JOINTS; j++) {
         m->u[j] = FT_C(0.0);
         m->q_next[j] = q[j];
-        for (i = 0; i < SLOTS; i++) {
+        for (i = 0; i < FT_MOTION_SLOTS; i++) {
             m->due[i].q[j] = q[j];
             m->due[i].rate[j] = FT_C(0.0);
         }
@@ -182,81 +164,119 @@ static ft_pace choose(ft_motion *m, int32_t boundary)
     return m->brake ? ft_pace_brake(m->pace) : on;
 }
 
-/* Return the segment that path units count in, made relative to its knot.
- * Beyond the END its polynomial goes on: by half a tick at most. */
-static const ft_segment *locate(const ft_motion *m, int32_t *at)
+/* Return path units as path time, s. */
+static ft_real seconds(int32_t at)
 {
-    const ft_segment *g = ft_motion_tail(m);
-
-    if (*at <= LENGTH || (g->flags & FT_KNOT_END) != 0)
-        return g;
-    *at -= LENGTH;
-    return &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
+    return (ft_real)at * TO_T;
 }
 
-/* Give the positions at a place of the path. */
-static void position(const ft_motion *m, int32_t at, ft_turn q[FT_JOINTS])
-{
-    const ft_segment *g = locate(m, &at);
-
-    ft_segment_positions(g, (ft_real)at * TO_T, q);
-}
-
-/* Add half the way between two places of one segment. Its middle and its
- * length are formed in integers: rounded ends would make the length noisy. */
-static void add_piece(ft_motion *m, const ft_segment *g, int32_t from,
-                      int32_t to)
+/* Return the weights of half the way between two places of one segment. Its
+ * middle and its length are formed in integers: rounded ends would make the
+ * length noisy. */
+static ft_weights half_way(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * TO_T;
 
-    ft_segment_add_increments(g, (ft_real)(from + to) * half,
-                              (ft_real)(to - from) * half, m->u);
+    return ft_segment_increment((ft_real)(from + to) * half,
+                                (ft_real)(to - from) * half);
 }
 
-/* Set u to half the way between two places, in two pieces over a knot. */
-static void half_way(ft_motion *m, int32_t from, int32_t to)
+/* Set one joint's half way from s_k to s_(k+1), and its mean rate. */
+static inline void set_way(ft_motion *m, ft_target *t, uint32_t j, ft_real u)
 {
-    const ft_segment *tail = ft_motion_tail(m), *g = locate(m, &to);
+    m->u[j] = u;
+    t->rate[j] = u * RATE_OF_U;
+}
+
+/* Sample within one segment. Beyond the END its polynomial goes on: by half a
+ * tick at most. */
+static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
+                          int32_t boundary, int32_t to)
+{
+    const ft_weights way = half_way(m->at, to);
+    const ft_weights here = ft_segment_powers(seconds(boundary));
+    const ft_weights there = ft_segment_powers(seconds(to));
     uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++)
-        m->u[j] = FT_C(0.0);
-    if (g != tail) {
-        add_piece(m, tail, from, LENGTH);
-        from = 0;
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &g->joint[j];
+        const ft_real per_unit = ft_joint[j].per_unit;
+
+        set_way(m, t, j, ft_segment_sum(p, &way));
+        t->q[j] = ft_segment_position(p, &here, per_unit);
+        if (FT_STEP_USES_POSITIONS)
+            m->q_next[j] = ft_segment_position(p, &there, per_unit);
     }
-    add_piece(m, g, from, to);
 }
 
-/* Return the target of the boundary FT_LEAD + back ticks from now. */
-static ft_target *aim(ft_motion *m, uint32_t back)
+/* Give the target's positions where a segment is left for the next one. */
+static void sample_boundary(ft_target *t, const ft_segment *tail,
+                            const ft_segment *next, int32_t boundary)
 {
-    return &m->due[(m->now + FT_LEAD + back) % SLOTS];
+    uint32_t j;
+
+    if (boundary < LENGTH)
+        ft_segment_positions(tail, seconds(boundary), t->q);
+    else if (boundary > LENGTH)
+        ft_segment_positions(next, seconds(boundary - LENGTH), t->q);
+    else
+        for (j = 0; j < FT_JOINTS; j++)
+            t->q[j] = next->joint[j].q0;
+}
+
+/* Sample over a knot: half the way in two pieces. */
+static void sample_over(ft_motion *m, ft_target *t, const ft_segment *tail,
+                        const ft_segment *next, int32_t to)
+{
+    const ft_weights left = half_way(m->at, LENGTH), on = half_way(0, to);
+    const ft_weights there = ft_segment_powers(seconds(to));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &next->joint[j];
+
+        set_way(m, t, j, ft_segment_sum(&tail->joint[j], &left)
+                         + ft_segment_sum(p, &on));
+        if (FT_STEP_USES_POSITIONS)
+            m->q_next[j] = ft_segment_position(p, &there,
+                                               ft_joint[j].per_unit);
+    }
+}
+
+/* Return the target of the boundary FT_LEAD + 1 ticks from now: the slot of
+ * the one that is past. */
+static ft_target *aim(ft_motion *m)
+{
+    return &m->due[ft_motion_before(m->now)];
 }
 
 /* Sample the path between two middles and at the boundary between them. */
 static void sample(ft_motion *m, int32_t boundary, int32_t to)
 {
-    ft_target *t = aim(m, 1);
-    uint32_t j;
+    const ft_segment *tail = ft_motion_tail(m), *next;
+    ft_target *t = aim(m);
 
-    half_way(m, m->at, to);
-    position(m, to, m->q_next);
-    position(m, boundary, t->q);
-    for (j = 0; j < FT_JOINTS; j++)
-        t->rate[j] = m->u[j] * RATE_OF_U;
+    if (to <= LENGTH || (tail->flags & FT_KNOT_END) != 0) {
+        sample_within(m, t, tail, boundary, to);
+        return;
+    }
+    next = &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
+    sample_boundary(t, tail, next, boundary);
+    sample_over(m, t, tail, next, to - LENGTH);
 }
 
 /* Stay where the boundary before this one was. */
 static void rest(ft_motion *m)
 {
-    const ft_target *before = aim(m, 0);
-    ft_target *t = aim(m, 1);
+    ft_target *t = aim(m);
+    const ft_target *last = &m->due[ft_motion_before(ft_motion_before(m->now))];
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         m->u[j] = t->rate[j] = FT_C(0.0);
-        m->q_next[j] = t->q[j] = before->q[j];
+        m->q_next[j] = t->q[j] = last->q[j];
     }
 }
 
@@ -308,7 +328,7 @@ static uint32_t advance(ft_motion *m)
 /* Sample the motion for one tick. */
 uint32_t ft_motion_tick(ft_motion *m)
 {
-    m->now = (m->now + 1u) % SLOTS;
+    m->now = ft_motion_after(m->now);
     if (m->phase == FT_MOTION_RUNNING)
         return advance(m);
     rest(m);

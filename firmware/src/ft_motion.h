@@ -13,6 +13,7 @@
 #include "ft_config.h"  /* FT_RING, FT_LEAD */
 #include "ft_pace.h"    /* ft_pace */
 #include "ft_segment.h" /* ft_segment */
+#include "ft_step.h"    /* FT_STEP_USES_POSITIONS */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,9 @@ typedef enum {
 
 /* What a tick of it brought: 0 or an event of ft_safety.h. */
 #define FT_MOTION_NOTHING 0u
+
+/* Targets known: of this tick's boundary and of those FT_LEAD + 1 ahead. */
+#define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
 /* What the joints should do at one tick boundary. */
 typedef struct {
@@ -58,7 +62,7 @@ typedef struct {
     ft_pace pace;
     ft_real u[FT_JOINTS];      /* half the way from s_k to s_(k+1) */
     ft_turn q_next[FT_JOINTS]; /* position at s_(k+1) */
-    ft_target due[FT_LEAD + 2]; /* of this tick's boundary and later ones */
+    ft_target due[FT_MOTION_SLOTS]; /* of this tick's boundary and later ones */
     uint32_t now;               /* which of them is this tick's */
 } ft_motion;
 
@@ -78,8 +82,35 @@ void ft_motion_brake(ft_motion *m);
 void ft_motion_resume(ft_motion *m);
 void ft_motion_forget(ft_motion *m);
 uint32_t ft_motion_tick(ft_motion *m);
-const ft_target *ft_motion_target(const ft_motion *m);
-void ft_motion_rate_steps(const ft_motion *m, ft_real steps[FT_JOINTS]);
 const ft_segment *ft_motion_tail(const ft_motion *m);
+
+/* The slots of targets, round and round. */
+static inline uint32_t ft_motion_after(uint32_t slot)
+{
+    return slot + 1u < FT_MOTION_SLOTS ? slot + 1u : 0u;
+}
+
+static inline uint32_t ft_motion_before(uint32_t slot)
+{
+    return slot > 0u ? slot - 1u : FT_MOTION_SLOTS - 1u;
+}
+
+/* Return what the joints should do now. */
+static inline const ft_target *ft_motion_target(const ft_motion *m)
+{
+    return &m->due[m->now];
+}
+
+/* Return what they should do at the next boundary. */
+static inline const ft_target *ft_motion_coming(const ft_motion *m)
+{
+    return &m->due[ft_motion_after(m->now)];
+}
+
+/* Return what they should do at the last boundary that is known. */
+static inline const ft_target *ft_motion_newest(const ft_motion *m)
+{
+    return &m->due[ft_motion_before(m->now)];
+}
 
 #endif

@@ -2,12 +2,13 @@
 #include "ft_observer.h"
 
 #include "ft_config.h" /* ft_joint, FT_OBSERVER_POSITION, FT_OBSERVER_RATE */
+#include "ft_number.h" /* ft_size */
 #include "ft_position.h" /* FT_COARSE */
 
 #define FINER 16 /* binary digits of `fine` beyond those of the wire */
 
 /* Return the position that a fine one stands for, whole turns left out. */
-static ft_turn position(uint64_t fine)
+static inline ft_turn position(uint64_t fine)
 {
 #ifdef FT_REAL_IS_DOUBLE
     return (ft_turn)(fine << FINER);
@@ -17,7 +18,7 @@ static ft_turn position(uint64_t fine)
 }
 
 /* Put one joint to a place. */
-static void place(ft_observer *o, uint32_t j, uint64_t fine)
+static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
 {
     o->fine[j] = fine;
     o->q[j] = position(fine);
@@ -25,32 +26,49 @@ static void place(ft_observer *o, uint32_t j, uint64_t fine)
 }
 
 /* Move one joint's position on by its counts. */
-static void count(ft_observer *o, uint32_t j, int32_t counts)
+static inline void count(ft_observer *o, uint32_t j, int32_t counts)
 {
-    o->counts[j] = counts;
     place(o, j, o->fine[j] + (uint64_t)counts * (uint64_t)ft_joint[j].step);
 }
 
 /* Move one joint's rate on. */
-static void track(ft_observer *o, uint32_t j, ft_real step)
+static inline void track(ft_observer *o, uint32_t j, int32_t counts,
+                         ft_real step)
 {
-    ft_real way = (ft_real)o->counts[j] * ft_joint[j].rate_per_count;
+    ft_real way = (ft_real)counts * ft_joint[j].rate_per_count;
     ft_real e = o->error[j] + way - (o->rate[j] + FT_C(0.5) * step);
 
     o->rate[j] += step + FT_OBSERVER_RATE * e;
     o->error[j] = e - FT_OBSERVER_POSITION * e;
 }
 
-/* Take in the counts of one tick, in which the target's rates changed by so
- * much, rad/s or m/s. */
+/* Note what one joint's encoder cannot have seen. */
+static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
+                         ft_findings *found)
+{
+    uint32_t most = (uint32_t)ft_joint[j].counts;
+
+    if (FT_RARELY((uint32_t)counts + most > 2u * most))
+        ft_found(found, &found->jump, j);
+    if (FT_RARELY(!(ft_size(o->rate[j]) <= ft_joint[j].overspeed)))
+        ft_found(found, &found->fast, j);
+}
+
+/* Take in the counts of one tick, in which the target's rates changed from
+ * one to the other, rad/s or m/s. */
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
-                      const ft_real rate_steps[FT_JOINTS])
+                      const ft_real from[FT_JOINTS],
+                      const ft_real to[FT_JOINTS], ft_findings *found)
 {
     uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++) {
-        count(o, j, counts[j]);
-        track(o, j, rate_steps[j]);
+    FT_UNROLL
+    for (j = FT_JOINTS; j-- > 0u;) {
+        int32_t n = counts[j];
+
+        count(o, j, n);
+        track(o, j, n, to[j] - from[j]);
+        doubt(o, j, n, found);
     }
 }
 

@@ -11,12 +11,12 @@
 #ifndef FT_OBSERVER_H
 #define FT_OBSERVER_H
 
-#include "ft_model.h" /* FT_JOINTS, ft_real, ft_turn */
+#include "ft_findings.h" /* ft_findings */
+#include "ft_model.h"    /* FT_JOINTS, ft_real, ft_turn */
 
 #include <stdint.h>
 
 typedef struct {
-    int32_t counts[FT_JOINTS]; /* of this tick */
     uint64_t fine[FT_JOINTS];  /* position, 2^-48 turn; 2^16 turns */
     ft_turn q[FT_JOINTS];
     int32_t coarse[FT_JOINTS]; /* 2^-24 turn, whole turns counted */
@@ -25,7 +25,8 @@ typedef struct {
 } ft_observer;
 
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
-                      const ft_real rate_steps[FT_JOINTS]);
+                      const ft_real from[FT_JOINTS],
+                      const ft_real to[FT_JOINTS], ft_findings *found);
 void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS]);
 
 #endif

@@ -22,28 +22,47 @@ void ft_report_start(void)
     last_fault = ft_chip_remembered();
 }
 
-/* Copy what one joint did. */
-static void report_joint(uint32_t j, const ft_target *target)
+/* Copy one number a joint. */
+static inline void copy_reals(float to[FT_JOINTS],
+                              const ft_real from[FT_JOINTS])
 {
-    ft_telemetry_t *t = &ft_telemetry;
+#ifdef FT_REAL_IS_DOUBLE
+    uint32_t j;
 
-    t->torque_ff[j] = (float)ft.tau[j];
-    t->torque[j] = (float)ft.law.torque[j];
-    t->duty[j] = (float)ft.law.duty[j];
-    t->rate[j] = (float)ft.seen.rate[j];
-    t->target_rate[j] = (float)target->rate[j];
-    t->position[j] = ft_position_to_wire(ft.seen.q[j]);
-    t->target[j] = ft_position_to_wire(target->q[j]);
+    for (j = 0; j < FT_JOINTS; j++)
+        to[j] = (float)from[j];
+#else
+    memcpy(to, from, sizeof(float) * FT_JOINTS);
+#endif
+}
+
+/* Copy one position a joint. */
+static inline void copy_positions(int32_t to[FT_JOINTS],
+                                  const ft_turn from[FT_JOINTS])
+{
+#ifdef FT_REAL_IS_DOUBLE
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        to[j] = ft_position_to_wire(from[j]);
+#else
+    memcpy(to, from, sizeof(int32_t) * FT_JOINTS);
+#endif
 }
 
 /* Write down what this tick did. */
 void ft_report_tick(void)
 {
     const ft_target *target = ft_motion_target(&ft.motion);
-    uint32_t j;
+    ft_telemetry_t *t = &ft_telemetry;
 
-    for (j = 0; j < FT_JOINTS; j++)
-        report_joint(j, target);
+    copy_reals(t->torque_ff, ft.tau);
+    copy_reals(t->torque, ft.law.torque);
+    memcpy(t->duty, ft.law.duty, sizeof t->duty);
+    copy_reals(t->rate, ft.seen.rate);
+    copy_reals(t->target_rate, target->rate);
+    copy_positions(t->position, ft.seen.q);
+    copy_positions(t->target, target->q);
     ft_telemetry.tick = ft.tick;
     limits |= ft.law.limits;
 }

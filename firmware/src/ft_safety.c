@@ -22,15 +22,10 @@ static void forget_last_motion(void)
 /* Hold the position measured now: the step and the law start at rest. */
 static void arm(void)
 {
-    uint32_t j;
-
     forget_last_motion();
-    for (j = 0; j < FT_JOINTS; j++)
-        ft.safety.following[j] = 0;
     ft_motion_hold(&ft.motion, ft.seen.q);
     ft_step_start(&ft.step, ft.seen.q);
-    ft_step(&ft.step, ft.seen.q, ft.motion.u, ft.tau);
-    ft_law_start(&ft.law, ft.tau);
+    ft_law_start(&ft.law);
     ft_chip_outputs(true);
     ft.safety.flags |= FT_FLAG_OUTPUTS;
 }
@@ -51,7 +46,7 @@ static void home(void)
 }
 
 /* Play from the start of the buffered motion, which is within a tolerance of
- * where the joints are held: the step begins at rest there. */
+ * where the joints are held: the step goes on at rest from there. */
 static void play(void)
 {
     const ft_segment *first = ft_motion_tail(&ft.motion);
@@ -61,7 +56,7 @@ static void play(void)
     for (j = 0; j < FT_JOINTS; j++)
         q[j] = first->joint[j].q0;
     forget_last_motion();
-    ft_step_start(&ft.step, q);
+    ft_step_anchor(&ft.step, q);
     ft_motion_start(&ft.motion);
 }
 
@@ -187,12 +182,6 @@ static const uint8_t refusal_of[FT_STATES] = {
 
 /* ---- events ----------------------------------------------------------- */
 
-/* Return whether the outputs are meant to be on. */
-bool ft_safety_armed(void)
-{
-    return ft.safety.state == HOLD || ft.safety.state == TRACK;
-}
-
 /* Return whether knots are wanted. */
 bool ft_safety_takes_knots(void)
 {
@@ -299,6 +288,8 @@ static void look_for_faults(void)
     bool armed = ft_safety_armed();
     uint32_t i;
 
+    if (ft_all_well(armed))
+        return;
     for (i = 0; i < ft_faults_count; i++) {
         const ft_fault_rule *f = &ft_faults[i];
         uint32_t joint = FT_GOOD;

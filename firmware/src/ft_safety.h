@@ -3,14 +3,12 @@
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
+#include "ft_findings.h" /* FT_NO_JOINT, FT_GOOD */
 #include "ft_messages.h" /* FT_STATE_, FT_FAULT_, FT_REFUSAL_, FT_COMMAND_ */
 #include "ft_model.h"    /* FT_JOINTS */
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define FT_NO_JOINT 255u
-#define FT_GOOD 256u /* what a check returns if all is well */
 
 /* Events: the commands by their numbers, then these. */
 enum {
@@ -40,7 +38,6 @@ typedef struct {
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
     uint8_t reason;             /* the flag a stop under way will set */
-    uint32_t following[FT_JOINTS]; /* ticks too far from the target */
     ft_request request;            /* from the link */
     volatile uint32_t silent;      /* ticks since the last good frame */
     volatile uint8_t knot_joint;   /* joint of a bad knot */
@@ -51,7 +48,6 @@ typedef struct {
 void ft_safety_start(uint32_t chip_errors);
 void ft_safety_tick(uint32_t motion_event);
 void ft_safety_event(uint32_t event);
-bool ft_safety_armed(void);
 bool ft_safety_takes_knots(void);
 
 #endif

@@ -42,47 +42,15 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
     }
 }
 
-/* Return the sum of w times the coefficients, small ones first: the largest
- * is then rounded in one sum only. */
-static ft_real dot(const ft_quintic *p, const ft_real w[FT_DEGREE])
-{
-    return (((w[4] * p->c[4] + w[3] * p->c[3]) + w[2] * p->c[2])
-            + w[1] * p->c[1]) + w[0] * p->c[0];
-}
-
 /* Give the position of every joint at t. */
 void ft_segment_positions(const ft_segment *g, ft_real t, ft_turn q[FT_JOINTS])
 {
-    const ft_real t2 = t * t;
-    const ft_real w[FT_DEGREE] = { t, t2, t2 * t, t2 * t2, t2 * t2 * t };
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_quintic *p = &g->joint[j];
-        ft_real steps = dot(p, w) * ft_joint[j].per_unit;
-
-        q[j] = ft_position_add(p->q0, (ft_turn)steps);
-    }
-}
-
-/* Add (p(m + h) - p(m - h)) / 2 of every joint to u. That is
- * h p' + h^3 p'''/6 + h^5 p^(5)/120 at m: exact for a quintic, and no two
- * positions are subtracted. */
-void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
-                               ft_real u[FT_JOINTS])
-{
-    const ft_real h2 = h * h, m2 = m * m;
-    const ft_real w[FT_DEGREE] = {
-        h,
-        h * (FT_C(2.0) * m),
-        h * (FT_C(3.0) * m2 + h2),
-        h * (FT_C(4.0) * m * (m2 + h2)),
-        h * (m2 * (FT_C(5.0) * m2 + FT_C(10.0) * h2) + h2 * h2),
-    };
+    const ft_weights powers = ft_segment_powers(t);
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        u[j] += dot(&g->joint[j], w);
+        q[j] = ft_segment_position(&g->joint[j], &powers,
+                                   ft_joint[j].per_unit);
 }
 
 /* Return dp/dt of one joint at t, rad/s or m/s. */

@@ -8,6 +8,8 @@
 
 #include "ft_model.h" /* ft_real, ft_turn, FT_JOINTS */
 
+#include "ft_position.h" /* ft_position_add */
+
 #include <stdint.h>
 
 #define FT_DEGREE 5
@@ -31,9 +33,58 @@ typedef struct {
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
 void ft_segment_positions(const ft_segment *g, ft_real t,
                           ft_turn q[FT_JOINTS]);
-void ft_segment_add_increments(const ft_segment *g, ft_real m, ft_real h,
-                               ft_real u[FT_JOINTS]);
 ft_real ft_segment_rate(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
+
+/* What a joint's coefficients are weighted with: the same for all joints. */
+typedef struct {
+    ft_real w[FT_DEGREE];
+} ft_weights;
+
+/* Return the powers of t: they give the way from q0 to the position at t. */
+static inline ft_weights ft_segment_powers(ft_real t)
+{
+    const ft_real t2 = t * t;
+    const ft_weights p = { { t, t2, t2 * t, t2 * t2, t2 * t2 * t } };
+
+    return p;
+}
+
+/* Return the weights of (p(m + h) - p(m - h)) / 2. That is
+ * h p' + h^3 p'''/6 + h^5 p^(5)/120 at m: exact for a quintic, and no two
+ * positions are subtracted. */
+static inline ft_weights ft_segment_increment(ft_real m, ft_real h)
+{
+    const ft_real h2 = h * h, m2 = m * m;
+    const ft_weights p = { {
+        h,
+        h * (FT_C(2.0) * m),
+        h * (FT_C(3.0) * m2 + h2),
+        h * (FT_C(4.0) * m * (m2 + h2)),
+        h * (m2 * (FT_C(5.0) * m2 + FT_C(10.0) * h2) + h2 * h2),
+    } };
+
+    return p;
+}
+
+/* Return the weighted sum of the coefficients, small ones first: the largest
+ * is then rounded in one sum only. */
+static inline ft_real ft_segment_sum(const ft_quintic *p, const ft_weights *by)
+{
+    const ft_real *c = p->c, *w = by->w;
+
+    return (((w[4] * c[4] + w[3] * c[3]) + w[2] * c[2]) + w[1] * c[1])
+           + w[0] * c[0];
+}
+
+/* Return the position that the powers give; per_unit: steps a rad or m. */
+static inline ft_turn ft_segment_position(const ft_quintic *p,
+                                          const ft_weights *powers,
+                                          ft_real per_unit)
+{
+    ft_real way = ft_segment_sum(p, powers);
+
+    return ft_position_add(p->q0, (ft_turn)(way * per_unit));
+}
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef FT_STATE_H
 #define FT_STATE_H
 
+#include "ft_findings.h" /* ft_findings */
 #include "ft_law.h"      /* ft_law */
 #include "ft_motion.h"   /* ft_motion */
 #include "ft_observer.h" /* ft_observer */
@@ -16,6 +17,7 @@ typedef struct {
     volatile uint32_t tick; /* since reset */
     bool estop;             /* the break input is active */
     float bus_voltage;      /* V */
+    ft_findings found;      /* of this tick */
     ft_observer seen;
     ft_motion motion;
     ft_step_state step;
@@ -27,5 +29,12 @@ typedef struct {
 } ft_state;
 
 extern ft_state ft;
+
+/* Return whether the outputs are meant to be on. */
+static inline bool ft_safety_armed(void)
+{
+    return ft.safety.state == FT_STATE_HOLD
+           || ft.safety.state == FT_STATE_TRACK;
+}
 
 #endif

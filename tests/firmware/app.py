@@ -56,6 +56,19 @@ def three_link() -> Mechanism:
     return dataclasses.replace(Mechanism.load(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
 
 
+def changed(**what: Any) -> Mechanism:
+    """The three-link arm with the same change made to every joint."""
+    mechanism = three_link()
+    joints = []
+    for joint in mechanism.joints:
+        parts = {}
+        for name, values in what.items():
+            part = getattr(joint, name)
+            parts[name] = dataclasses.replace(part, **values) if isinstance(values, dict) else values
+        joints.append(dataclasses.replace(joint, **parts))
+    return dataclasses.replace(mechanism, joints=tuple(joints))
+
+
 _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 

@@ -20,7 +20,11 @@ static size_t in_from, in_to, out_size;
 
 uint32_t ft_chip_start(void) { return fake.errors; }
 void ft_chip_run(void) {}
-void ft_chip_duty(uint32_t joint, float duty) { fake.duty[joint] = duty; }
+void ft_chip_duties(const float duty[])
+{
+    memcpy(fake.duty, duty, sizeof fake.duty);
+}
+
 
 void ft_chip_outputs(bool enabled)
 {
@@ -38,12 +42,10 @@ void ft_chip_safe(void)
     fake.safe++;
 }
 
-int32_t ft_chip_encoder(uint32_t joint)
+void ft_chip_encoders(int32_t counts[])
 {
-    int32_t n = fake.counts[joint];
-
-    fake.counts[joint] = 0;
-    return n;
+    memcpy(counts, fake.counts, sizeof fake.counts);
+    memset(fake.counts, 0, sizeof fake.counts);
 }
 
 bool ft_chip_estop(void) { return fake.estop != 0u; }

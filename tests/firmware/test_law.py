@@ -9,24 +9,11 @@ import pytest
 from codegen import control_source, messages
 from codegen.controller import Law, Observer
 from codegen.units import TURN_UNIT
-from tests.firmware.app import App, three_link
+from tests.firmware.app import App, changed, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots
 
 DT = 1e-3
-
-
-def changed(**what):
-    """The three-link arm with the same change made to every joint."""
-    mechanism = three_link()
-    joints = []
-    for joint in mechanism.joints:
-        parts = {}
-        for name, values in what.items():
-            part = getattr(joint, name)
-            parts[name] = replace(part, **values) if isinstance(values, dict) else values
-        joints.append(replace(joint, **parts))
-    return replace(mechanism, joints=tuple(joints))
 
 
 def push(app, counts):
@@ -87,7 +74,7 @@ def lag(app):
 def test_that_a_followed_motion_is_observed_without_lag():
     """The joints obey one tick late here, which is all the lag there is; the observer alone has 3.5 ms."""
     assert lag(App()) == pytest.approx(DT, abs=0.2 * DT)
-    deaf = {"ft_observer.c": swap("track(o, j, rate_steps[j]);", "track(o, j, 0.0f * rate_steps[j]);")}
+    deaf = {"ft_observer.c": swap("track(o, j, n, to[j] - from[j]);", "track(o, j, n, 0.0f * (to[j] - from[j]));")}
     assert lag(App(patches=deaf)) > 3.0 * DT
 
 

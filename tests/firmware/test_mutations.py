@@ -29,6 +29,8 @@ CHECKS = {
     "BREAK": (test_safety.test_that_outputs_dropped_without_an_e_stop_are_a_fault,),
     "NOT_FINITE": (test_safety.test_that_a_torque_that_is_no_number_is_a_fault, float("nan")),
     "ENCODER": (test_safety.test_that_an_encoder_jump_is_a_fault,),
+    "ENCODER, FT_ARMED, FT_OFF, not_stuck":
+        (test_safety.test_that_an_encoder_that_does_not_count_under_full_torque_is_a_fault,),
     "OVERSPEED": (test_safety.test_that_a_joint_too_fast_is_a_fault,),
     "POSITION": (test_safety.test_that_a_joint_far_beyond_its_limit_is_a_fault,),
     "FOLLOWING": (test_safety.test_that_a_joint_left_behind_is_a_fault_after_its_time,),
@@ -43,8 +45,9 @@ def test_that_removing_a_fault_turns_its_test_red(monkeypatch, fault):
     row = {"TICK_OVERRUN": "FT_ALWAYS, FT_OFF", "HOST_LOST": "FT_ARMED, FT_STOP", "KNOT": "FT_ALWAYS, FT_STOP"}
     where = row.get(fault, "FT_ARMED, FT_OFF")
     # a check that is always good in its place
-    start = f"{{ FT_FAULT_{fault}, {where}, "
-    broken(monkeypatch, test_safety, "ft_conditions.c", start, f"{{ FT_FAULT_{fault}, {where}, 1 ? homed : ")
+    head = f"{{ FT_FAULT_{fault}, {where}, " if ", " not in fault else f"{{ FT_FAULT_{fault.rpartition(' ')[0]} "
+    check = fault.rpartition(" ")[2] if ", " in fault else ""
+    broken(monkeypatch, test_safety, "ft_conditions.c", head + check, f"{head}1 ? homed : {check}")
     turns_red(*CHECKS[fault])
 
 
@@ -74,7 +77,7 @@ def test_that_removing_a_condition_turns_its_test_red(monkeypatch, row):
     ("return tau + losses(&ft_joint[j], l->u[j], u);", "return losses(&ft_joint[j], l->u[j], u) + 0.0f * tau;"),
     ("c->rotor * (after - before)", "c->rotor * (before - after)"),
     ("c->viscous * both", "c->viscous * 0.0f"),
-    ("clamp(c->coulomb_slope * both, c->coulomb)", "0.0f"),
+    ("ft_clamp(c->coulomb_slope * both, c->coulomb)", "0.0f"),
     ("c->back_emf * (l->u[j] + u[j])", "c->back_emf * 0.0f"),
     ("c->inductance * (motion - l->motion[j])", "c->inductance * 0.0f"),
     ("target->rate[j] - seen->rate[j]", "seen->rate[j] - target->rate[j]"),
@@ -88,7 +91,7 @@ def test_that_a_term_of_the_law_left_out_or_turned_round_turns_the_law_test_red(
 
 
 def test_that_an_observer_that_is_not_told_of_the_motion_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_motion.c", "coming->rate[j] - last->rate[j]", "last->rate[j] - coming->rate[j]")
+    broken(monkeypatch, test_law, "ft_observer.c", "to[j] - from[j]", "from[j] - to[j]")
     turns_red(test_law.test_that_a_followed_motion_is_observed_without_lag)
 
 
@@ -99,7 +102,7 @@ def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
 
 
 def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_law.c", "torque = l->emf[j] = FT_C(0.0);", "")
+    broken(monkeypatch, test_law, "ft_law.c", "torque = emf = FT_C(0.0);", "")
     turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only)
 
 
@@ -127,10 +130,11 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
 
 
 @pytest.mark.parametrize("name, old, new", [
-    ("ft_segment.c", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
-    ("ft_segment.c", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
-    ("ft_motion.c", "add_piece(m, tail, from, LENGTH);", ""),
-    ("ft_motion.c", "position(m, boundary, t->q);", "position(m, boundary + FT_HALF_ONE, t->q);"),
+    ("ft_segment.h", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
+    ("ft_segment.h", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
+    ("ft_motion.c", "ft_segment_sum(&tail->joint[j], &left)",
+     "FT_C(0.0) * ft_segment_sum(&tail->joint[j], &left)"),
+    ("ft_motion.c", "ft_segment_powers(seconds(boundary));", "ft_segment_powers(seconds(boundary + FT_HALF_ONE));"),
 ], ids=["fifth power", "third power", "piece before the knot", "boundary"])
 def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, new):
     wrong = test_motion.Board(test_motion.mechanism(1000, 250), "double", {name: replace(old, new)})

@@ -13,6 +13,7 @@ from codegen.units import to_wire
 from tests import oracle
 from tests.firmware.app import App, three_link
 from tests.firmware.app import replace as patch
+from tests.firmware.app import changed
 from tests.firmware.streaming import three_link_knots
 
 STATES = {name: row[0] for name, row in messages.STATES.items()}
@@ -288,6 +289,28 @@ def test_that_an_encoder_jump_is_a_fault():
     app.chip.counts[2] += 37
     app.run(1, follow=False)
     expect(app, "ENCODER", 2)
+
+
+def test_that_an_encoder_that_does_not_count_under_full_torque_is_a_fault():
+    app = App(changed(limits={"effort": 0.3}))  # less than gravity asks for
+    assert app.home([0.0, 0.0, 0.0]) == "NONE"
+    app.post("ARM")
+    record = app.run(400, follow=False)
+    expect(app, "ENCODER", 0)
+    # 0.25 s at the limit, and the tick that is too many
+    assert np.count_nonzero(record["torque"][:, 0] == np.float32(0.3)) == 251
+
+
+def test_that_a_joint_held_at_its_most_by_what_it_carries_is_no_fault_while_it_counts():
+    app = App(changed(limits={"effort": 0.3}))
+    assert app.home([0.0, 0.0, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    for n in range(20):
+        for j in range(app.J):
+            app.chip.counts[j] += 1 if n % 2 else -1
+        app.run(100, follow=False)
+    assert app.limits & messages.LIMITS["TORQUE"][0]
+    assert app.fault[0] == "NONE"
 
 
 def test_that_a_joint_too_fast_is_a_fault():

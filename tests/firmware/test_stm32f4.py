@@ -119,9 +119,8 @@ PATTERN = START + QUIET + """
 void ft_app_tick(void)
 {
     if (ticks == 1) ft_chip_outputs(true);
-    ft_chip_duty(0, ticks % 2 ? -0.25f : 0.75f);
-    ft_chip_duty(1, ticks % 3 ? 0.5f : -0.125f);
-    ft_chip_duty(2, 0.0f);
+    float duty[] = { ticks % 2 ? -0.25f : 0.75f, ticks % 3 ? 0.5f : -0.125f, 0.0f };
+    ft_chip_duties(duty);
     ticks++;
 }
 """
@@ -180,7 +179,7 @@ def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
     {{
         uint32_t since = ft_chip_cycles();
         if (ticks == 1) ft_chip_outputs(true);
-        ft_chip_duty(0, 0.5f);
+        ft_chip_duties((const float[]){{ 0.5f, 0.0f, 0.0f }});
         if (ticks == 20) while (ft_chip_cycles() - since < {busy}) {{ }}
         ticks++;
     }}
@@ -202,7 +201,7 @@ def test_what_is_not_a_duty_is_limited(machine):
     {
         volatile float zero = 0.0f;
         if (ticks++ == 1) ft_chip_outputs(true);
-        ft_chip_duty(0, 3.0f); ft_chip_duty(1, -1e30f); ft_chip_duty(2, zero / zero); ft_chip_duty(7, 1.0f);
+        ft_chip_duties((const float[]){ 3.0f, -1e30f, zero / zero });
     }
     """).run(0.02)
     assert board.outputs == (1.0, -1.0, 0.0)
@@ -217,7 +216,7 @@ void ft_app_tick(void)
 {
     if (arm) { ft_chip_outputs(arm == 1); arm = 0; }
     seen = ft_chip_estop(); enabled = ft_chip_outputs_enabled();
-    ft_chip_duty(0, 0.5f);
+    ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f });
     ticks++;
 }
 """
@@ -258,7 +257,7 @@ def test_estop_drops_the_outputs_without_software_and_they_do_not_come_back(mach
 
 def test_dead_crystal_leaves_link_and_tick_working_and_outputs_off(machine):
     board = machine(START + ECHO + """
-    void ft_app_tick(void) { ticks++; ft_chip_outputs(true); ft_chip_duty(0, 0.5f); }
+    void ft_app_tick(void) { ticks++; ft_chip_outputs(true); ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f }); }
     """, crystal=False).run(1.0)
     assert board["errors"] == 1  # FT_CHIP_CLOCK
     assert board.chip.rcc.hclk == 16_000_000
@@ -291,7 +290,7 @@ uint32_t crash;
 void ft_app_tick(void)
 {
     if (ticks++ == 1) { ft_chip_outputs(true); ft_chip_remember(42); }
-    ft_chip_duty(0, 0.5f);
+    ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f });
     switch (crash) {
     case 1: __asm__ volatile("udf #0"); break;
     case 2: *(volatile uint32_t *)0x30000000u = 1; break;
@@ -340,7 +339,7 @@ def test_power_up_with_random_memory_is_no_crash(machine):
 def test_watchdog_bites_when_it_is_not_fed(machine):
     board = machine(START + """
     void ft_app_missed(void) { }
-    void ft_app_tick(void) { if (ticks++ == 1 && cause == 0) ft_chip_outputs(true); ft_chip_duty(0, 0.5f); }
+    void ft_app_tick(void) { if (ticks++ == 1 && cause == 0) ft_chip_outputs(true); ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f }); }
     void ft_app_idle(void) { if (ticks < 100) ft_chip_feed_watchdog(); ft_chip_wait(); }
     """).run(0.19)
     assert board.chip.resets == ["power"] and board.drivers_on
@@ -356,7 +355,13 @@ def test_watchdog_bites_when_it_is_not_fed(machine):
 def test_encoders_count_through_every_wrap(machine, steps):
     """16 and 32 bits alike: up to half the narrow range a tick, in both directions, through zero and over the ends."""
     board = machine(START + QUIET + """
-    void ft_app_tick(void) { ticks++; for (uint32_t j = 0; j < 3; j++) place[j] += ft_chip_encoder(j); }
+    void ft_app_tick(void)
+    {
+        int32_t counts[3];
+        ft_chip_encoders(counts);
+        for (uint32_t j = 0; j < 3; j++) place[j] += counts[j];
+        ticks++;
+    }
     """)
     now = 0
     for name in ("TIM5", "TIM2", "TIM3"):

@@ -44,28 +44,37 @@ bool ft_encoders_start(void)
     return good;
 }
 
-/* The timers of emulators know no encoders: they count time. */
-int32_t ft_chip_encoder(uint32_t joint)
+/* Counts of one encoder since last asked. */
+static inline int32_t ft_encoder_moved(uint32_t i)
 {
-    if (FT_TOLERANT || joint >= FT_TABLE_SIZE || !ft_encoder_table[joint].timer)
-        return 0;
-    const ft_encoder *e = &ft_encoder_table[joint];
+    const ft_encoder *e = &ft_encoder_table[i];
     uint32_t count = e->timer->CNT;
-    uint32_t moved = count - ft_last_count[joint];
-    ft_last_count[joint] = count;
+    uint32_t moved = count - ft_last_count[i];
+    ft_last_count[i] = count;
     return e->range == 0xFFFFu ? (int16_t)(uint16_t)moved : (int32_t)moved;
 }
 
+/* The timers of emulators know no encoders: they count time. */
+void ft_chip_encoders(int32_t counts[])
+{
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
+        counts[i] = FT_TOLERANT || !ft_encoder_table[i].timer
+                        ? 0 : ft_encoder_moved(i);
+}
+
 #else /* a board without encoders */
+
+#include "ft_model.h" /* FT_JOINTS */
 
 bool ft_encoders_start(void)
 {
     return true;
 }
 
-int32_t ft_chip_encoder(uint32_t joint)
+void ft_chip_encoders(int32_t counts[])
 {
-    return FT_PIL ? ft_pil_moved(joint) : 0;
+    for (uint32_t i = 0; i < FT_JOINTS; i++)
+        counts[i] = FT_PIL ? ft_pil_moved(i) : 0;
 }
 
 #endif

@@ -103,18 +103,18 @@ void ft_outputs_hand_over(void)
     }
 }
 
-void ft_chip_duty(uint32_t joint, float duty)
+void ft_chip_duties(const float duty[])
 {
-    if (joint >= FT_TABLE_SIZE || ft_drive_table[joint].channel == FT_NO_DRIVE)
-        return;
-    const ft_drive *d = &ft_drive_table[joint];
-    float size = duty < 0.0f ? -duty : duty;
-    if (!(size >= 0.0f)) /* not a number */
-        size = 0.0f;
-    if (size > 1.0f)
-        size = 1.0f;
-    ft_width[joint] = (uint32_t)(size * (float)FT_PWM_TOP + 0.5f);
-    ft_direction[joint] = 1u << (duty < 0.0f ? d->pin : d->pin + 16u);
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
+        const ft_drive *d = &ft_drive_table[i];
+        float size = __builtin_fabsf(duty[i]);
+        if (d->channel == FT_NO_DRIVE)
+            continue;
+        if (!(size <= 1.0f))
+            size = size > 1.0f ? 1.0f : 0.0f; /* 0: not a number */
+        ft_width[i] = (uint32_t)(size * (float)FT_PWM_TOP + 0.5f);
+        ft_direction[i] = 1u << (duty[i] < 0.0f ? d->pin : d->pin + 16u);
+    }
 }
 
 /* Low enable pin: drivers off. */
@@ -154,6 +154,8 @@ bool ft_chip_estop(void)
 
 #else /* a board without drives */
 
+#include "ft_model.h" /* FT_JOINTS */
+
 bool ft_outputs_start(void)
 {
     return true;
@@ -172,10 +174,10 @@ void ft_outputs_hand_over(void)
 {
 }
 
-void ft_chip_duty(uint32_t joint, float duty)
+void ft_chip_duties(const float duty[])
 {
-    if (FT_PIL)
-        ft_pil_duty(joint, duty);
+    for (uint32_t i = 0; FT_PIL && i < FT_JOINTS; i++)
+        ft_pil_duty(i, duty[i]);
 }
 
 static volatile bool ft_pretended; /* so that every state can be reached */

@@ -1,0 +1,59 @@
+/* What a tick found wrong with the joints. Whoever has a joint's numbers at
+ * hand anyway looks at them; the faults are made of it in ft_conditions.c. */
+#ifndef FT_FINDINGS_H
+#define FT_FINDINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What hardly ever happens: kept out of the way of what does. */
+#ifdef __GNUC__
+#define FT_RARELY(x) __builtin_expect((x), 0)
+#define FT_RARE __attribute__((noinline, cold))
+#else
+#define FT_RARELY(x) (x)
+#define FT_RARE
+#endif
+
+#define FT_NO_JOINT 255u
+#define FT_GOOD 256u /* no joint, all is well */
+
+/* The first joint that it concerns, or FT_GOOD. */
+typedef struct {
+    bool any;
+    uint32_t jump;   /* more counts than can be */
+    uint32_t fast;   /* faster than overspeed */
+    uint32_t wild;   /* a torque or voltage that is no number */
+    uint32_t beyond; /* farther beyond a limit than its margin */
+    uint32_t astray; /* too far from its target for too long */
+    uint32_t stuck;  /* all the torque there is, but no count for too long */
+} ft_findings;
+
+#define FT_FOUND_NOTHING \
+    { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD }
+
+/* How many ticks in a row something has been so. */
+typedef struct {
+    uint32_t last; /* tick in which it was */
+    uint32_t ticks;
+} ft_streak;
+
+/* Count a tick in which it is so, once. Return how many in a row. */
+static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
+{
+    if (s->ticks == 0u || tick - s->last > 1u)
+        s->ticks = 1u;
+    else
+        s->ticks += tick - s->last;
+    s->last = tick;
+    return s->ticks;
+}
+
+/* Note a joint. Joints are looked at from the last to the first. */
+static inline void ft_found(ft_findings *f, uint32_t *what, uint32_t joint)
+{
+    f->any = true;
+    *what = joint;
+}
+
+#endif
