@@ -109,6 +109,9 @@ def torque(
     precision: Annotated[Literal["single", "double"] | None, typer.Option(
         show_default="single", help="of the emitted C; the reference is always double")] = None,
     total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
+    wrench: Annotated[tuple[str, float, float, float, float, float, float] | None, typer.Option(
+        "--wrench", metavar="LINK FX FY FZ MX MY MZ", show_default=False,
+        help="that the world exerts on a link: N and N m, global axes, at the origin of the link's frame")] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png",
                                                 help="draw the curves, beside those of Newton-Euler")] = None,
     json: Json = False,
@@ -117,9 +120,11 @@ def torque(
     from codegen import torque
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
+    from codegen.wrench import Wrench
 
     mechanism = Mechanism.load(mech)
-    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total)
+    external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
+    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total, external)
     result.write(out)
     if figure is not None:
         from codegen.figures import torque_curves

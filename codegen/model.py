@@ -98,9 +98,15 @@ def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, M
     return mass, com, inertia
 
 
-def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
+def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
+    """Every link's name to the body that carries it (GROUND for the base), and its frame R, p in the body's frame."""
+    return _place(mechanism)[0]
+
+
+def _place(mechanism: Mechanism) -> tuple[
+        dict[str, tuple[int, Matrix, Vector]], dict[int, tuple[int, Matrix, Vector, Joint]]]:
+    """Where the links are, and where the moving joints are: parent body, R0, p0, joint."""
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
-    # every link's place: which body carries it (GROUND for the base) and its frame there
     place: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}
     for joint in mechanism.joints:
@@ -117,8 +123,12 @@ def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
         elif joint.type != "fixed":
             Rj = Rj @ rotation_axis(joint.axis, q)
         place[joint.child] = (body, Rj, pj)
+    return place, joint_at
 
-    parts: dict[int, list[tuple[float, Vector, Matrix]]] = {i: [] for i in range(len(moving))}
+
+def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
+    place, joint_at = _place(mechanism)
+    parts: dict[int, list[tuple[float, Vector, Matrix]]] = {i: [] for i in joint_at}
     solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
     solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
     for name, mass, com, inertia in solids:
@@ -127,7 +137,7 @@ def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
             parts[body].append((mass, p + R @ com, R @ inertia @ R.T))
 
     bodies = []
-    for i in range(len(moving)):
+    for i in range(len(joint_at)):
         parent, R0, p0, joint = joint_at[i]
         children = tuple(k for k in joint_at if joint_at[k][0] == i)
         mass, com, inertia = combine(parts[i])

@@ -115,7 +115,7 @@ OPTIONS = {
     "D": ("frame", "body"),
 }
 PASSES = 2
-EFFORT = 1000  # bodies that are worked through at most while searching: about a second
+EFFORT = 600  # bodies that are worked through at most while searching: about half a second
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
 
 

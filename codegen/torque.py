@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import reference
+from codegen import wrench as external
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.trajectory import Trajectory
+from codegen.wrench import Wrench
 
 Array = NDArray[np.float64]
 
@@ -54,11 +56,16 @@ class Torque:
                 table.writerow([repr(round(t, 12)), *map(repr, row)])
 
 
-def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False) -> Torque:
+def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
+           wrench: Wrench | None = None) -> Torque:
     """Torques of every control tick of a motion, by the float64 reference, or by the emitted `step` if one is given.
 
-    `total` adds what the motors themselves need (Eq. 19). Raises BadInput if the motion is shorter than a tick.
+    `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it. Raises BadInput if the motion
+    is shorter than a tick, and for a wrench with an emitted step, which knows of none.
     """
+    if wrench is not None and step is not None:
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "the emitted step knows of no external wrench",
+                       "take --backend reference")
     model = Model.of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
@@ -71,6 +78,9 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     q, qd, qdd = trajectory.at(t)
     exact = reference.newton_euler(model, q, qd, qdd)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
+    if wrench is not None:
+        held = external.torque(model, q, wrench)
+        tau, exact = tau + held, exact + held
     if total:
         motors = motor_torque(mechanism, qd, qdd)
         tau, exact = tau + motors, exact + motors

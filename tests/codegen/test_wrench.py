@@ -1,0 +1,113 @@
+"""What the joints must do against an external wrench on a link, against Pinocchio's rnea with external forces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from codegen import reference, torque, wrench
+from codegen.errors import BadInput
+from codegen.mechanism import Joint, Link, Mechanism
+from codegen.model import Model
+from codegen.reference import matrix_form
+from codegen.trajectory import from_rows
+from codegen.wrench import Wrench
+from femtorque import main
+from tests.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
+
+XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])
+
+
+def with_tool(mechanism: Mechanism, carrier: int) -> Mechanism:
+    """The mechanism with a massless link "tool" fixed to one of its links, and one to the ground."""
+    nothing = np.zeros(3), np.zeros((3, 3))
+    tool = Joint("wrist", "fixed", mechanism.links[carrier].name, "tool", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
+    post = Joint("foot", "fixed", "base", "post", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
+    links = (*mechanism.links, Link("tool", 0.0, *nothing), Link("post", 0.0, *nothing))
+    return replace(mechanism, links=links, joints=(*mechanism.joints, tool, post))
+
+
+def rnea(model: Model, carrier: int, place: pin.SE3, force, moment, q, qd, qdd) -> np.ndarray:
+    """Torques (N, n) with the wrench on what `place` (in the frame of joint `carrier`) says."""
+    oracle = pinocchio_model(model)
+    data, rows = oracle.createData(), []
+    for x, v, a in zip(q, qd, qdd, strict=True):
+        pin.forwardKinematics(oracle, data, x)
+        joint = data.oMi[carrier + 1]
+        at = (joint * place).translation
+        forces = [pin.Force.Zero() for _ in range(oracle.njoints)]
+        forces[carrier + 1] = joint.actInv(pin.Force(force, moment + np.cross(at, force)))
+        rows.append(pin.rnea(oracle, data, x, v, a, forces).copy())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("convert", [reference.recursion, matrix_form])
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
+@pytest.mark.parametrize("seed", range(5))
+def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
+    rng = np.random.default_rng(seed)
+    carrier = int(rng.integers(6))
+    mechanism = with_tool(make(rng, 6), carrier)
+    model = Model.of(mechanism)
+    force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 20, 6))
+    for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
+                        ("tool", pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ))):  # fmt: skip
+        ours = reference.newton_euler(model, q, qd, qdd)
+        ours = ours + wrench.torque(model, q, Wrench(link, force, moment), convert)
+        truth = rnea(model, carrier, place, force, moment, q, qd, qdd)
+        assert peak(ours - truth) <= 1e-12 * peak(truth)
+
+
+def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
+    """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
+    model = Model.of(planar_chain(2))
+    down = Wrench.of("link2", [0, -10, 0, 0, 0, 0])
+    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
+    twist = Wrench.of("link2", [0, 0, 0, 0, 0, 3])
+    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), twist), [-3.0, -3.0], atol=1e-12)
+
+
+def motion():
+    return from_rows(["joint1", "joint2"], np.array([0.0, 0.1]), np.array([[0.0, 0.0], [0.1, 0.2]]), np.zeros((2, 2)),
+                     np.zeros((2, 2)))  # fmt: skip
+
+
+def test_the_verb_adds_it_to_every_tick():
+    mechanism = planar_chain(2)
+    held = Wrench.of("link2", [1, 2, 3, 4, 5, 6])
+    with_it, without = torque.torque(mechanism, motion(), wrench=held), torque.torque(mechanism, motion())
+    expected = wrench.torque(Model.of(mechanism), motion().at(without.t)[0], held)
+    np.testing.assert_allclose(with_it.tau - without.tau, expected, atol=1e-12)
+    assert with_it.error == without.error
+
+
+def test_what_cannot_be_is_refused_in_one_line():
+    mechanism = with_tool(planar_chain(2), 1)
+    model, six = Model.of(mechanism), [0.0] * 6
+    with pytest.raises(BadInput, match="link22.*no such link.*link2"):
+        wrench.torque(model, np.zeros(2), Wrench.of("link22", six))
+    for ground in ("base", "post"):
+        with pytest.raises(BadInput, match="does not move"):
+            wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
+    with pytest.raises(BadInput, match="six numbers"):
+        Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
+    with pytest.raises(BadInput, match="backend reference"):
+        torque.torque(mechanism, motion(), lambda model, q: q[1:-1], wrench=Wrench.of("link1", six))
+
+
+def test_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    out = tmp_path / "held.csv"
+    arguments = ["torque", "mechanisms/two_link.toml", "mechanisms/two_link.csv", "-o", str(out)]
+    read = []
+    for more in ([], ["--wrench", "link2", "0", "-10", "0", "0", "0", "0"]):
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, *more])
+        assert left.value.code == 0
+        read.append(np.genfromtxt(out, delimiter=",", skip_header=1))
+    assert np.max(np.abs(read[1] - read[0])) > 0.1
