@@ -94,8 +94,11 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
         ft_step_anchor(&s, first.q);
     ft_motion_start(&m);
     for (k = -1; k < ticks; k++) {
+        ft_motion_prepare(&m);
         ft_motion_tick(&m);
         ft_step(&s, m.q_next, m.u, k < 0 ? primed : tau + k * FT_JOINTS);
+        if (FT_STEP_EXACT_AT_KNOTS && m.pairs != 0)
+            ft_step_take(&s, m.pairs);
         next = fill(&m, next, knots, q, rate, acceleration);
         if (k < 0)
             continue;

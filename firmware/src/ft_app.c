@@ -41,8 +41,11 @@ static uint32_t plan(bool armed)
 /* Form tau_ID of the interval this tick's duty is held over. */
 static void step(bool armed)
 {
-    if (armed)
-        ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
+    if (!armed)
+        return;
+    ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
+    if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)
+        ft_step_take(&ft.step, ft.motion.pairs);
 }
 
 /* Form torques within their limits, and duties. */

@@ -271,6 +271,7 @@ void ft_link_start(void)
 void ft_link_idle(void)
 {
     ft_motion_idle(&ft.motion);
+    ft_motion_prepare(&ft.motion);
     receive();
     send_due();
 }

@@ -5,10 +5,32 @@
 #include "ft_number.h"   /* FT_UNROLL */
 #include "ft_safety.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
 
+#include <string.h> /* memcpy */
+
 /* path units of one segment */
-#define LENGTH (2 * FT_HALF_ONE * (int32_t)FT_TICKS_PER_KNOT)
+#define TICK (2 * FT_HALF_ONE) /* at pace 1 */
+#define LENGTH (TICK * (int32_t)FT_TICKS_PER_KNOT)
 #define TO_T (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ) /* s */
 #define RATE_OF_U (FT_C(2.0) * (ft_real)FT_TICK_HZ)
+
+/* ---- places of the path ------------------------------------------------ */
+
+/* Return path units as path time, s. */
+static ft_real seconds(int32_t at)
+{
+    return (ft_real)at * TO_T;
+}
+
+/* Return the weights of half the way between two places of one segment. Its
+ * middle and its length are formed in integers: rounded ends would make the
+ * length noisy. */
+static ft_weights half_way(int32_t from, int32_t to)
+{
+    const ft_real half = FT_C(0.5) * TO_T;
+
+    return ft_segment_increment((ft_real)(from + to) * half,
+                                (ft_real)(to - from) * half);
+}
 
 /* ---- the link's side -------------------------------------------------- */
 
@@ -32,6 +54,11 @@ void ft_motion_open(ft_motion *m, const ft_knot *start)
     m->begun = FT_KNOT_START;
 }
 
+static ft_opening *opening(ft_motion *m, uint32_t segment)
+{
+    return &m->openings[segment & 1u];
+}
+
 /* Return where the next segment goes. It is not seen until it is pushed. */
 ft_segment *ft_motion_slot(ft_motion *m)
 {
@@ -42,13 +69,80 @@ ft_segment *ft_motion_slot(ft_motion *m)
 void ft_motion_push(ft_motion *m, const ft_knot *knot)
 {
     bool end = (ft_motion_slot(m)->flags & FT_KNOT_END) != 0;
+    ft_opening *o = opening(m, m->head);
 
+    if (o->segment == m->head)
+        o->at = 0; /* of a path forgotten */
     m->last = *knot;
     m->open = !end;
     m->begun = 0;
     FT_STORED();
     m->ends += end ? 1u : 0u;
     m->head++;
+}
+
+/* Sample from a place in one segment to a place in the next: half the way in
+ * two pieces. */
+static void sample_over(const ft_segment *tail, const ft_segment *next,
+                        int32_t from, int32_t to, ft_real u[FT_JOINTS],
+                        ft_turn q_next[FT_JOINTS])
+{
+    const ft_weights left = half_way(from, LENGTH), on = half_way(0, to);
+    const ft_weights there = ft_segment_powers(seconds(to));
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &next->joint[j];
+
+        u[j] = ft_segment_sum(&tail->joint[j], &left)
+               + ft_segment_sum(p, &on);
+        q_next[j] = ft_segment_position(p, &there, ft_joint[j].per_unit);
+    }
+}
+
+/* Return how far beyond knots the samples fall at pace 1; 0: not at pace 1.
+ * It stays so until the next stop. */
+static int32_t phase(const ft_motion *m)
+{
+    int32_t beyond = m->at % TICK;
+
+    if (m->phase != FT_MOTION_RUNNING)
+        return FT_HALF_ONE;
+    if (m->pace.half != FT_HALF_ONE)
+        return 0;
+    return beyond > 0 ? beyond : beyond + TICK;
+}
+
+/* Form the opening of one segment. A tick in between sees none. */
+static void prepare(ft_motion *m, uint32_t segment, int32_t at)
+{
+    const ft_segment *tail = &m->ring[(segment - 1u) & (FT_RING - 1u)];
+    const ft_segment *next = &m->ring[segment & (FT_RING - 1u)];
+    ft_opening *o = opening(m, segment);
+
+    if ((o->segment == segment && o->at == at)
+        || (next->flags & FT_KNOT_START) != 0)
+        return;
+    o->at = 0;
+    FT_STORED();
+    sample_over(tail, next, LENGTH + at - TICK, at, o->u, o->q_next);
+    if (FT_STEP_EXACT_AT_KNOTS)
+        ft_step_pairs(o->q_next, o->pairs);
+    o->segment = segment;
+    FT_STORED();
+    o->at = at;
+}
+
+/* Form the openings of the knots that the tick will pass next. */
+void ft_motion_prepare(ft_motion *m)
+{
+    uint32_t tail = m->tail, buffered = m->head - tail;
+    int32_t at = phase(m);
+
+    if (at > 0 && buffered > 1u)
+        prepare(m, tail + 1u, at);
+    if (at > 0 && buffered > 2u)
+        prepare(m, tail + 2u, at);
 }
 
 /* Forget the ring when the tick has asked for it. */
@@ -164,30 +258,6 @@ static ft_pace choose(ft_motion *m, int32_t boundary)
     return m->brake ? ft_pace_brake(m->pace) : on;
 }
 
-/* Return path units as path time, s. */
-static ft_real seconds(int32_t at)
-{
-    return (ft_real)at * TO_T;
-}
-
-/* Return the weights of half the way between two places of one segment. Its
- * middle and its length are formed in integers: rounded ends would make the
- * length noisy. */
-static ft_weights half_way(int32_t from, int32_t to)
-{
-    const ft_real half = FT_C(0.5) * TO_T;
-
-    return ft_segment_increment((ft_real)(from + to) * half,
-                                (ft_real)(to - from) * half);
-}
-
-/* Set one joint's half way from s_k to s_(k+1), and its mean rate. */
-static inline void set_way(ft_motion *m, ft_target *t, uint32_t j, ft_real u)
-{
-    m->u[j] = u;
-    t->rate[j] = u * RATE_OF_U;
-}
-
 /* Sample within one segment. Beyond the END its polynomial goes on: by half a
  * tick at most. */
 static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
@@ -203,7 +273,8 @@ static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
         const ft_quintic *p = &g->joint[j];
         const ft_real per_unit = ft_joint[j].per_unit;
 
-        set_way(m, t, j, ft_segment_sum(p, &way));
+        m->u[j] = ft_segment_sum(p, &way);
+        t->rate[j] = m->u[j] * RATE_OF_U;
         t->q[j] = ft_segment_position(p, &here, per_unit);
         if (FT_STEP_USES_POSITIONS)
             m->q_next[j] = ft_segment_position(p, &there, per_unit);
@@ -225,24 +296,18 @@ static void sample_boundary(ft_target *t, const ft_segment *tail,
             t->q[j] = next->joint[j].q0;
 }
 
-/* Sample over a knot: half the way in two pieces. */
-static void sample_over(ft_motion *m, ft_target *t, const ft_segment *tail,
-                        const ft_segment *next, int32_t to)
+/* Take the sample across a knot as the link has formed it, if it has. */
+static bool take_opening(ft_motion *m, int32_t to)
 {
-    const ft_weights left = half_way(m->at, LENGTH), on = half_way(0, to);
-    const ft_weights there = ft_segment_powers(seconds(to));
-    uint32_t j;
+    const ft_opening *o = opening(m, m->tail + 1u);
 
-    FT_UNROLL
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_quintic *p = &next->joint[j];
-
-        set_way(m, t, j, ft_segment_sum(&tail->joint[j], &left)
-                         + ft_segment_sum(p, &on));
-        if (FT_STEP_USES_POSITIONS)
-            m->q_next[j] = ft_segment_position(p, &there,
-                                               ft_joint[j].per_unit);
-    }
+    if (o->segment != m->tail + 1u || o->at != to
+        || m->at + TICK != LENGTH + to)
+        return false;
+    memcpy(m->u, o->u, sizeof m->u);
+    memcpy(m->q_next, o->q_next, sizeof m->q_next);
+    m->pairs = o->pairs;
+    return true;
 }
 
 /* Return the target of the boundary FT_LEAD + 1 ticks from now: the slot of
@@ -257,6 +322,7 @@ static void sample(ft_motion *m, int32_t boundary, int32_t to)
 {
     const ft_segment *tail = ft_motion_tail(m), *next;
     ft_target *t = aim(m);
+    uint32_t j;
 
     if (to <= LENGTH || (tail->flags & FT_KNOT_END) != 0) {
         sample_within(m, t, tail, boundary, to);
@@ -264,7 +330,10 @@ static void sample(ft_motion *m, int32_t boundary, int32_t to)
     }
     next = &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
     sample_boundary(t, tail, next, boundary);
-    sample_over(m, t, tail, next, to - LENGTH);
+    if (!take_opening(m, to - LENGTH))
+        sample_over(tail, next, m->at, to - LENGTH, m->u, m->q_next);
+    for (j = 0; j < FT_JOINTS; j++)
+        t->rate[j] = m->u[j] * RATE_OF_U;
 }
 
 /* Stay where the boundary before this one was. */
@@ -329,6 +398,7 @@ static uint32_t advance(ft_motion *m)
 uint32_t ft_motion_tick(ft_motion *m)
 {
     m->now = ft_motion_after(m->now);
+    m->pairs = 0;
     if (m->phase == FT_MOTION_RUNNING)
         return advance(m);
     rest(m);

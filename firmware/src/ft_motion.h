@@ -41,12 +41,23 @@ typedef struct {
     ft_real rate[FT_JOINTS]; /* mean of one tick about the boundary */
 } ft_target;
 
+/* What a tick needs when it passes a knot at pace 1, formed by the link
+ * before: the sample across the knot, and exact sines and cosines after it. */
+typedef struct {
+    uint32_t segment;          /* that the knot begins, counted like tail */
+    int32_t at;                /* path units from the knot to s_(k+1), or 0 */
+    ft_real u[FT_JOINTS];
+    ft_turn q_next[FT_JOINTS];
+    ft_pair pairs[FT_STEP_PAIRS];
+} ft_opening;
+
 typedef struct {
     /* of the link */
     ft_segment ring[FT_RING];
     volatile uint32_t head; /* segments ever pushed */
     volatile uint32_t ends; /* motions ever pushed whole */
     ft_knot last;           /* the knot pushed last */
+    ft_opening openings[2]; /* of the next two knots */
     bool open;              /* its motion has no END yet */
     uint8_t begun;          /* FT_KNOT_START until its first segment */
 
@@ -62,6 +73,7 @@ typedef struct {
     ft_pace pace;
     ft_real u[FT_JOINTS];      /* half the way from s_k to s_(k+1) */
     ft_turn q_next[FT_JOINTS]; /* position at s_(k+1) */
+    const ft_pair *pairs;      /* to be taken by the step after it, or 0 */
     ft_target due[FT_MOTION_SLOTS]; /* of this tick's boundary and later ones */
     uint32_t now;               /* which of them is this tick's */
 } ft_motion;
@@ -71,6 +83,7 @@ void ft_motion_open(ft_motion *m, const ft_knot *start);
 ft_segment *ft_motion_slot(ft_motion *m);
 void ft_motion_push(ft_motion *m, const ft_knot *knot);
 void ft_motion_idle(ft_motion *m);
+void ft_motion_prepare(ft_motion *m);
 uint32_t ft_motion_credit(const ft_motion *m);
 uint32_t ft_motion_buffered(const ft_motion *m);
 
