@@ -327,6 +327,8 @@ def hil(
     from host.stream import Interrupts
 
     mechanism = Mechanism.load(mech)
+    if serve is not None and (board or traj):
+        raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
     if serve is not None:
         with Interrupts().on_ctrl_c() as interrupts:
             ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
@@ -334,6 +336,8 @@ def hil(
         return Answer({"ticks": ticks}, f"{ticks} ticks")
     if traj is None:
         raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
+    if pil:
+        raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
     run = virtual.run if board is None else partial(import_module("hil.pil").run, board)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,

@@ -46,7 +46,8 @@ class Relay:
     """A board at the end of `device`, and the plant that it is made to believe in. Looks like a hil.board.VirtualBoard.
 
     For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is
-    nothing to the plant. incoming, outgoing, encoder_faults, bus_voltage: what faults act on.
+    nothing to the plant. encoder_faults, bus_voltage, and incoming, outgoing for what host and board tell each other:
+    what faults act on, as on a virtual board; SENSE and DRIVE, which are no part of a board with motors, they spare.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
@@ -66,6 +67,7 @@ class Relay:
         self._tick = 0  # the board's number of the next one; its answer corrects it
         self._drive: Any = None  # the last that has come, as the status
         self._status: Any = None
+        self._outputs = 0  # as last heard
         self._held = np.zeros(len(self.joints), np.float32)  # duty of the tick before
         self._rest = b""  # of a frame from the board that is still coming
         self._to_board, self._to_host = bytearray(), bytearray()
@@ -126,7 +128,8 @@ class Relay:
         q, v = self.plant.q.copy(), self.plant.v.copy()
         drive, status = self._exchange(self._counts())
         self._samples.append((status, q, v, self.seconds))
-        self.plant.drive(self.dt, self._voltages(drive.outputs))
+        self._outputs = drive.outputs
+        self.plant.drive(self.dt, self._voltages())
         self._held = np.array(drive.duty, np.float32)
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self.ticks += 1
@@ -138,11 +141,11 @@ class Relay:
                 for j, ((_, channel), fault) in enumerate(zip(self.joints, self.encoder_faults, strict=True))]
         return [(n + 2**31) % 2**32 - 2**31 for n in seen]
 
-    def _voltages(self, enabled: int) -> Array:
+    def _voltages(self) -> Array:
         """What the drivers would put on the motors (n,) V, in steps of the output timer; NaN where they let them float."""
         volts = np.full(len(self.joints), np.nan)
         for j, (joint, channel) in enumerate(self.joints):
-            if enabled and channel:
+            if self._outputs and channel:
                 duty = self._held[j]
                 width = int(np.abs(duty) * np.float32(self._top) + np.float32(0.5))
                 way = -1.0 if duty < 0.0 else 1.0
@@ -172,10 +175,10 @@ class Relay:
 
     def _ask(self, counts: list[int]) -> float:
         """Send what the host had to say, then SENSE. Returns the time."""
-        data = bytes(self._to_board) + self._codec.encode(Sense(self._tick, counts), self._tag)
+        data = self.incoming(bytes(self._to_board)) + self._codec.encode(Sense(self._tick, counts), self._tag)
         self._to_board.clear()
         try:
-            self._device.write(self.incoming(data))
+            self._device.write(data)
         except OSError as error:
             raise Refused(f"{self.name}: the link broke ({error}); check cable and power, then start again") from error
         return self._wall.now()
@@ -188,7 +191,7 @@ class Relay:
             raise Refused(f"{self.name}: the link broke ({error}); check cable and power, then start again") from error
         for listener in self.listeners if data else ():
             listener(data)
-        *frames, self._rest = (self._rest + self.outgoing(data)).split(b"\0")
+        *frames, self._rest = (self._rest + data).split(b"\0")
         for stuffed in filter(None, frames):
             message = self._decoded(stuffed)
             if isinstance(message, Drive):
@@ -196,7 +199,7 @@ class Relay:
                 continue
             if isinstance(message, Status):
                 self._status = message
-            self._to_host += stuffed + b"\0"
+            self._to_host += self.outgoing(stuffed + b"\0")
 
     def _decoded(self, stuffed: bytes) -> Any:
         try:
@@ -209,7 +212,7 @@ class Relay:
 
     def outputs_safe(self) -> bool:
         """Whether the board had its outputs off when it was last heard."""
-        return self._drive is not None and not self._drive.outputs
+        return not self._outputs
 
     def record(self) -> Record:
         """Every tick; nobody counts the instructions of a real board."""

@@ -17,7 +17,7 @@ import threading
 import tty
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from codegen import build
 from codegen.codec import Codec, Drive, FrameReader, Sense
 from codegen.errors import BadInput, Refused
 from codegen.trajectory import from_rows, knots
-from hil import pil
+from hil import pil, scenario
 from hil.board import VirtualBoard, VirtualClock
 from hil.faults import FAULTS
 from hil.plant import Plant
@@ -41,9 +41,9 @@ REACH = np.array([0.06, -0.05, 0.05])
 
 
 @cache
-def image():
-    place = rig.ROOT / folder(rig.three_link(), True, pil=True)
-    return build.build(rig.three_link(), place, pil=True).elf
+def image(feedforward=True):
+    place = rig.ROOT / folder(rig.three_link(), feedforward, pil=True)
+    return build.build(rig.three_link(), place, feedforward=feedforward, pil=True).elf
 
 
 @contextmanager
@@ -121,12 +121,12 @@ def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
 
 def test_a_bad_line_costs_time_and_nothing_else(clean):
     with real_board() as board, relay(board) as between:
-        for line in (between.incoming, between.outgoing):
+        for line in (board.incoming, board.outgoing):
             line.drop = line.flip = 0.02
             line.duplicate = 0.1
         mechanism = rig.three_link()
         result = play(between, mechanism, knots(brief(), mechanism), True, pil=True)
-        assert between.repeated > 5 and between.incoming.dropped > 0 and between.outgoing.flipped > 0
+        assert between.repeated > 5 and board.incoming.dropped > 0 and board.outgoing.flipped > 0
     assert result.good
     here, there = during(result), during(clean)
     for name in here:
@@ -149,6 +149,7 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
         first, _ = ask(0, (1000, 0, 0))  # not the next tick: says which is
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
+        assert before[0] == 0  # what a plant begins with is no movement
         once, moved = ask(then.tick + 1, (1010, 0, 0))
         again, still = ask(then.tick + 1, (1010, 0, 0))
         assert once == again and once.tick == then.tick + 1
@@ -158,22 +159,49 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
         device.close()
 
 
-def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board():
+def cut(board, is_cut):
+    board.incoming.cut = board.outgoing.cut = is_cut
+
+
+def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch):
+    monkeypatch.setattr(pil, "LOST", 1.1)  # the board gives up after 1 s
     with real_board() as board:
-        result = on_board(board, fault="host-gone")
-        assert "answered no SENSE for 2 s" in result.ended
-        assert result.state == "FAULT" and result.faults == ("BREAK",)  # as a listener on the board's side of the cut saw
+        board.at(0.5, lambda: cut(board, True))
+        result = on_board(board)
+        assert "answered no SENSE for 1.1 s" in result.ended and result.state == "TRACK"
+        cut(board, False)
+        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(rig.three_link(), pil=True))
+        session.connect()
+        assert session.in_state("FAULT") and "BREAK" in session.describe()
+        session.link.close()
         with relay(board) as between:  # the next run clears what is latched
             between.run(0.02)
             assert between.outputs_safe() and between.record().tick[-1] - between.record().tick[0] == 19
         assert not board.driven
 
 
+def of_scenario(name, fault=None):
+    """A run of the three-link scenario on the board."""
+    s = scenario.load("three_link")
+    case = s.run(name)
+    with real_board(image(case.feedforward)) as board:
+        runner = partial(pil.run, board.url, wall=VirtualClock(board))
+        return scenario.play(s, case, short=True, fault=fault, runner=runner)
+
+
 def test_a_host_that_is_silent_is_noticed_while_the_plant_goes_on(monkeypatch):
     monkeypatch.setitem(FAULTS, "host-stall", replace(FAULTS["host-stall"], settle=0.0))
-    with real_board() as board:
-        result = pil.run(board.url, rig.three_link(), rig.short_motion(), fault="host-stall", wall=VirtualClock(board))
+    result = of_scenario("feed-forward + PD", "host-stall")
     assert "the host was silent" in result.ended and result.state == "HOLD"
+
+
+@pytest.mark.bench
+def test_the_scenario_shows_on_a_real_board_what_it_shows_on_the_virtual_one():
+    s = scenario.load("three_link")
+    runs = [r for r in s.file.run if r.fault is None or not FAULTS[r.fault].chip]
+    checks = scenario.checks(s, {r.name: of_scenario(r.name) for r in runs}, short=True)
+    assert len(checks) > 10
+    assert not [f"{c.what}: {c.found}; {c.allowed}" for c in checks if not c.good]
 
 
 def test_each_image_is_refused_where_the_other_is_wanted():
