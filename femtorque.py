@@ -173,7 +173,7 @@ def build(
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
                                              help="folder of the PlatformIO project")] = None,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
-    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: it drives nothing real")] = False,
+    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
     """Build the flash image through PlatformIO; report flash, RAM, stack and what a control tick costs."""
@@ -183,7 +183,8 @@ def build(
 
     mechanism = Mechanism.load(mech)
     with build_bar() as progress:
-        result = make(mechanism, out or Path("build") / (mechanism.name + ("-pil" if pil else "")), progress, feedforward, pil)
+        folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
+        result = make(mechanism, folder, progress, feedforward, pil)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
         f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
@@ -310,8 +311,8 @@ def hil(
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
                                               help="only run the board, at this TCP port (0: any)")] = None,
     board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
-                                              help="a real board that carries the pil image, in the place of the virtual "
-                                              "one: serial device, or socket://host:port")] = None,
+                                              help="a real board with the pil image in the place of the virtual one: "
+                                              "serial device, or socket://host:port")] = None,
     pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
     json: Json = False,
 ) -> Answer:

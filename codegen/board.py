@@ -422,7 +422,8 @@ def _held_low(board: Board, pins: list[Pin]) -> list[Pin]:
     """Of these pins the link's, and as plain outputs all that could move something."""
     live = {pin for c in board.channels for pin in (c.pwm.pin, c.direction)}
     live |= {board.outputs.enable} if board.outputs else set()
-    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=f"{p.use}: held low") for p in pins if p.pin in live]
+    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=f"{p.use}: held low")
+                       for p in pins if p.pin in live]
 
 
 def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, str]:

@@ -142,7 +142,7 @@ class Relay:
         return [(n + 2**31) % 2**32 - 2**31 for n in seen]
 
     def _voltages(self) -> Array:
-        """What the drivers would put on the motors (n,) V, in steps of the output timer; NaN where they let them float."""
+        """What the drivers would put on the motors (n,) V, in steps of the output timer; NaN: they let them float."""
         volts = np.full(len(self.joints), np.nan)
         for j, (joint, channel) in enumerate(self.joints):
             if self._outputs and channel:
@@ -243,8 +243,8 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     if fault is not None and FAULTS[fault].chip:
-        possible = ", ".join(name for name, f in FAULTS.items() if not f.chip)
-        raise BadInput("command line", "--fault", fault, "happens to the virtual board only", f"with --board: {possible}")
+        possible = "with --board: " + ", ".join(name for name, f in FAULTS.items() if not f.chip)
+        raise BadInput("command line", "--fault", fault, "happens to the virtual board only", possible)
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     configuration = Configuration.of(mechanism, feedforward, pil=True)

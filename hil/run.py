@@ -43,8 +43,8 @@ class Result:
     ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
     instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
-    virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32, bit
-    for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end.
+    virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
+    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end.
     """
 
     mechanism: Mechanism

@@ -10,7 +10,7 @@
 #include "ft_digest.h"   /* FT_TAG, FT_PIL */
 #include "ft_knots.h"    /* ft_knots_take */
 #include "ft_messages.h" /* frames and messages */
-#include "ft_pil.h"      /* ft_pil_sense, ft_pil_driven */
+#include "ft_pil.h"      /* ft_pil_sense, ... */
 #include "ft_report.h"   /* ft_report_status, ft_report_ident */
 #include "ft_state.h"    /* ft */
 
@@ -129,6 +129,14 @@ static void post(uint8_t token, uint8_t event, const int32_t *position)
     r->posted = true;
 }
 
+static void on_hello(void)
+{
+    rx.ident_due = true;
+#if FT_PIL
+    ft_pil_forget();
+#endif
+}
+
 static void on_command(const uint8_t *payload)
 {
     ft_msg_command m;
@@ -174,7 +182,7 @@ static void on_sense(const uint8_t *payload)
 static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
 {
     switch (type) {
-    case FT_MSG_HELLO: rx.ident_due = true; break;
+    case FT_MSG_HELLO: on_hello(); break;
     case FT_MSG_KNOT: on_knot(seq, payload); break;
     case FT_MSG_COMMAND: on_command(payload); break;
     case FT_MSG_HOME: on_home(payload); break;

@@ -16,4 +16,7 @@
 void ft_pil_sense(const int32_t counts[], bool for_next_tick);
 bool ft_pil_driven(float duty[]);
 
+/* Wait for the last plant no longer: a host has come anew. */
+void ft_pil_forget(void);
+
 #endif

@@ -103,7 +103,8 @@ def clean():
 def during(result):
     """What the run was in motion, and for some ticks before."""
     around = slice(result.moving.start - 20, result.moving.stop)
-    return {name: getattr(result.record, name)[around] for name in ("torque_ff", "torque", "duty", "position", "target", "q", "v")}
+    names = ("torque_ff", "torque", "duty", "position", "target", "q", "v")
+    return {name: getattr(result.record, name)[around] for name in names}
 
 
 def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
@@ -229,7 +230,8 @@ def behind_a_tty(port):
             while data := read():
                 write(data)
 
-    for ends in ((lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096), lambda d: os.write(master, d))):
+    to_board, to_host = (lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096), partial(os.write, master))
+    for ends in (to_board, to_host):
         threading.Thread(target=copy, args=ends, daemon=True).start()
     try:
         yield os.ttyname(slave)
@@ -246,7 +248,8 @@ def test_the_command_line_plays_on_a_serial_device_in_real_time(tmp_path, clean)
     names = ",".join(joint.name for joint in rig.three_link().moving)
     motion.write_text(f"t,{names}\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows) + "\n")
     command = [sys.executable, "-m", "femtorque", "hil", str(mechanism)]
-    with subprocess.Popen([*command, "--serve", "0", "--pil"], cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
+    serve = [*command, "--serve", "0", "--pil"]
+    with subprocess.Popen(serve, cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
         try:
             port = int(re.search(r":(\d+)$", board.stderr.readline()).group(1))
             with behind_a_tty(port) as device:

@@ -48,6 +48,11 @@ bool ft_pil_driven(float duty[])
     return ft_chip_outputs_enabled();
 }
 
+void ft_pil_forget(void)
+{
+    ft_pil.waited = FT_PATIENCE;
+}
+
 /* Do without a plant: outputs off, and ticks at their own pace. */
 static bool ft_pil_alone(void)
 {
