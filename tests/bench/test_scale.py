@@ -132,7 +132,7 @@ def _picture():
         axes.set_xlabel("links")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center right")
     table.BUILD.mkdir(exist_ok=True)
     path = table.BUILD / "bench-scale.png"
     figure.savefig(path, dpi=150)
@@ -155,9 +155,13 @@ def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
     assert added[1] <= 1.1 * added[0]
 
 
+def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree():
+    assert growth(spatial(), "flash_bytes") <= GROWTH
+
+
 @pytest.mark.xfail(strict=True, reason="not reached: of 4 links the first two, next to the ground, cost little")
-def test_a_link_of_a_large_tree_costs_hardly_more_than_one_of_a_small_tree():
-    assert max(growth(spatial(), "instructions"), growth(spatial(), "flash_bytes")) <= GROWTH
+def test_a_link_of_a_large_tree_takes_hardly_more_instructions_than_one_of_a_small_tree():
+    assert growth(spatial(), "instructions") <= GROWTH
 
 
 def test_64_links_are_generated_and_compiled_quickly():
