@@ -21,12 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from codegen import chip_stm32f4 as chip
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
+from codegen.message_source import longest_on_the_wire
 from codegen.nearest import hint, nearest
 
 BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
 
 UPDATES_MAX = 256  # the repetition counter has 8 bits
 COUNTER_MAX = 0xFFFF  # the output timer has 16 bits
+SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
 PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
@@ -331,6 +333,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "brr": round(usart.clock_hz / board.baud),
         "brr_hsi": round(chip.HSI_HZ / board.baud),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
+        "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "watchdog_prescaler": prescaler,
         "watchdog_reload": reload,
     }

@@ -39,9 +39,14 @@ def _context(joints: int) -> dict[str, Any]:
         "crc": codec.CRC.size,
         "rx_max": _longest("board", joints),
         "tx_max": _longest("host", joints),
-        "rx_stuffed": codec.stuffed_size(_longest("board", joints)),
-        "tx_stuffed": codec.stuffed_size(_longest("host", joints)),
+        "rx_stuffed": longest_on_the_wire("board", joints),
+        "tx_stuffed": longest_on_the_wire("host", joints),
     }
+
+
+def longest_on_the_wire(to: str, joints: int) -> int:
+    """Bytes of the longest frame to "host" or "board", stuffed, with the closing zero."""
+    return codec.stuffed_size(_longest(to, joints))
 
 
 def _longest(to: str, joints: int) -> int:

@@ -12,14 +12,14 @@
 
 #if !FT_POLLED_LINK
 
-enum { FT_RECEIVE_SIZE = 2048, FT_SEND_SIZE = 1024 }; /* powers of two */
+enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
 
 #define FT_RX_STREAM (&FT_LINK_DMA->S[FT_LINK_RX_STREAM])
 #define FT_TX_STREAM (&FT_LINK_DMA->S[FT_LINK_TX_STREAM])
 
 /* Written by the DMA, hence volatile. */
 static volatile uint8_t ft_received[FT_RECEIVE_SIZE];
-static volatile uint8_t ft_to_send[FT_SEND_SIZE];
+static volatile uint8_t ft_to_send[FT_LINK_SEND_SIZE];
 
 static uint32_t ft_read;   /* index of the next byte to read */
 static uint32_t ft_queued; /* bytes ever queued, wraps */
@@ -67,9 +67,9 @@ static void ft_send_on(void)
     uint32_t size = ft_queued - ft_done;
     if (size == 0)
         return;
-    uint32_t from = ft_done % FT_SEND_SIZE;
-    if (size > FT_SEND_SIZE - from)
-        size = FT_SEND_SIZE - from;
+    uint32_t from = ft_done % FT_LINK_SEND_SIZE;
+    if (size > FT_LINK_SEND_SIZE - from)
+        size = FT_LINK_SEND_SIZE - from;
     ft_clear_flags(FT_LINK_TX_STREAM);
     s->PAR = (uint32_t)(uintptr_t)&FT_LINK_USART->DR;
     s->M0AR = (uint32_t)(uintptr_t)&ft_to_send[from];
@@ -107,10 +107,10 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room)
 bool ft_chip_send(const uint8_t *bytes, size_t size)
 {
     ft_send_on();
-    if (size > FT_SEND_SIZE - (ft_queued - ft_done))
+    if (size > FT_LINK_SEND_SIZE - (ft_queued - ft_done))
         return false;
     for (size_t i = 0; i < size; i++)
-        ft_to_send[ft_queued++ % FT_SEND_SIZE] = bytes[i];
+        ft_to_send[ft_queued++ % FT_LINK_SEND_SIZE] = bytes[i];
     ft_send_on();
     return true;
 }
