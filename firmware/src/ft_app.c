@@ -110,6 +110,7 @@ void ft_app_missed(void)
 void ft_app_start(uint32_t chip_errors)
 {
     ft_chip_outputs(false);
+    ft_report_start(chip_errors);
     ft_link_start();
     ft_safety_start(chip_errors);
 }

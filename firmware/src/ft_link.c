@@ -271,7 +271,6 @@ static void receive(void)
 /* Forget whatever came before. */
 void ft_link_start(void)
 {
-    ft_report_start();
     memset(&rx, 0, sizeof rx);
 }
 

@@ -170,6 +170,7 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
     uint32_t j, i;
 
+    m->rested = FT_MOTION_SLOTS;
     for (j = 0; j < FT_JOINTS; j++) {
         m->u[j] = FT_C(0.0);
         m->q_next[j] = q[j];
@@ -399,8 +400,11 @@ uint32_t ft_motion_tick(ft_motion *m)
 {
     m->now = ft_motion_after(m->now);
     m->pairs = 0;
-    if (m->phase == FT_MOTION_RUNNING)
+    if (m->phase == FT_MOTION_RUNNING) {
+        m->rested = 0;
         return advance(m);
+    }
+    m->rested += ft_motion_settled(m) ? 0u : 1u;
     rest(m);
     return FT_MOTION_NOTHING;
 }

@@ -76,6 +76,7 @@ typedef struct {
     const ft_pair *pairs;      /* to be taken by the step after it, or 0 */
     ft_target due[FT_MOTION_SLOTS]; /* of this tick's boundary and later ones */
     uint32_t now;               /* which of them is this tick's */
+    uint32_t rested;            /* ticks without motion, up to all slots */
 } ft_motion;
 
 /* the link's side */
@@ -96,6 +97,12 @@ void ft_motion_resume(ft_motion *m);
 void ft_motion_forget(ft_motion *m);
 uint32_t ft_motion_tick(ft_motion *m);
 const ft_segment *ft_motion_tail(const ft_motion *m);
+
+/* Return whether every target of the last motion has been due. */
+static inline bool ft_motion_settled(const ft_motion *m)
+{
+    return m->rested >= FT_MOTION_SLOTS;
+}
 
 /* The slots of targets, round and round. */
 static inline uint32_t ft_motion_after(uint32_t slot)

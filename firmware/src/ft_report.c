@@ -16,10 +16,12 @@ ft_telemetry_t ft_telemetry;
 static volatile uint32_t limits; /* that acted since the last STATUS */
 static uint32_t last_fault;      /* latched before the last reset */
 
-/* Keep what was known before the reset, before anything is latched anew. */
-void ft_report_start(void)
+/* Keep what was known before the reset, before anything is latched anew; a
+ * crash left no time to write it down. */
+void ft_report_start(uint32_t chip_errors)
 {
-    last_fault = ft_chip_remembered();
+    last_fault = (chip_errors & FT_CHIP_CRASHED) != 0u ? FT_FAULT_HARD_FAULT
+                                                       : ft_chip_remembered();
 }
 
 /* Copy one number a joint. */

@@ -21,7 +21,7 @@ typedef struct {
 
 extern ft_telemetry_t ft_telemetry;
 
-void ft_report_start(void);
+void ft_report_start(uint32_t chip_errors);
 void ft_report_tick(void);
 void ft_report_status(ft_msg_status *s);
 void ft_report_ident(ft_msg_ident *m);

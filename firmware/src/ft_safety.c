@@ -261,10 +261,16 @@ static void fault(uint32_t code, uint32_t joint)
     ft_safety_event(FT_EVENT_FAULT);
 }
 
+/* Return whether the targets are at rest, those under way too. */
+static bool at_rest(void)
+{
+    return ft.safety.state != TRACK && ft_motion_settled(&ft.motion);
+}
+
 /* Stop on the path first if there is a motion, and take the fault then. */
 static void fault_at_rest(uint32_t code, uint32_t joint)
 {
-    if (ft.safety.state != TRACK) {
+    if (at_rest()) {
         fault(code, joint);
         return;
     }
@@ -278,7 +284,7 @@ static void fault_at_rest(uint32_t code, uint32_t joint)
 /* Take the fault that waited for the motion to come to rest. */
 static void take_coming(void)
 {
-    if (ft.safety.coming != FT_FAULT_NONE && ft.safety.state != TRACK)
+    if (ft.safety.coming != FT_FAULT_NONE && at_rest())
         fault(ft.safety.coming, ft.safety.coming_joint);
 }
 

@@ -95,6 +95,11 @@ def test_that_an_observer_that_is_not_told_of_the_motion_turns_its_test_red(monk
     turns_red(test_law.test_that_a_followed_motion_is_observed_without_lag)
 
 
+def test_that_a_fault_taken_before_the_last_target_turns_its_test_red(monkeypatch):
+    broken(monkeypatch, test_safety, "ft_safety.c", "&& ft_motion_settled(&ft.motion)", "")
+    turns_red(test_safety.test_that_a_fault_after_a_stop_waits_until_the_last_target_is_at_rest)
+
+
 def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
     broken(monkeypatch, test_law, "ft_observer.c", "(uint64_t)counts * (uint64_t)",
            "(uint64_t)-counts * (uint64_t)")

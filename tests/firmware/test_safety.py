@@ -11,9 +11,8 @@ from codegen.codec import Command, Hello, Knot
 from codegen.trajectory import Knots
 from codegen.units import to_wire
 from tests import oracle
-from tests.firmware.app import App, three_link
+from tests.firmware.app import App, changed, three_link
 from tests.firmware.app import replace as patch
-from tests.firmware.app import changed
 from tests.firmware.streaming import three_link_knots
 
 STATES = {name: row[0] for name, row in messages.STATES.items()}
@@ -369,6 +368,24 @@ def test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off():
     assert 100 + 240 <= moving_[-1] <= 100 + 270  # silent for 0.1 s, then stopped within 0.25 s
     on = np.flatnonzero(np.abs(record["torque"]).max(axis=1) > 0)
     assert 990 <= on[-1] <= 1010
+
+
+def test_that_a_fault_after_a_stop_waits_until_the_last_target_is_at_rest():
+    app = App()
+    tracking(app, knots=150, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    record = app.run(400)
+    expect(app, "KNOT", 0)
+    off = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
+    moving = np.flatnonzero(np.any(record["target_rate"] != 0.0, axis=1))[-1]
+    assert off > moving  # outputs stay on until every target of the path has been due
+
+
+def test_that_a_crash_is_the_last_fault():
+    app = App(errors=8, remembered=messages.FAULTS["FOLLOWING"][0])
+    app.send(Hello())
+    app.run(1)
+    assert app.ident.last_fault == messages.FAULTS["HARD_FAULT"][0]
 
 
 def test_that_a_host_that_comes_back_in_time_can_resume():
