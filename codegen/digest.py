@@ -57,10 +57,15 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
     return h.digest()
 
 
+def on_board(board: Board, pil: bool) -> str:
+    """What an image calls its board."""
+    return board.name + ("-pil" if pil else "")
+
+
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
     """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True)
     text = env.get_template("ft_digest.h.j2").render(
-        digest=value, name=mechanism.name, board=board.name if board else "none", pil=int(pil)
+        digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil)
     )
     return {"ft_digest.h": text}

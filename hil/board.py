@@ -312,6 +312,11 @@ class VirtualBoard:
         done, self._step_before = total - self._step_before, total
         return done
 
+    def telemetry(self) -> np.void:
+        """What the image's last tick has left, as `telemetry_type` lays it out."""
+        raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)
+        return np.frombuffer(raw, self._telemetry)[0]
+
     def record(self) -> Record:
         """All recorded ticks."""
         raw = np.frombuffer(b"".join(s[0] for s in self._samples), self._telemetry)

@@ -5,8 +5,8 @@ Relay here owns the port and stands where the virtual board stands: it lets the 
 in lock-step, and passes all other bytes between the port and the host's own session. Time is counted in ticks that the
 board has answered. So a slow or bad line changes nothing of what is computed.
 
-The tick k measures the plant at t_k; its duty is held over [t_k+1, t_k+2], as the output timer of the board takes it
-over; outputs go on and off at once.
+What the host says during a tick is executed in the tick after the next, as elsewhere. Tick k measures the plant at t_k;
+its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer takes it over; outputs go on and off at once.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Relay:
         self._outputs = 0  # as last heard
         self._held = np.zeros(len(self.joints), np.float32)  # duty of the tick before
         self._rest = b""  # of a frame from the board that is still coming
-        self._to_board, self._to_host = bytearray(), bytearray()
+        self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
         self._planned: list[tuple[float, Callable[[], None]]] = []
         self._samples: list[tuple[Any, Array, Array, float]] = []
 
@@ -88,13 +88,12 @@ class Relay:
         return data
 
     def write(self, data: bytes) -> int:
-        """The bytes go out ahead of the next SENSE."""
-        self._to_board += data
+        """The bytes are a tick on their way, as on a board whose main loop looks at the line after each tick."""
+        self._written += data
         return len(data)
 
     def close(self) -> None:
         """The host hangs up; plant and board go on for whoever lets them."""
-        self._to_board.clear()
 
     @property
     def line(self) -> Relay:
@@ -133,6 +132,7 @@ class Relay:
         self._held = np.array(drive.duty, np.float32)
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self.ticks += 1
+        self._to_board, self._written = self._written, bytearray()
 
     def _counts(self) -> list[int]:
         """What the encoders show, as the wire has it."""

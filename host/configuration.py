@@ -38,6 +38,7 @@ class Configuration:
         from codegen import board as boards
         from codegen import emit
         from codegen.control_source import joint_constants
+        from codegen.digest import on_board
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
         if mechanism.board is None:
@@ -45,7 +46,7 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, board.name, emit.identity(mechanism, board, feedforward, pil=pil), mechanism.moving,
+            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.moving,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
             tuple(joint_constants(mechanism, joint).start for joint in mechanism.moving), pil,
         )

@@ -209,7 +209,7 @@ def test_each_image_is_refused_where_the_other_is_wanted():
     normal, wanted = (Configuration.of(rig.three_link(), pil=p).digest.hex()[:16] for p in (False, True))
     with real_board(rig.image()) as board, pytest.raises(Refused, match=f"{normal}.*{wanted}.*build .*--pil`"):
         on_board(board)
-    with real_board() as board, pytest.raises(Refused, match=f"{wanted}.*{normal}"):
+    with real_board() as board, pytest.raises(Refused, match=f"f405rg-4-pil.*{wanted}.*{normal}"):
         Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(rig.three_link())).connect()
 
 
