@@ -321,6 +321,7 @@ def hil(
     With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
     board waits for `femtorque stream --port socket://...` instead.
     """
+    from codegen.board import open_loop
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
     from hil import run as virtual
@@ -343,10 +344,13 @@ def hil(
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
                      on_progress=on_progress)
+    unmeasured = open_loop(mechanism)
+    if unmeasured:
+        print(f"open loop, feed-forward alone: {', '.join(unmeasured)} (the board reads no encoder of theirs)", file=sys.stderr)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} a tick"
     table = tracking_table(title, mechanism.moving, result.tracking_rms, result.tracking_max)
-    return Answer(result.report(), table, good=result.good)
+    return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
 
 
 @app.command()

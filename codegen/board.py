@@ -275,6 +275,14 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
     return {"ft_board.h": env.get_template("ft_board.h.j2").render(_context(mechanism, board, pil))}
 
 
+def open_loop(mechanism: Mechanism) -> list[str]:
+    """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
+    if mechanism.board is None:
+        return []
+    return [joint.name for joint, channel in served(mechanism, load(mechanism.board.use))
+            if joint.actuated and channel is None]
+
+
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Every moving joint with the channel that serves it, None for passive joints and on a board without channels.
 

@@ -201,3 +201,9 @@ def test_passive_joint_gets_no_drive(three_link):
 def test_same_mechanism_gives_the_same_bytes(three_link):
     board = boards.load("f405rg-4")
     assert boards.render(three_link, board) == boards.render(three_link, board)
+
+
+def test_joints_whose_encoders_the_board_does_not_read_are_named(three_link):
+    assert boards.open_loop(three_link) == []
+    six = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    assert boards.open_loop(six) == [joint.name for joint in six.moving]
