@@ -27,6 +27,19 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
     it is worth; pil=True the image that takes its counts from the host and gives its duties to it (processor in the
     loop); their digests differ. step: what step_sources gives, where it is at hand already.
     """
+    files = _unsigned(mechanism, board, feedforward, step, pil)
+    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files), pil)
+
+
+def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
+             step: dict[str, str] | None = None, pil: bool = False) -> bytes:
+    """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
+    return digest_module.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
+
+
+def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step: dict[str, str] | None,
+              pil: bool) -> dict[str, str]:
+    """All that the digest is taken over."""
     supported(mechanism)
     model = Model.of(mechanism)
     files = step_sources(model) if step is None else dict(step)
@@ -34,15 +47,7 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
     files |= message_source.render(model.n)
     if board is not None:
         files |= board_module.render(mechanism, board, pil)
-    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files), pil)
-
-
-def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
-             step: dict[str, str] | None = None, pil: bool = False) -> bytes:
-    """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
-    files = sources(mechanism, board, feedforward, step, pil)
-    del files["ft_digest.h"]
-    return digest_module.digest(mechanism, files)
+    return files
 
 
 def generate(mechanism: Mechanism, out: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from codegen.base_parameters import Body, Tree
-from codegen.model import Model
+from codegen.model import GROUND, Model
 from codegen.step_graph import Expr, Graph, Number
 
 Vec = tuple[Expr, Expr, Expr]
@@ -30,6 +30,27 @@ class FrameStep(ABC):
         self.graph = Graph()
         self.pairs: dict[int, tuple[Expr, Expr]] = {}
         self.outward_block: dict[int, int] = {}
+
+    # ---- the walk over the tree
+    def _walk(self) -> None:
+        """Every branch out to its tips and back, one after the other: what one knows is needed nowhere else."""
+        for b in self.tree.bodies:
+            if b.parent == GROUND:
+                self._branch(b.joint)
+
+    def _branch(self, j: int) -> None:
+        self._outwards(j)
+        for c in self.tree.bodies[j].children:
+            self._branch(c)
+        self._inwards(j)
+
+    @abstractmethod
+    def _outwards(self, j: int) -> None:
+        """Bind what body j has from its parent."""
+
+    @abstractmethod
+    def _inwards(self, j: int) -> None:
+        """Bind the torque of joint j, and what its parent has from body j."""
 
     # ---- small algebra
     def _zero(self) -> Vec:

@@ -57,16 +57,7 @@ class NewtonEulerStep(FrameStep):
         self.turned: dict[tuple[str, int], Vec] = {}
         self.from_group: dict[int, list[tuple[Vec, Vec]]] = {j: [] for j in range(n)}
         self.from_body: dict[int, list[tuple[Vec, Vec]]] = {j: [] for j in range(n)}
-        for b in tree.bodies:
-            if b.parent == GROUND:
-                self._branch(b.joint)
-
-    def _branch(self, j: int) -> None:
-        """Out to the tips and back, one branch after the other: what is known of a branch is needed nowhere else."""
-        self._outwards(j)
-        for c in self.tree.bodies[j].children:
-            self._branch(c)
-        self._inwards(j)
+        self._walk()
 
     # ---- outwards
     def _outwards(self, j: int) -> None:

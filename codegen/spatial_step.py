@@ -58,16 +58,7 @@ class SpatialStep(FrameStep):
                 self.mass[b.parent] += self.mass[b.joint]
         self.p_group: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
         self.p_body: dict[int, list[tuple[Vec, Vec, Vec]]] = {j: [] for j in range(n)}
-        for b in tree.bodies:
-            if b.parent == GROUND:
-                self._branch(b.joint)
-
-    def _branch(self, j: int) -> None:
-        """Out to the tips and back, one branch after the other: what is known of a branch is needed nowhere else."""
-        self._outwards(j)
-        for c in self.tree.bodies[j].children:
-            self._branch(c)
-        self._inwards(j)
+        self._walk()
 
     def _reach(self, b: Body) -> float:
         """Length that the turning pair of a body is multiplied by: with it, the pair is the link vector."""
