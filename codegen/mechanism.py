@@ -10,7 +10,7 @@ everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -216,6 +216,29 @@ class Mechanism:
     def moving(self) -> tuple[Joint, ...]:
         """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
+
+    @property
+    def streamed(self) -> tuple[Joint, ...]:
+        """Joints whose motion a trajectory gives, in tree order: where loops bind the others, the actuated ones alone."""
+        return tuple(j for j in self.moving if j.actuated) if self.loops else self.moving
+
+    def mode(self, name: str) -> Mode:
+        return next(mode for mode in self.modes if mode.name == name)
+
+    def in_mode(self, name: str | None = None) -> Mechanism:
+        """The mechanism with the loops, payloads and passive joints of one mode alone, by default the first.
+
+        `modes` is then that mode, or empty where the file has none. Joints that are passive in it are not actuated.
+        """
+        if not self.modes:
+            return self
+        mode = self.modes[0] if name is None else self.mode(name)
+        return replace(
+            self, modes=(mode,),
+            loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
+            payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
+            joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
+        )
 
     def link(self, name: str) -> Link:
         return next(link for link in self.links if link.name == name)

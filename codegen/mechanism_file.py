@@ -214,7 +214,7 @@ class _Reader:
             self.fail(f"link.{BASE}", BASE, "is the ground and needs no [[link]]", "give the link another name")
         if kind == "joint":
             for name in seen.values():
-                if name == "t" or name.endswith((".vel", ".acc")):
+                if name in ("t", "mode") or name.endswith((".vel", ".acc")):
                     self.fail(f"joint.{name}.name", name, "means something else as a column of a trajectory",
                               "give the joint another name")
 

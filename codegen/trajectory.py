@@ -1,7 +1,8 @@
 """Trajectories: rows of a CSV file, quintic between them, knots for the wire.
 
 Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
-`<joint>.acc`. With all three each piece is the quintic Hermite polynomial through its two rows. With positions only
+`<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
+holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions only
 the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -30,12 +31,16 @@ LARGEST_FILE = 2**27  # bytes
 REST_RATE = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece
+MODE = "mode"  # the column that names modes
 PRISMATIC_RANGE = 8.0  # m either side of zero on the wire
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """times (R,) s; positions, rates, accelerations (R, J) at the rows, joints in the mechanism's order."""
+    """times (R,) s; positions, rates, accelerations (R, J) at the rows, joints in the mechanism's order.
+
+    modes: (time, name) of the first mode and of every switch; empty where the file names none.
+    """
 
     joints: tuple[str, ...]
     times: Array
@@ -43,6 +48,7 @@ class Trajectory:
     rates: Array
     accelerations: Array
     source: Path | None = None
+    modes: tuple[tuple[float, str], ...] = ()
 
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
@@ -132,7 +138,7 @@ def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
     q[-1], qd[-1], qdd[-1] = trajectory.positions[-1], 0.0, 0.0
-    return Knots(to_wire(q, mechanism.moving), qd.astype(np.float32), qdd.astype(np.float32))
+    return Knots(to_wire(q, mechanism.streamed), qd.astype(np.float32), qdd.astype(np.float32))
 
 
 def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
@@ -162,19 +168,21 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
     if len(rows) < 2:
         raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
     lines = [line for line, _ in rows]
+    modes = _modes(path, rows, columns.pop(MODE), mechanism) if MODE in columns else []
     table = np.array([_numbers(path, line, header, cells) for line, cells in rows])
     t = table[:, columns["t"]]
     _check_times(path, t, lines)
-    n = len(mechanism.moving)
+    n = len(mechanism.streamed)
     q, qd, qdd = np.empty((len(t), n)), np.empty((len(t), n)), np.empty((len(t), n))
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         q[:, j] = table[:, columns[joint.name]]
         _check_jumps(path, joint, t, q[:, j], lines)
         if f"{joint.name}.vel" in columns:
             qd[:, j], qdd[:, j] = table[:, columns[f"{joint.name}.vel"]], table[:, columns[f"{joint.name}.acc"]]
         else:
             qd[:, j], qdd[:, j] = _spline(t, q[:, j])
-    trajectory = from_rows([j.name for j in mechanism.moving], t, q, qd, qdd, path)
+    switches = tuple((float(t[i]), name) for i, name in enumerate(modes) if i == 0 or name != modes[i - 1])
+    trajectory = replace(from_rows([j.name for j in mechanism.streamed], t, q, qd, qdd, path), modes=switches)
     check_limits(trajectory, mechanism)
     return trajectory
 
@@ -196,6 +204,9 @@ def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list
         raise BadInput(path, f"line {line}", None, f"has {len(cells)} cells, the header has {len(header)}")
     row = []
     for name, cell in zip(header, cells, strict=True):
+        if name == MODE:
+            row.append(np.nan)  # a name, no number
+            continue
         try:
             number = float(cell)
         except ValueError:
@@ -206,10 +217,22 @@ def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list
     return row
 
 
+def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism: Mechanism) -> list[str]:
+    """The mode of every row."""
+    names = [mode.name for mode in mechanism.modes]
+    modes = []
+    for line, cells in rows:
+        name = cells[place].strip() if place < len(cells) else ""
+        if name not in names:
+            raise BadInput(path, f"line {line}, column {MODE}", shown(name), "no such mode", hint(name, names, "modes"))
+        modes.append(name)
+    return modes
+
+
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
-    """Place of every column; each moving joint has one, and .vel and .acc come together."""
-    joints = [j.name for j in mechanism.moving]
-    known = ["t", *joints, *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
+    """Place of every column; each streamed joint has one, and .vel and .acc come together."""
+    joints = [j.name for j in mechanism.streamed]
+    known = ["t", *([MODE] if mechanism.modes else []), *joints, *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
     if len(header) == 1 and ";" in header[0]:
         raise BadInput(path, "line 1", shown(header[0]), "columns must be separated by commas")
     if all(_is_number(name) for name in header):
@@ -222,6 +245,8 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
             rule = "no such moving joint"
             if any(j.name == name.split(".")[0] for j in mechanism.joints):
                 rule = "the joint is fixed or locked and has no column"
+            if any(j.name == name.split(".")[0] for j in mechanism.moving):
+                rule = "the joint is not actuated: loops move it, and it has no column"
             raise BadInput(path, f"column {place + 1}", shown(name), rule, hint(name, known, "columns"))
         columns[name] = place
     for name in ("t", *joints):
@@ -273,7 +298,7 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
     q, qd, _ = trajectory.at(t)
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         limits, name = joint.limits, joint.name
         slack = 1e-9
         high, low = q[:, j] - limits.upper - slack, limits.lower - slack - q[:, j]
@@ -305,7 +330,7 @@ def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
         raise BadInput(source, "duration", trajectory.duration, f"is shorter than one knot period, {period:g} s")
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1) * period
     q, _, _ = trajectory.at(t)
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         if joint.type == "prismatic":
             for i in np.flatnonzero(np.abs(q[:, j]) >= PRISMATIC_RANGE)[:1]:
                 raise BadInput(source, f"{joint.name} at t = {t[i]:g} s", float(q[i, j]),
