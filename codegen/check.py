@@ -7,7 +7,7 @@ one that no author means (gains that make the sampled loop unstable), and what t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from codegen.beam import joint_springs
 from codegen.errors import BadInput
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.mass_matrix import mass_matrix
-from codegen.mechanism import Gains, Joint, Mechanism
+from codegen.mechanism import Gains, Joint, Limits, Mechanism
 from codegen.model import Model
 from codegen.nearest import shown
 from codegen.observer import observer_gains
@@ -30,6 +30,7 @@ from codegen.reference import newmark_growth
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
 JOINTS = 254  # at most: messages number them in one byte, and 255 means none
+LIMITS = tuple(f.name for f in fields(Limits))
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -242,7 +243,7 @@ def _number(x: float) -> float | None:
 def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
     plain = {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child, "axis": j.axis.tolist(),
              "start": j.start, "actuated": j.actuated, "locked": mechanism.lock.get(j.name),
-             "limits": {k: _number(getattr(j.limits, k)) for k in ("lower", "upper", "velocity", "effort")},
+             "limits": {k: _number(getattr(j.limits, k)) for k in LIMITS},
              "friction": {"viscous": j.friction.viscous, "coulomb": j.friction.coulomb},
              "gains": {"ku": j.gains.ku, "kv": j.gains.kv, "ki": j.gains.ki},
              "motor": None, "encoder": None}

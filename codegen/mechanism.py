@@ -24,12 +24,17 @@ BASE = "base"  # the ground, as named in mechanism files
 
 @dataclass(frozen=True)
 class Limits:
-    """Joint limits; infinite where the file gives none. rad, rad/s, N m (m, m/s, N for prismatic joints)."""
+    """Joint limits; infinite where the file gives none. rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
+
+    The last two bind motions (`plan` keeps them, trajectories are refused beyond), not the board.
+    """
 
     lower: float = -np.inf
     upper: float = np.inf
     velocity: float = np.inf
     effort: float = np.inf
+    acceleration: float = np.inf
+    jerk: float = np.inf
 
 
 @dataclass(frozen=True)

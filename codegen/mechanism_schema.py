@@ -95,6 +95,8 @@ class LimitsTable(Table):
     upper: Number | None = None
     velocity: Positive | None = None
     effort: Positive | None = None
+    acceleration: Positive | None = None
+    jerk: Positive | None = None
 
 
 class FrictionTable(Table):

@@ -293,11 +293,11 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int])
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Positions and rates, also between the rows, are within the joints' limits. Raises BadInput naming the worst."""
+    """Positions, rates and accelerations, also between the rows, are within the joints' limits. Raises BadInput naming the worst."""
     times = trajectory.times
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
-    q, qd, _ = trajectory.at(t)
+    q, qd, qdd = trajectory.at(t)
     for j, joint in enumerate(mechanism.streamed):
         limits, name = joint.limits, joint.name
         slack = 1e-9
@@ -306,6 +306,8 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
         _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower)
         fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
         _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity)
+        hard = np.abs(qdd[:, j]) - limits.acceleration * (1.0 + 1e-6)
+        _worst(trajectory, name, "acceleration", t, qdd[:, j], hard, "acceleration", limits.acceleration)
 
 
 def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
