@@ -20,17 +20,21 @@ from codegen import control_source
 from codegen.beam import joint_springs
 from codegen.errors import BadInput
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from codegen.loops import SINGULAR as SINGULAR_POSE
+from codegen.loops import Assembly, assemble
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains, Joint, Limits, Mechanism
 from codegen.model import Model
 from codegen.nearest import shown
 from codegen.observer import observer_gains
-from codegen.reference import newmark_growth
+from codegen.reference import newmark_growth, newton_euler
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
 JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 LIMITS = tuple(f.name for f in fields(Limits))
+NEAR_SINGULAR = 3.0 * SINGULAR_POSE
+START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -39,8 +43,6 @@ def supported(mechanism: Mechanism) -> None:
     if len(mechanism.moving) > JOINTS:
         _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     not_yet = "is understood but not supported yet"
-    for loop in mechanism.loops:
-        _refuse(mechanism, f"loop.{loop.name}", None, f"a closed loop {not_yet}", "remove it: the tree alone works")
     for mode in mechanism.modes:
         _refuse(mechanism, f"mode.{mode.name}", None, f"a mode {not_yet}", "remove it: one mode has every payload on")
     for link in mechanism.links:
@@ -58,6 +60,7 @@ class Report:
 
     mechanism: Mechanism
     lead: int
+    assembly: Assembly
     stability: Stability | None
     rule: dict[str, Gains]
     growth: float | None
@@ -71,6 +74,7 @@ class Report:
             loop = {"spectral_radius": self.stability.radius, "rate_gain": self.stability.rate_gain,
                     "stable": self.stability.radius <= UNSTABLE,
                     "worst_pose": dict(zip([j.name for j in m.moving], self.stability.pose.tolist(), strict=True))}
+        names = [j.name for j in m.moving]
         return {
             "name": m.name,
             "file": str(m.source) if m.source else None,
@@ -83,7 +87,9 @@ class Report:
                       for x in m.links],
             "payloads": [{"name": p.name, "link": p.link, "mass": p.mass} for p in m.payloads],
             "joints": [_joint_data(m, j) for j in m.joints],
-            "moving": [j.name for j in m.moving],
+            "moving": names,
+            "streamed": [j.name for j in m.streamed],
+            "assembly": _assembly_data(self.assembly) if m.loops else None,
             "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
             "loop": loop,
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
@@ -93,6 +99,8 @@ class Report:
     def renderable(self) -> RenderableType:
         """Tables for a terminal."""
         parts: list[RenderableType] = [_heading(self), _joint_table(self.mechanism), _link_table(self.mechanism)]
+        if self.mechanism.loops:
+            parts.append(_assembly_table(self.assembly))
         if self.rule:
             parts += [_gain_table(self), _loop_line(self)]
         parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
@@ -109,6 +117,8 @@ def examine(mechanism: Mechanism) -> Report:
         warnings.append(f"{error.key}: {error.rule}")
     growth = _newmark(mechanism, warnings)
     model = Model.of(mechanism)
+    assembly = assemble(model)  # refuses loops that do not close, and what actuated joints do not hold
+    _loops(assembly, warnings)
     joint_springs(model)  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability, rule = None, {}
@@ -117,7 +127,7 @@ def examine(mechanism: Mechanism) -> Report:
         if any(j.gains.ku or j.gains.kv for j in mechanism.moving):
             stability = loop_stability(model, lead)
             _gains(mechanism, stability, rule, warnings)
-    return Report(mechanism, lead, stability, rule, growth, tuple(warnings))
+    return Report(mechanism, lead, assembly, stability, rule, growth, tuple(warnings))
 
 
 # ---- findings
@@ -128,7 +138,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     if mechanism.board is None:
         return 0
     board = board_module.load(mechanism.board.use)
-    driven = [j for j in mechanism.moving if j.actuated]
+    driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven if getattr(j, part) is None]
     if board.channels and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
@@ -137,6 +147,32 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     board_module.render(mechanism, board)
     control_source.render(mechanism, board)
     return board.lead
+
+
+def _loops(assembly: Assembly, warnings: list[str]) -> None:
+    """What the assembled loops make likely to be a mistake."""
+    model = assembly.model
+    margin = float(assembly.margin(assembly.start))
+    if assembly.dependent and margin < NEAR_SINGULAR:
+        warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): forces at "
+                        "the cuts are large there")
+    for i in assembly.redundant:
+        joint, found = model.bodies[i].joint, assembly.start[i]
+        if abs(found - joint.start) > START_OFF:
+            warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the other "
+                            "actuated joints put it")
+    if assembly.cuts and model.mechanism.control.allocation == "partition":
+        left = passive_torque(assembly)
+        told = ", ".join(f"{name} {value:.3g}" for name, value in left.items())
+        warnings.append('control.allocation = "partition" leaves the cuts without force, for comparison only: at the '
+                        f"start it asks for torques that passive joints cannot give ({told or 'none are passive'})")
+
+
+def passive_torque(assembly: Assembly) -> dict[str, float]:
+    """The open tree's torque at rest in the assembled pose, of the passive joints, which have no motor for it."""
+    still = np.zeros(assembly.model.n)
+    tau = newton_euler(assembly.model, assembly.start, still, still)
+    return {assembly.model.bodies[i].joint.name: float(tau[i]) for i in assembly.passive}
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
@@ -162,7 +198,7 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
             warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole turns "
                             "and would take the spring's short way round")
-        if not joint.actuated:
+        if not joint.actuated and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue
@@ -201,6 +237,8 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 
 def _regular(model: Model, warnings: list[str]) -> bool:
     """Whether the mass matrix can be inverted at every sampled pose."""
+    if model.mechanism.loops:
+        return True  # what no body resists shows in a loop's assembly or in its mass at the independent joints
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
     for i, body in enumerate(model.bodies):
@@ -218,13 +256,13 @@ def _regular(model: Model, warnings: list[str]) -> bool:
 def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
     """Refuse gains that make the sampled loop unstable; warn of those with less than a quarter of margin left."""
     if stability.radius > UNSTABLE:
-        joint = max(mechanism.moving, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
+        joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
         fit = rule[joint.name]
         pose = ", ".join(f"{q:.3g}" for q in stability.pose[:8])
         _refuse(mechanism, f"joint.{joint.name}.gains", None,
                 f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
                 f"{stability.radius:.4g} at pose ({pose})", f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
-    for joint in mechanism.moving:
+    for joint in mechanism.streamed:
         g, fit = joint.gains, rule[joint.name]
         if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
             warnings.append(f"joint.{joint.name}.gains: above the stiffest with gain margin {MARGIN:g}, "
@@ -238,6 +276,33 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
 
 def _number(x: float) -> float | None:
     return x if math.isfinite(x) else None
+
+
+def _assembly_data(a: Assembly) -> dict[str, Any]:
+    names = [body.joint.name for body in a.model.bodies]
+    return {
+        "mobility": a.mobility,
+        "actuated": [names[i] for i in a.actuated], "passive": [names[i] for i in a.passive],
+        "independent": [names[i] for i in a.independent], "redundant": [names[i] for i in a.redundant],
+        "equations": [a.row_name(row) for row in a.kept], "dropped": [a.row_name(row) for row in a.dropped],
+        "start": dict(zip(names, a.start.tolist(), strict=True)),
+        "residual": float(np.max(np.abs(a.residual(a.start)), initial=0.0)), "margin": float(a.margin(a.start)),
+        "passive_torque": passive_torque(a),
+    }
+
+
+def _assembly_table(a: Assembly) -> Table:
+    table = Table(title=f"loops: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
+                        f"{a.margin(a.start):.2g} from a singular pose at the start", title_justify="left")
+    for column in ("joint", "at the start", "is"):
+        table.add_column(column)
+    for i, body in enumerate(a.model.bodies):
+        kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
+        table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)
+    kept = ", ".join(a.row_name(row) for row in a.kept)
+    dropped = ", ".join(a.row_name(row) for row in a.dropped)
+    table.caption = f"equations: {kept}" + (f"; contained in them, dropped: {dropped}" if dropped else "")
+    return table
 
 
 def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
@@ -299,7 +364,7 @@ def _gain_table(report: Report) -> Table:
     table = Table(title="gains", title_justify="left")
     for column in ("joint", "ku", "kv", "stiffest ku", "stiffest kv"):
         table.add_column(column)
-    for j in report.mechanism.moving:
+    for j in report.mechanism.streamed:
         fit = report.rule[j.name]
         table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")
     return table

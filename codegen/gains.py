@@ -4,7 +4,8 @@ Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I -
 with f = N K I the force follows its command with R/L and back-EMF damps. Law: f* = -Ku y - Kv qd^ with y the encoder's
 position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
 none of the loop's). What is computed at t_k is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
-damps, and gravity's stiffness are left out.
+damps, and gravity's stiffness are left out. Closed loops leave the independent joints q_i and what follows from them,
+dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints.
 
 The stated rule of `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with m the joint's smallest apparent inertia over
 its range and the largest w for which the loop is still stable at every pose with all gains multiplied by `margin`.
@@ -20,9 +21,10 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 from scipy.stats import qmc
 
+from codegen.loops import Assembly, assemble
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains
-from codegen.model import Model
+from codegen.model import Body, Model
 from codegen.observer import observer_gains
 
 Array = NDArray[np.float64]
@@ -46,31 +48,49 @@ class Stability:
         return self.radius <= 1.0 + 1e-9
 
 
-def sample_poses(model: Model) -> Array:
-    """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence."""
+def sample_poses(model: Model, assembly: Assembly | None = None) -> Array:
+    """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
+
+    Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
+    """
+    assembly = assembly or assemble(model)
+    free = [model.bodies[i] for i in assembly.independent]
     count = max(8, POSES * 6 // max(model.n, 6))
-    lower, upper, start = np.empty((3, model.n))
-    for i, body in enumerate(model.bodies):
-        reach, limits = UNLIMITED[body.prismatic], body.joint.limits
-        lower[i] = limits.lower if np.isfinite(limits.lower) else min(-reach, limits.upper - 2 * reach)
-        upper[i] = limits.upper if np.isfinite(limits.upper) else max(reach, lower[i] + 2 * reach)
-        start[i] = body.joint.start
-    straight = np.clip(0.0, lower, upper)
-    scattered = qmc.Halton(model.n, scramble=False).random(count - 2)
-    return np.vstack([start, straight, lower + (upper - lower) * scattered])
+    lower, upper = np.array([_range(body) for body in free]).T
+    start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
+    scattered = qmc.Halton(len(free), scramble=False).random(count - 2)
+    poses = np.vstack([start, straight, lower + (upper - lower) * scattered])
+    return np.array([assembly.reach(pose) for pose in poses]) if assembly.dependent else poses
 
 
-def apparent_inertia(masses: Array) -> Array:
-    """Smallest inertia (n,) a joint shows over the poses when the others are free: 1 / (M^-1)_jj; masses (P, n, n)."""
-    return 1.0 / np.max(np.diagonal(np.linalg.inv(masses), axis1=-2, axis2=-1), axis=0)
+def _range(body: Body) -> tuple[float, float]:
+    reach, limits = UNLIMITED[body.prismatic], body.joint.limits
+    lower = limits.lower if np.isfinite(limits.lower) else min(-reach, limits.upper - 2 * reach)
+    return lower, limits.upper if np.isfinite(limits.upper) else max(reach, lower + 2 * reach)
+
+
+def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
+    """Smallest inertia (a,) a driven joint shows over the poses when the others are free: 1 / (G M^-1 G')_jj.
+
+    masses (P, k, k) of the independent joints; moves (P, a, k): how the driven joints follow them, by default as one.
+    """
+    inverse = np.linalg.inv(masses)
+    if moves is not None:
+        inverse = moves @ inverse @ np.swapaxes(moves, -1, -2)
+    return 1.0 / np.max(np.diagonal(inverse, axis1=-2, axis2=-1), axis=0)
 
 
 @dataclass(frozen=True)
 class SampledLoop:
-    """Everything of the loop but its gains. A (P, 3n, 3n), B (P, 3n, n): q, qd, f over one tick, at P poses."""
+    """Everything of the loop but its gains: k independent joints, a actuated ones (of a tree both all of them).
 
+    A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses; moves (P, a, k): dq_a by dq_i.
+    """
+
+    joints: tuple[int, ...]
     poses: Array
     masses: Array
+    moves: Array
     A: Array
     B: Array
     observer: tuple[float, float]
@@ -79,51 +99,58 @@ class SampledLoop:
 
     @staticmethod
     def of(model: Model, lead: int, poses: Array | None = None) -> SampledLoop:
-        poses = sample_poses(model) if poses is None else poses
-        masses = mass_matrix(model, poses)
-        n, dt = model.n, model.dt
-        lag, back_emf = _motors(model)
+        assembly = assemble(model)
+        poses = sample_poses(model, assembly) if poses is None else poses
+        masses, driven = mass_matrix(model, poses), list(assembly.actuated)
+        moves = np.broadcast_to(np.eye(model.n), masses.shape)
+        if assembly.dependent:
+            G = assembly.rates_matrix(poses)
+            masses, moves = np.swapaxes(G, -1, -2) @ masses @ G, G[:, driven]
+        k, n, dt = masses.shape[-1], len(driven), model.dt
+        lag, back_emf = (x[driven] for x in _motors(model))
         A, B = [], []
-        for M in masses:
-            a = np.zeros((4 * n, 4 * n))
-            a[:n, n:2 * n] = np.eye(n)
-            a[n:2 * n, 2 * n:3 * n] = np.linalg.inv(M)
-            a[2 * n:3 * n, n:2 * n] = -np.diag(lag * back_emf)
-            a[2 * n:3 * n, 2 * n:3 * n] = -np.diag(lag)
-            a[2 * n:3 * n, 3 * n:] = np.diag(lag)
+        for M, G in zip(masses, moves, strict=True):
+            a = np.zeros((2 * k + 2 * n, 2 * k + 2 * n))
+            a[:k, k:2 * k] = np.eye(k)
+            a[k:2 * k, 2 * k:2 * k + n] = np.linalg.solve(M, G.T)
+            a[2 * k:2 * k + n, k:2 * k] = -np.diag(lag * back_emf) @ G
+            a[2 * k:2 * k + n, 2 * k:2 * k + n] = -np.diag(lag)
+            a[2 * k:2 * k + n, 2 * k + n:] = np.diag(lag)
             step = expm(a * dt)
-            A.append(step[:3 * n, :3 * n])
-            B.append(step[:3 * n, 3 * n:])
+            A.append(step[:2 * k + n, :2 * k + n])
+            B.append(step[:2 * k + n, 2 * k + n:])
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
-        return SampledLoop(poses, masses, np.array(A), np.array(B), observer, lead, dt)
+        return SampledLoop(assembly.actuated, poses, masses, moves, np.array(A), np.array(B), observer, lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.
 
         State: q, qd, f; predicted position, rate; `lead` commands.
         """
-        A, B = (self.A, self.B) if at is None else (self.A[list(at)], self.B[list(at)])
-        n, (l1, l2), dt = len(ku), self.observer, self.dt
-        one = np.eye(n)
-        size = (5 + self.lead) * n
-        rate = np.zeros((n, size))  # of the observer, this tick
-        rate[:, :n], rate[:, 3 * n:4 * n], rate[:, 4 * n:5 * n] = one * l2 / dt, -one * l2 / dt, one
-        position = np.zeros((n, size))  # of the encoder
-        position[:, :n] = one
-        predicted = np.zeros((n, size))
-        predicted[:, :n], predicted[:, 3 * n:4 * n] = one * l1, one * (1.0 - l1)
+        A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
+        n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
+        one, P = np.eye(n), 2 * k + n  # where the plant ends
+        size = P + (2 + self.lead) * n
+        predicts, rates = slice(P, P + n), slice(P + n, P + 2 * n)
+        rate = np.zeros((len(A), n, size))  # of the observer, this tick
+        rate[:, :, :k], rate[:, :, predicts], rate[:, :, rates] = G * (l2 / dt), -one * l2 / dt, one
+        position = np.zeros((len(A), n, size))  # of the encoder
+        position[:, :, :k] = G
+        predicted = np.zeros((len(A), n, size))
+        predicted[:, :, :k], predicted[:, :, predicts] = G * l1, one * (1.0 - l1)
         command = -np.diag(ku) @ position - np.diag(kv) @ rate
         step = np.zeros((len(A), size, size))
-        step[:, :3 * n, :3 * n] = A
+        step[:, :P, :P] = A
         if self.lead:
-            step[:, :3 * n, 5 * n:6 * n] += B
-            for k in range(self.lead - 1):
-                step[:, (5 + k) * n:(6 + k) * n, (6 + k) * n:(7 + k) * n] = one
+            first = P + 2 * n
+            step[:, :P, first:first + n] += B
+            for i in range(self.lead - 1):
+                step[:, first + i * n:first + (i + 1) * n, first + (i + 1) * n:first + (i + 2) * n] = one
             step[:, -n:, :] = command
         else:
-            step[:, :3 * n, :] += B @ command
-        step[:, 3 * n:4 * n, :] = predicted + dt * rate
-        step[:, 4 * n:5 * n, :] = rate
+            step[:, :P, :] += B @ command
+        step[:, predicts, :] = predicted + dt * rate
+        step[:, rates, :] = rate
         return np.max(np.abs(np.linalg.eigvals(step)), axis=-1)
 
 
@@ -140,10 +167,12 @@ def _motors(model: Model) -> tuple[Array, Array]:
 def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = None) -> Stability:
     """The worst pose with the mechanism's own gains, or those given by joint name."""
     loop = SampledLoop.of(model, lead)
-    chosen = [(gains or {}).get(b.joint.name, b.joint.gains) for b in model.bodies]
+    driven = [model.bodies[i].joint for i in loop.joints]
+    chosen = [(gains or {}).get(joint.name, joint.gains) for joint in driven]
     ku, kv = np.array([g.ku for g in chosen]), np.array([g.kv for g in chosen])
     radii = loop.radii(ku, kv)
-    rate_gain = np.max(np.abs(np.linalg.eigvals(np.linalg.solve(loop.masses, np.diag(kv)[None]))), axis=-1) * loop.dt
+    damped = np.swapaxes(loop.moves, -1, -2) @ np.diag(kv) @ loop.moves
+    rate_gain = np.max(np.abs(np.linalg.eigvals(np.linalg.solve(loop.masses, damped))), axis=-1) * loop.dt
     worst = int(np.argmax(radii))
     return Stability(float(radii[worst]), float(np.max(rate_gain)), loop.poses[worst])
 
@@ -151,7 +180,7 @@ def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = 
 def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
     """The stated rule: as stiff as the sampled loop allows with a gain margin. {joint: Gains}, three digits."""
     loop = SampledLoop.of(model, lead)
-    m = apparent_inertia(loop.masses)
+    m = apparent_inertia(loop.masses, loop.moves)
 
     def radii(w: float, at: Sequence[int] | None = None) -> Array:
         return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
@@ -165,8 +194,8 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
         worst = int(np.argmax(everywhere))
         if everywhere[worst] < 1.0:
             break
-    return {body.joint.name: Gains(ku=_digits(m[i] * w**2), kv=_digits(2.0 * damping * m[i] * w))
-            for i, body in enumerate(model.bodies)}
+    return {model.bodies[j].joint.name: Gains(ku=_digits(m[i] * w**2), kv=_digits(2.0 * damping * m[i] * w))
+            for i, j in enumerate(loop.joints)}
 
 
 def _largest(stable: Callable[[float], bool], top: float) -> float:

@@ -1,0 +1,495 @@
+"""Closed loops: the constraint of the cuts, what they leave free, and the assembled pose.
+
+The spanning tree is the Model with all moving joints. A loop cuts it where two anchors, frames fixed in two links,
+are held together. Its constraint is written in axes of the body that both sides hang on, so that which of its
+equations depend on others does not change as that body turns:
+
+    ball      p_b - p_a                                                     3
+    planar    the same along x and y of anchor a                            2
+    revolute  ball, and z_b across x_a and across y_a                       5
+    rigid     revolute, and y_b across x_a                                  6
+
+Columns of its Jacobian J_c are axis x (point - joint) and axis, the transposed of [L][T]{P} applied to unit nodal
+forces and moments at the cut (tests hold the two equal). Equations that others contain are found by rank at the
+assembled pose and beside it, and dropped.
+
+Of the moving joints as many actuated ones are *independent* as there is mobility; all others, passive or redundantly
+actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.errors import BadInput
+from codegen.mechanism import Anchor, Loop, Mechanism
+from codegen.model import GROUND, Model, placed_links, rotation_rpy
+from codegen.tree import Pose, pose, rotate
+
+Array = NDArray[np.float64]
+
+CLOSED = 1e-11  # m or rad: where Newton has converged
+ITERATIONS = 60  # of the assembly, damped
+FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
+RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
+BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
+SINGULAR = 0.03  # of `margin`: less is a fault
+PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
+
+AXES = {"ball": (), "planar": (), "revolute": ("xz", "yz"), "rigid": ("xz", "yz", "xy")}
+ALONG = {"planar": "xy"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global); joints between it and `common`."""
+
+    body: int
+    R: Array
+    p: Array
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations."""
+
+    loop: Loop
+    common: int
+    a: Side
+    b: Side
+    rows: tuple[str, ...]
+
+
+def cuts(model: Model) -> tuple[Cut, ...]:
+    """Every loop of the model's mechanism in terms of its bodies."""
+    places = placed_links(model.mechanism)
+
+    def ancestry(body: int) -> list[int]:
+        path = []
+        while body != GROUND:
+            path.append(body)
+            body = model.bodies[body].parent
+        return path[::-1]
+
+    def side(anchor: Anchor, shared: int) -> Side:
+        body, R, p = places[anchor.link]
+        return Side(body, R @ rotation_rpy(anchor.rpy), p + R @ anchor.xyz, tuple(ancestry(body)[shared:]))
+
+    found = []
+    for loop in model.mechanism.loops:
+        up, down = (ancestry(places[x.link][0]) for x in (loop.a, loop.b))
+        shared = sum(1 for x, y in zip(up, down, strict=False) if x == y)
+        rows = tuple(ALONG.get(loop.type, "xyz")) + tuple(f"{r[0]}.{r[1]}" for r in AXES[loop.type])
+        found.append(Cut(loop, up[shared - 1] if shared else GROUND, side(loop.a, shared), side(loop.b, shared), rows))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A cut's two anchors in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    back: Array  # (..., 3, 3), from global axes
+
+
+def _frames(at: Pose, cut: Cut) -> Frames:
+    if cut.common == GROUND:
+        back, origin = np.eye(3), np.zeros(3)
+    else:
+        back, origin = np.swapaxes(at.R[..., cut.common, :, :], -1, -2), at.origin[..., cut.common, :]
+
+    def placed(side: Side) -> tuple[Array, Array]:
+        if side.body == GROUND:
+            return back @ side.R, rotate(back, side.p - origin)
+        R = at.R[..., side.body, :, :]
+        return back @ R @ side.R, rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
+
+    (A, a), (B, b) = placed(cut.a), placed(cut.b)
+    return Frames(A, B, a, b, back)
+
+
+def residual(model: Model, cut: Cut, at: Pose) -> Array:
+    """The cut's equations (..., rows): m for points, 1 for directions; zero where it is closed."""
+    f = _frames(at, cut)
+    apart = f.b - f.a
+    if cut.loop.type in ALONG:
+        apart = np.einsum("...ji,...j->...i", f.A[..., :2], apart)
+    angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
+    return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
+
+
+def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
+    """Derivative of `residual` by the joints' positions, (..., rows, n)."""
+    f = _frames(at, cut)
+    result = np.zeros((*at.R.shape[:-3], len(cut.rows), model.n))
+    apart = f.b - f.a
+    for sign, side, tip, axes in ((-1.0, cut.a, f.a, f.A), (1.0, cut.b, f.b, f.B)):
+        for j in side.path:
+            body = model.bodies[j]
+            axis = rotate(f.back, at.R[..., j, :, :] @ body.axis)
+            if body.prismatic:
+                turn, shift = np.zeros(axis.shape), axis
+            else:
+                origin = at.origin[..., j, :] - (0.0 if cut.common == GROUND else at.origin[..., cut.common, :])
+                turn, shift = axis, np.cross(axis, tip - rotate(f.back, origin))
+            moved = sign * shift
+            if cut.loop.type in ALONG:
+                moved = np.einsum("...ji,...j->...i", f.A[..., :2], moved)
+                if side is cut.a:
+                    turned = [np.sum(np.cross(turn, f.A[..., k]) * apart, axis=-1) for k in range(2)]
+                    moved = moved + np.stack(turned, axis=-1)
+            rows = [moved]
+            for x, y in AXES[cut.loop.type]:
+                own, other = ("xyz".index(x), "xyz".index(y))
+                if side is cut.a:
+                    rows.append(np.sum(np.cross(turn, axes[..., own]) * f.B[..., other], axis=-1)[..., None])
+                else:
+                    rows.append(np.sum(f.A[..., own] * np.cross(turn, axes[..., other]), axis=-1)[..., None])
+            result[..., j] = np.concatenate(np.broadcast_arrays(*rows) if len(rows) == 1 else rows, axis=-1)
+    return result
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What the loops make of a model.
+
+    kept, dropped: (cut, row) numbers of the equations that count, and of those that others contain; start (n,): the
+    closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in tree order.
+    actuated: streamed, driven and measured; of them `independent` ones are the coordinates and `redundant` ones follow;
+    dependent: passive and redundant ones, in the order they are eliminated; scale: sizes of their columns of J_c at
+    the start.
+    """
+
+    model: Model
+    cuts: tuple[Cut, ...]
+    kept: tuple[tuple[int, int], ...]
+    dropped: tuple[tuple[int, int], ...]
+    start: Array
+    actuated: tuple[int, ...]
+    passive: tuple[int, ...]
+    independent: tuple[int, ...]
+    redundant: tuple[int, ...]
+    dependent: tuple[int, ...]
+    scale: Array
+
+    @property
+    def mobility(self) -> int:
+        return len(self.independent)
+
+    def row_name(self, row: tuple[int, int]) -> str:
+        cut = self.cuts[row[0]]
+        return f"{cut.loop.name}.{cut.rows[row[1]]}"
+
+    # ---- the constraint: kept equations only
+    def residual(self, q: ArrayLike) -> Array:
+        """(..., m) at positions q (..., n)."""
+        return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """J_c (..., m, n)."""
+        return self._kept(_jacobians(self.model, self.cuts, pose(self.model, q)), -2)
+
+    def _kept(self, rows: Array, axis: int) -> Array:
+        first = np.cumsum([0, *(len(cut.rows) for cut in self.cuts)])
+        return np.take(rows, [first[c] + r for c, r in self.kept], axis=axis)
+
+    def rates_matrix(self, q: ArrayLike) -> Array:
+        """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
+        J = self.jacobian(q)
+        G = np.zeros((*J.shape[:-2], self.model.n, self.mobility))
+        G[..., list(self.independent), list(range(self.mobility))] = 1.0
+        G[..., list(self.dependent), :] = -np.linalg.solve(J[..., list(self.dependent)], J[..., list(self.independent)])
+        return G
+
+    def margin(self, q: ArrayLike) -> Array:
+        """How far from a singular pose (...): 1 at most, SINGULAR and below is a fault. q (..., n).
+
+        The smallest of the sines between each dependent joint's column of J_c and those eliminated before it; the
+        forces at the cuts grow as its inverse.
+        """
+        if not self.dependent:
+            return np.ones(np.shape(q)[:-1])
+        R = np.linalg.qr(self.jacobian(q)[..., list(self.dependent)], mode="r")
+        return np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)) / self.scale, axis=-1)
+
+    # ---- motion
+    def close(self, q: ArrayLike, iterations: int = 20) -> Array:
+        """Newton for the dependent joints, independent ones as given: q (..., n) near a closed pose.
+
+        Raises numpy.linalg.LinAlgError where it does not converge.
+        """
+        q = np.array(q, float)
+        for _ in range(iterations):
+            away = self.residual(q)
+            if not np.all(np.isfinite(away)):
+                break
+            if np.max(np.abs(away), initial=0.0) < CLOSED:
+                return q
+            J = self.jacobian(q)[..., list(self.dependent)]
+            q[..., list(self.dependent)] -= np.linalg.solve(J, away[..., None])[..., 0]
+        raise np.linalg.LinAlgError("the loops do not close")
+
+    def follow(self, streamed: ArrayLike) -> Array:
+        """All positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled pose.
+
+        The first row is reached from the assembled pose on a straight way. Redundantly actuated joints follow the
+        independent ones, whatever `streamed` says. Raises numpy.linalg.LinAlgError at a pose that cannot be reached.
+        """
+        streamed = np.atleast_2d(np.asarray(streamed, float))
+        places = [self.actuated.index(i) for i in self.independent]
+        wanted = streamed[:, places]
+        free, bound = list(self.independent), list(self.dependent)
+        if not bound:
+            q = np.zeros((len(wanted), self.model.n))
+            q[:, free] = wanted
+            return q
+        from_start = _between(self.start[free], wanted[0])
+        ways = [from_start, *(_between(x, y) for x, y in zip(wanted[:-1], wanted[1:], strict=True))]
+        q, found = self.start.copy(), np.empty((len(wanted), self.model.n))
+        for k, way in enumerate(ways):
+            for target in way:
+                change = self.rates_matrix(q)[bound] @ (target - q[free])
+                q[bound] += change
+                q[free] = target
+                q = self.close(q)
+            found[k] = q
+        return found
+
+    def reach(self, wanted: ArrayLike) -> Array:
+        """The pose (n,) with the independent joints at `wanted` (mobility,), or as far on the way as it is regular."""
+        free, bound = list(self.independent), list(self.dependent)
+        q = self.start.copy()
+        for target in _between(self.start[free], np.asarray(wanted, float)):
+            x = q.copy()
+            x[bound] += self.rates_matrix(q)[bound] @ (target - q[free])
+            x[free] = target
+            try:
+                x = self.close(x)
+            except np.linalg.LinAlgError:
+                return q
+            if self.margin(x) < 3.0 * SINGULAR:
+                return q
+            q = x
+        return q
+
+    def rates(self, q: ArrayLike, rates: ArrayLike) -> Array:
+        """Rates (..., n) from those of the independent joints (..., mobility)."""
+        return np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(rates, float))
+
+    def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Accelerations (..., n) from all rates qd (..., n) and the independent joints' accelerations qdd.
+
+        J_c qdd = -d(J_c)/dt qd, the right side by a central difference along the motion.
+        """
+        q, qd = np.asarray(q, float), np.asarray(qd, float)
+        h = 1e-5 / np.maximum(1.0, np.max(np.abs(qd), axis=-1, keepdims=True))
+        slope = (self.jacobian(q + h * qd) - self.jacobian(q - h * qd)) / (2.0 * h[..., None])
+        bias = np.einsum("...ij,...j->...i", slope, qd)
+        full = np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(qdd, float))
+        J = self.jacobian(q)[..., list(self.dependent)]
+        full[..., list(self.dependent)] -= np.linalg.solve(J, bias[..., None])[..., 0]
+        return full
+
+    # ---- the force that keeps them closed
+    def weights(self) -> Array:
+        """What a torque of each actuated joint costs when it is shared: 1 / effort^2, or all the same."""
+        effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
+        return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
+
+    def multipliers(self, q: ArrayLike, tau: ArrayLike) -> Array:
+        """lambda (..., m), the forces at the cuts that go with the open tree's torques tau (..., n).
+
+        Passive rows J_cp' lambda = -tau_p; what redundant actuation leaves open by min tau_a' W tau_a, both in one
+        symmetric (KKT) system. Raises numpy.linalg.LinAlgError at a singular pose.
+        """
+        J, tau = self.jacobian(q), np.asarray(tau, float)
+        p, a, m = list(self.passive), list(self.actuated), len(self.kept)
+        Ja, W = J[..., a], np.diag(self.weights())
+        system = np.zeros((*J.shape[:-2], m + len(p), m + len(p)))
+        system[..., :m, :m] = Ja @ W @ np.swapaxes(Ja, -1, -2)
+        system[..., :m, m:] = J[..., p]
+        system[..., m:, :m] = np.swapaxes(J[..., p], -1, -2)
+        right = np.concatenate([-np.einsum("...ij,...j->...i", Ja @ W, tau[..., a]), -tau[..., p]], axis=-1)
+        return np.linalg.solve(system, right[..., None])[..., :m, 0]
+
+    def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
+        """Torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
+        lam = self.multipliers(q, tau)
+        return np.asarray(tau, float) + np.einsum("...ji,...j->...i", self.jacobian(q), lam)
+
+
+def _between(a: Array, b: Array) -> Array:
+    """Points after a up to b, at most PACE apart in every coordinate."""
+    parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
+    return a + (b - a) * (np.arange(1, parts + 1) / parts)[:, None]
+
+
+def _residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    parts = [residual(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-1) if parts else np.zeros((*at.R.shape[:-3], 0))
+
+
+def _jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    parts = [jacobian(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-2) if parts else np.zeros((*at.R.shape[:-3], 0, model.n))
+
+
+# ---- assembly
+
+
+def assemble(model: Model) -> Assembly:
+    """Close the loops from the joints' `start`, and find what is free. Raises BadInput with the residual, or why not."""
+    found = cuts(model)
+    guess = np.array([body.joint.start for body in model.bodies])
+    q = _assembled(model, found, guess)
+    kept, dropped = _independent_rows(model, found, q)
+    actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found)
+    passive = tuple(i for i in range(model.n) if i not in actuated)
+    J = _jacobians(model, found, pose(model, q))
+    first = np.cumsum([0, *(len(cut.rows) for cut in found)])
+    J = J[[first[c] + r for c, r in kept]]
+    redundant = _redundant(model, J, actuated, passive)
+    dependent = tuple(sorted((*passive, *redundant)))
+    independent = tuple(i for i in actuated if i not in redundant)
+    # with the independent joints exactly where the file puts them
+    placed = guess.copy()
+    placed[list(dependent)] = q[list(dependent)]
+    scale = np.linalg.norm(J[:, list(dependent)], axis=0)
+    assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent, scale)
+    try:
+        closed = assembly.close(placed) if dependent else placed
+    except np.linalg.LinAlgError:
+        _refuse(model.mechanism, f"loop.{found[0].loop.name}",
+                f"does not close with {_names(model, independent)} at their start", "give starts nearer to a closed pose")
+    closed.setflags(write=False)
+    return replace(assembly, start=closed)
+
+
+def _refuse(mechanism: Mechanism, key: str, rule: str, hint: str = "") -> NoReturn:
+    raise BadInput(mechanism.source or mechanism.name, key, None, rule, hint)
+
+
+def _names(model: Model, joints: ArrayLike) -> str:
+    return ", ".join(model.bodies[i].joint.name for i in np.atleast_1d(np.asarray(joints, int)))
+
+
+def _assembled(model: Model, found: tuple[Cut, ...], guess: Array) -> Array:
+    """A closed pose near the guess, passive joints moved first. Raises BadInput with the residual if there is none."""
+    moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
+    q = guess.copy()
+    for _ in range(ITERATIONS):
+        at = pose(model, q)
+        away = _residuals(model, found, at)
+        if np.max(np.abs(away), initial=0.0) < CLOSED:
+            break
+        J = _jacobians(model, found, at) * moves
+        step = -moves * np.linalg.lstsq(J, away, rcond=1e-10)[0]
+        q += step * min(1.0, FARTHEST / np.max(np.abs(step), initial=1e-300))
+    at = pose(model, q)
+    for cut in found:
+        away, f = residual(model, cut, at), _frames(at, cut)
+        worst = float(np.max(np.abs(away)))
+        if not worst < 1e3 * CLOSED:
+            _refuse(model.mechanism, f"loop.{cut.loop.name}",
+                    f"does not close from the joints' start: {worst:.3g} m (or rad) is left",
+                    "check lengths and anchors, or give `start`s nearer to a closed pose")
+        against = [x for x, axis in (("z", 2), ("x", 0)) if f.A[..., axis] @ f.B[..., axis] < 0.0]
+        if cut.loop.type in ("revolute", "rigid") and (cut.loop.type == "rigid" or "z" in against) and against:
+            _refuse(model.mechanism, f"loop.{cut.loop.name}.b.rpy", f"its {against[0]} axis closes against that of a",
+                    "turn it round by pi")
+    return q
+
+
+def _scaled(model: Model, J: Array) -> Array:
+    """J_c with lengths in units of the mechanism's size and every slide in it too."""
+    size = max(1e-3, max((float(np.linalg.norm(body.p0)) for body in model.bodies), default=1.0))
+    columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
+    scaled = J * columns
+    return scaled / np.maximum(np.max(np.abs(scaled), axis=-1, keepdims=True), size)
+
+
+def _independent_rows(model: Model, found: tuple[Cut, ...],
+                      q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """(kept, dropped) equations as (cut, row), by rank at the assembled pose q (n,) and beside it. Raises BadInput."""
+    rows = [(c, r) for c, cut in enumerate(found) for r in range(len(cut.rows))]
+    if not rows:
+        return (), ()
+    J = _scaled(model, _jacobians(model, found, pose(model, q)))
+    beside = [_scaled(model, _jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
+    here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
+    if here < generic:
+        _refuse(model.mechanism, "joint.start", f"is a singular pose: the loops hold {here} ways there, {generic} beside it",
+                "start somewhere else")
+    kept: list[int] = []
+    left = J.copy()
+    for _ in range(generic):  # Gram-Schmidt, the row that adds most first
+        sizes = np.linalg.norm(left, axis=1)
+        sizes[kept] = 0.0
+        best = int(np.argmax(sizes > 0.999999 * sizes.max()))
+        kept.append(best)
+        direction = left[best] / sizes[best]
+        left = left - np.outer(left @ direction, direction)
+    return (tuple(rows[i] for i in sorted(kept)), tuple(row for i, row in enumerate(rows) if i not in kept))
+
+
+def _rank(J: Array) -> int:
+    sizes = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+
+
+def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]:
+    """Closed poses a little away from one, in random directions that the loops allow."""
+    rng, poses = np.random.default_rng(0), []
+    for _ in range(BESIDE):
+        J = _jacobians(model, found, pose(model, q))
+        _, sizes, V = np.linalg.svd(J)
+        free = V[int(np.sum(sizes > RANK * sizes[0])):]
+        if not len(free):
+            return poses
+        x = q + STEP * (rng.standard_normal(len(free)) @ free)
+        for _ in range(10):
+            at = pose(model, x)
+            x = x - np.linalg.lstsq(_jacobians(model, found, at), _residuals(model, found, at), rcond=1e-10)[0]
+        if np.max(np.abs(_residuals(model, found, pose(model, x)))) < 1e3 * CLOSED:
+            poses.append(x)
+    return poses
+
+
+def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
+    """The actuated joints that follow from the others; as dependent ones they leave J_d best conditioned.
+
+    Raises BadInput where the actuated joints do not hold the mechanism.
+    """
+    m, mobility = len(J), model.n - len(J)
+    if len(actuated) < mobility:
+        _refuse(model.mechanism, "joint", f"the loops leave {mobility} ways to move, and {len(actuated)} joints are "
+                "actuated", "actuate more joints or close more loops")
+    scaled = _scaled(model, J)
+    columns, left = scaled[:, list(passive)], scaled.copy()
+    if passive and _rank(columns) < len(passive):
+        _, _, V = np.linalg.svd(columns)
+        loose = np.array(passive)[np.abs(V[-1]) > 1e-3]
+        _refuse(model.mechanism, f"joint.{_names(model, loose[:1])}", "can move while every actuated joint stands still: "
+                f"{_names(model, loose)}", "actuate one of them, or start from a pose that is not singular")
+    if passive:
+        Q = np.linalg.qr(columns)[0]
+        left = left - Q @ (Q.T @ left)
+    chosen: list[int] = []
+    for _ in range(m - len(passive)):
+        sizes = np.array([np.linalg.norm(left[:, i]) if i in actuated and i not in chosen else 0.0
+                          for i in range(model.n)])
+        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
+        if sizes[best] < RANK:
+            _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
+        chosen.append(best)
+        direction = left[:, best] / sizes[best]
+        left = left - np.outer(direction, direction @ left)
+    return tuple(sorted(chosen))
