@@ -9,9 +9,10 @@ equations depend on others does not change as that body turns:
     revolute  ball, and z_b across x_a and across y_a                       5
     rigid     revolute, and y_b across x_a                                  6
 
-Columns of its Jacobian J_c are axis x (point - joint) and axis, the transposed of [L][T]{P} applied to unit nodal
-forces and moments at the cut (tests hold the two equal). Equations that others contain are found by rank at the
-assembled pose and beside it, and dropped.
+Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
+link they act on, and [L][T] turns them into joint torques J_c' lambda. The same product of unit forces is the Jacobian
+J_c of the equations; there is no other code for it. Equations that others contain are found by rank at the assembled
+pose and beside it, and dropped.
 
 Of the moving joints as many actuated ones are *independent* as there is mobility; all others, passive or redundantly
 actuated, *depend* on them: J_d dq_d = -J_i dq_i.
@@ -19,18 +20,20 @@ actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.errors import BadInput
+from codegen.errors import BadInput, Refused
 from codegen.mechanism import Anchor, Loop, Mechanism
 from codegen.model import GROUND, Model, placed_links, rotation_rpy
-from codegen.tree import Pose, pose, rotate
+from codegen.tree import Levers, Pose, joint_torque, levers, pose, rotate
 
 Array = NDArray[np.float64]
+Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
 
 CLOSED = 1e-11  # m or rad: where Newton has converged
 ITERATIONS = 60  # of the assembly, damped
@@ -42,6 +45,18 @@ PACE = 0.05  # rad or m: the farthest an independent joint goes between two pose
 
 AXES = {"ball": (), "planar": (), "revolute": ("xz", "yz"), "rigid": ("xz", "yz", "xy")}
 ALONG = {"planar": "xy"}
+
+
+class Motion(Protocol):
+    """A motion known at every time, such as a Trajectory."""
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, each (..., n), at times t (...) s; rad or m, per s, per s^2."""
+        ...
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -126,35 +141,47 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
     return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
 
 
+def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
+    """Nodal forces F and moments Phi (..., rows, n, 3), global axes, that go with unit multipliers of a cut.
+
+    R (..., n, 3, 3). A force along a row acts at both anchors, on b as it is and on a turned round; off the centre of
+    gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
+    """
+    back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
+    A, B = (side.R if side.body == GROUND else R[..., side.body, :, :] @ side.R for side in (cut.a, cut.b))
+    F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
+    Phi = np.zeros_like(F)
+
+    def act(row: int, sign: float, side: Side, force: Array, moment: Array) -> None:
+        if side.body != GROUND:
+            arm = rotate(R[..., side.body, :, :], side.p - model.bodies[side.body].com)
+            F[..., row, side.body, :] += sign * force
+            Phi[..., row, side.body, :] += sign * (np.cross(arm, force) + moment)
+
+    none, along = np.zeros(3), cut.loop.type in ALONG
+    for row in range(2 if along else 3):
+        force = A[..., row] if along else back[..., row, :]
+        turned = np.cross(force, rotate(np.swapaxes(back, -1, -2), np.asarray(apart) + none)) if along else none
+        act(row, 1.0, cut.b, force, none)
+        act(row, -1.0, cut.a, force, -turned)
+    for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
+        moment = np.cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
+        act(row, 1.0, cut.b, none, moment)
+        act(row, -1.0, cut.a, none, moment)
+    return F, Phi
+
+
 def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
-    """Derivative of `residual` by the joints' positions, (..., rows, n)."""
+    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut."""
     f = _frames(at, cut)
-    result = np.zeros((*at.R.shape[:-3], len(cut.rows), model.n))
-    apart = f.b - f.a
-    for sign, side, tip, axes in ((-1.0, cut.a, f.a, f.A), (1.0, cut.b, f.b, f.B)):
-        for j in side.path:
-            body = model.bodies[j]
-            axis = rotate(f.back, at.R[..., j, :, :] @ body.axis)
-            if body.prismatic:
-                turn, shift = np.zeros(axis.shape), axis
-            else:
-                origin = at.origin[..., j, :] - (0.0 if cut.common == GROUND else at.origin[..., cut.common, :])
-                turn, shift = axis, np.cross(axis, tip - rotate(f.back, origin))
-            moved = sign * shift
-            if cut.loop.type in ALONG:
-                moved = np.einsum("...ji,...j->...i", f.A[..., :2], moved)
-                if side is cut.a:
-                    turned = [np.sum(np.cross(turn, f.A[..., k]) * apart, axis=-1) for k in range(2)]
-                    moved = moved + np.stack(turned, axis=-1)
-            rows = [moved]
-            for x, y in AXES[cut.loop.type]:
-                own, other = ("xyz".index(x), "xyz".index(y))
-                if side is cut.a:
-                    rows.append(np.sum(np.cross(turn, axes[..., own]) * f.B[..., other], axis=-1)[..., None])
-                else:
-                    rows.append(np.sum(f.A[..., own] * np.cross(turn, axes[..., other]), axis=-1)[..., None])
-            result[..., j] = np.concatenate(np.broadcast_arrays(*rows) if len(rows) == 1 else rows, axis=-1)
-    return result
+    arms = levers(model, at)
+    return _of_loads(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
+
+
+def _of_loads(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+    """Torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
+    return joint_torque(model, R[..., None, :, :, :], Levers(arms.com[..., None, :, :], arms.joint[..., None, :, :]),
+                        F, Phi)
 
 
 @dataclass(frozen=True)
@@ -240,40 +267,60 @@ class Assembly:
     def follow(self, streamed: ArrayLike) -> Array:
         """All positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled pose.
 
-        The first row is reached from the assembled pose on a straight way. Redundantly actuated joints follow the
-        independent ones, whatever `streamed` says. Raises numpy.linalg.LinAlgError at a pose that cannot be reached.
+        The first row is reached from the assembled pose on a straight way; poses about PACE apart are followed one by
+        one, those in between start Newton from what lies between. Redundantly actuated joints follow the
+        independent ones, whatever `streamed` says. Raises Refused where the way comes to a singular pose.
         """
         streamed = np.atleast_2d(np.asarray(streamed, float))
         places = [self.actuated.index(i) for i in self.independent]
         wanted = streamed[:, places]
-        free, bound = list(self.independent), list(self.dependent)
-        if not bound:
-            q = np.zeros((len(wanted), self.model.n))
-            q[:, free] = wanted
-            return q
-        from_start = _between(self.start[free], wanted[0])
-        ways = [from_start, *(_between(x, y) for x, y in zip(wanted[:-1], wanted[1:], strict=True))]
-        q, found = self.start.copy(), np.empty((len(wanted), self.model.n))
-        for k, way in enumerate(ways):
-            for target in way:
-                change = self.rates_matrix(q)[bound] @ (target - q[free])
-                q[bound] += change
-                q[free] = target
-                q = self.close(q)
+        if not self.dependent:
+            return wanted
+        far = np.cumsum([0.0, *np.max(np.abs(np.diff(wanted, axis=0)), axis=1)])
+        nodes = np.unique(np.append(np.flatnonzero(np.diff(np.floor(far / PACE), prepend=-1.0)), len(far) - 1))
+        q, found = self.start, np.empty((len(nodes), self.model.n))
+        for k, node in enumerate(nodes):
+            for target in _between(q[list(self.independent)], wanted[node]):
+                q = self._onwards(q, target)
             found[k] = q
-        return found
+        full = np.empty((len(wanted), self.model.n))
+        for i in self.dependent:
+            full[:, i] = np.interp(far, far[nodes], found[:, i])
+        full[:, list(self.independent)] = wanted
+        try:
+            full = self.close(full)
+        except np.linalg.LinAlgError:
+            raise self._singular(wanted[-1]) from None
+        for k in np.flatnonzero(~(self.margin(full) >= SINGULAR))[:1]:
+            raise self._singular(wanted[k])
+        return full
+
+    def _singular(self, target: Array) -> Refused:
+        place = ", ".join(f"{self.model.bodies[i].joint.name} = {v:.4g}"
+                          for i, v in zip(self.independent, target, strict=True))
+        return Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose, near {place}")
+
+    def _onwards(self, q: Array, target: Array) -> Array:
+        """The closed pose with the independent joints at a near target. Raises Refused where there is none."""
+        free, bound = list(self.independent), list(self.dependent)
+        x = q.copy()
+        x[free] = target
+        try:
+            x[bound] += self.rates_matrix(q)[bound] @ (target - q[free])
+            x = self.close(x)
+        except np.linalg.LinAlgError:
+            x[bound] = np.nan
+        if not self.margin(x) >= SINGULAR:
+            raise self._singular(target)
+        return x
 
     def reach(self, wanted: ArrayLike) -> Array:
         """The pose (n,) with the independent joints at `wanted` (mobility,), or as far on the way as it is regular."""
-        free, bound = list(self.independent), list(self.dependent)
         q = self.start.copy()
-        for target in _between(self.start[free], np.asarray(wanted, float)):
-            x = q.copy()
-            x[bound] += self.rates_matrix(q)[bound] @ (target - q[free])
-            x[free] = target
+        for target in _between(self.start[list(self.independent)], np.asarray(wanted, float)):
             try:
-                x = self.close(x)
-            except np.linalg.LinAlgError:
+                x = self._onwards(q, target)
+            except Refused:
                 return q
             if self.margin(x) < 3.0 * SINGULAR:
                 return q
@@ -304,13 +351,13 @@ class Assembly:
         effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 
-    def multipliers(self, q: ArrayLike, tau: ArrayLike) -> Array:
-        """lambda (..., m), the forces at the cuts that go with the open tree's torques tau (..., n).
+    def multipliers(self, J: Array, tau: ArrayLike) -> Array:
+        """lambda (..., m), the forces at the cuts that go with the open tree's torques tau (..., n); J (..., m, n).
 
         Passive rows J_cp' lambda = -tau_p; what redundant actuation leaves open by min tau_a' W tau_a, both in one
         symmetric (KKT) system. Raises numpy.linalg.LinAlgError at a singular pose.
         """
-        J, tau = self.jacobian(q), np.asarray(tau, float)
+        tau = np.asarray(tau, float)
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)
         Ja, W = J[..., a], np.diag(self.weights())
         system = np.zeros((*J.shape[:-2], m + len(p), m + len(p)))
@@ -322,8 +369,43 @@ class Assembly:
 
     def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
         """Torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
-        lam = self.multipliers(q, tau)
-        return np.asarray(tau, float) + np.einsum("...ji,...j->...i", self.jacobian(q), lam)
+        J = self.jacobian(q)
+        return np.asarray(tau, float) + np.einsum("...ji,...j->...i", J, self.multipliers(J, tau))
+
+    def conversion(self, convert: Conversion) -> Conversion:
+        """From nodal forces to joint torques, as `convert` does it for the tree, with the loops closed.
+
+        The cuts' forces are found from the tree's torques, put into {P}, and the sum is converted.
+        """
+        def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+            loads = [unit_loads(model, cut, R) for cut in self.cuts]
+            unit_F, unit_Phi = (self._kept(np.concatenate(parts, axis=-3), -3) for parts in zip(*loads, strict=True))
+            lam = self.multipliers(_of_loads(model, R, arms, unit_F, unit_Phi), convert(model, R, arms, F, Phi))
+            add_F, add_Phi = (np.einsum("...r,...rij->...ij", lam, unit) for unit in (unit_F, unit_Phi))
+            return convert(model, R, arms, F + add_F, Phi + add_Phi)
+
+        return closed
+
+
+@dataclass(frozen=True)
+class ClosedMotion:
+    """The motion of all joints that one of the actuated joints makes."""
+
+    assembly: Assembly
+    motion: Motion
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular pose."""
+        a = self.assembly
+        q, qd, qdd = self.motion.at(t)
+        places = [a.actuated.index(i) for i in a.independent]
+        full = a.follow(q)
+        rates = a.rates(full, qd[..., places])
+        return full, rates, a.accelerations(full, rates, qdd[..., places])
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """As Trajectory.middles, of all joints."""
+        return self.assembly.follow(self.motion.middles(ticks, dt))
 
 
 def _between(a: Array, b: Array) -> Array:

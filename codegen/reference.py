@@ -13,14 +13,13 @@ common. Distal sums are built anew from the nodal forces at every tick.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.beam import joint_springs, node_mass
+from codegen.loops import Assembly, ClosedMotion, Conversion, Motion, assemble
 from codegen.model import GROUND, Model
 from codegen.tree import (
     Levers,
@@ -35,17 +34,6 @@ from codegen.tree import (
 )
 
 Array = NDArray[np.float64]
-
-
-class Motion(Protocol):
-    """A motion known at every time, such as a Trajectory."""
-
-    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, rate, acceleration, each (..., n), at times t (...) s; rad or m, per s, per s^2."""
-        ...
-
-
-Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
 
 
 def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -65,8 +53,32 @@ def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Arr
 def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
     """Feed-forward torque of the first `ticks` ticks of a motion, in the scheme the mechanism asks for.
 
-    Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, n), N m or N.
+    Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
+    Raises Refused where closed loops come to a singular pose.
     """
+    if model.mechanism.loops:
+        assembly = assemble(model)
+        t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
+        return t, tau[:, list(assembly.actuated)]
+    return _torque(model, motion, ticks, convert)
+
+
+def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
+    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments."""
+    if model.mechanism.loops:
+        assembly = assemble(model)
+        closed = closed_form(assembly, recursion)
+        return newton_euler(model, *ClosedMotion(assembly, motion).at(t), closed)[:, list(assembly.actuated)]
+    return newton_euler(model, *motion.at(t))
+
+
+def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
+    """The conversion with the loops closed; or, if the mechanism asks for the partition alone, as if they were open."""
+    return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
+
+
+def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
+    """As `torque`, of all joints."""
     dt = model.dt
     middles = (np.arange(ticks) + 0.5) * dt
     control = model.mechanism.control

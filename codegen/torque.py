@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from codegen import reference
 from codegen import wrench as external
 from codegen.errors import BadInput
+from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.trajectory import Trajectory
@@ -76,15 +77,24 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     else:
         t, tau = (np.arange(ticks) + 0.5) * model.dt, np.asarray(step(model, samples(model, trajectory, ticks)), float)
     q, qd, qdd = trajectory.at(t)
-    exact = reference.newton_euler(model, q, qd, qdd)
+    exact = reference.exact(model, trajectory, t)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
     if wrench is not None:
-        held = external.torque(model, q, wrench)
+        held = _held(model, trajectory, t, wrench)
         tau, exact = tau + held, exact + held
     if total:
         motors = motor_torque(mechanism, qd, qdd)
         tau, exact = tau + motors, exact + motors
-    return Torque(tuple(j.name for j in mechanism.moving), t, tau, exact, error)
+    return Torque(tuple(j.name for j in mechanism.streamed), t, tau, exact, error)
+
+
+def _held(model: Model, trajectory: Trajectory, t: Array, wrench: Wrench) -> Array:
+    """Torques (N, J) of the streamed joints that hold against a wrench, at times t (N,)."""
+    if not model.mechanism.loops:
+        return external.torque(model, trajectory.at(t)[0], wrench)
+    assembly = assemble(model)
+    q = assembly.follow(trajectory.at(t)[0])
+    return assembly.allocate(q, external.torque(model, q, wrench))[:, list(assembly.actuated)]
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
@@ -107,7 +117,7 @@ def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
 
     J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
     """
-    joints = mechanism.moving
+    joints = mechanism.streamed
     J = np.array([0.0 if j.motor is None else j.motor.gear**2 * j.motor.inertia for j in joints])
     D = np.array([j.friction.viscous for j in joints])
     f_c = np.array([j.friction.coulomb for j in joints])
