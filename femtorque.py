@@ -52,7 +52,8 @@ app = typer.Typer(
 
 Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
                                       show_default=False)]
-Traj = Annotated[Path, typer.Argument(metavar="TRAJ", help="trajectory, CSV", show_default=False)]
+Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
+                                      help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                    help="serial device, or socket://host:port")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]
@@ -226,6 +227,41 @@ def verify(
     result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
     written = {} if report is None else {"report": verify_report.write(result, report)}
     return Answer(result.data() | written, verify_report.renderable(result), good=result.good)
+
+
+@app.command()
+def plan(
+    mech: Mech,
+    waypoints: Annotated[Path, typer.Argument(metavar="WAYPOINTS", show_default=False,
+                                              help="where to go, TOML or CSV; joints or tip")],
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="TRAJ", show_default=False, help="file to write, .csv or .npz")],
+    tip: Annotated[str | None, typer.Option(metavar="LINK[:x,y,z]", show_default="of the file",
+                                            help="which point of which link goes to xyz, m in the link's frame")] = None,
+    after: Annotated[Path | None, typer.Option(metavar="TRAJ", show_default="the start pose",
+                                               help="begin where this motion ends")] = None,
+    back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
+    speed: Annotated[float, typer.Option(min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
+    reserve: Annotated[float, typer.Option(min=0.0, max=0.9, help="share of the effort that is left to feedback")] = 0.1,
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
+                                                help="draw a preview")] = None,
+    json: Json = False,
+) -> Answer:
+    """Plan a jerk-limited motion through waypoints, within all limits."""
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from host import plan as planning
+    from host import plan_figure
+    from host import waypoints as files
+
+    mechanism = Mechanism.load(mech)
+    begin = Trajectory.load(after, mechanism).positions[-1] if after else None
+    found = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+                          reserve=reserve)
+    if figure is not None:
+        plan_figure.draw(figure, mechanism, found)
+    found.trajectory.save(out)
+    drawn = {} if figure is None else {"figure": figure}
+    return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Trajectories: rows of a CSV file, quintic between them, knots for the wire.
+"""Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: trajectory_files.
 
 Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
 `<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
+from codegen import trajectory_files
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
 from codegen.mechanism_file import read_text
@@ -52,8 +53,18 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
-        """Read and check a CSV file. Raises BadInput with one line on anything that is not right."""
+        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP. Raises BadInput with one line."""
         return load(Path(path), mechanism)
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows as .csv or .npz. Raises BadInput for another suffix."""
+        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.rates, self.accelerations)
+
+    def faster(self, factor: float) -> Trajectory:
+        """The same path, played `factor` times as fast."""
+        return replace(self, times=self.times / factor, rates=self.rates * factor,
+                       accelerations=self.accelerations * factor**2,
+                       modes=tuple((t / factor, name) for t, name in self.modes))
 
     @property
     def duration(self) -> float:
@@ -161,8 +172,42 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 
 
 def load(path: Path, mechanism: Mechanism) -> Trajectory:
-    """Read and check a CSV file against the mechanism's joints and their limits. Raises BadInput."""
+    """Read and check a file against the mechanism's joints and their limits. Raises BadInput."""
     path = Path(path)
+    if path.suffix.lower() in trajectory_files.READERS:
+        trajectory = _imported(path, trajectory_files.read(path), mechanism)
+    else:
+        trajectory = _csv(path, mechanism)
+    check_limits(trajectory, mechanism)
+    return trajectory
+
+
+def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> Trajectory:
+    """Rows in the mechanism's order, or by name."""
+    wanted = [joint.name for joint in mechanism.streamed]
+    names = rows.joints or tuple(wanted)
+    for name in names:
+        if name not in wanted or names.count(name) > 1:
+            rule = "is named twice" if name in wanted else "no such moving joint"
+            raise BadInput(path, "joints", shown(name), rule, "" if name in wanted else hint(name, wanted, "joints"))
+    if len(names) != rows.q.shape[1] or len(names) != len(wanted):
+        missing = ", ".join(name for name in wanted if name not in names) or f"{len(wanted)} columns"
+        raise BadInput(path, "joints", None, f"{rows.q.shape[1]} are there, {len(wanted)} move", f"missing: {missing}")
+    lines = list(range(1, len(rows.t) + 1))
+    _check_times(path, rows.t, lines, "row")
+    order = [names.index(name) for name in wanted]
+    q = rows.q[:, order]
+    for j, joint in enumerate(mechanism.streamed):
+        _check_jumps(path, joint, rows.t, q[:, j], lines, "row")
+    if rows.qd is None:
+        return from_rows(wanted, rows.t, q, source=path)
+    qd = rows.qd[:, order]
+    qdd = trajectory_files.cubic_accelerations(rows.t, q, qd) if rows.qdd is None else rows.qdd[:, order]
+    return from_rows(wanted, rows.t, q, qd, qdd, path)
+
+
+def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
+    """The rows of a CSV file."""
     header, rows = _cells(path)
     columns = _columns(path, header, mechanism)
     if len(rows) < 2:
@@ -182,9 +227,7 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
         else:
             qd[:, j], qdd[:, j] = _spline(t, q[:, j])
     switches = tuple((float(t[i]), name) for i, name in enumerate(modes) if i == 0 or name != modes[i - 1])
-    trajectory = replace(from_rows([j.name for j in mechanism.streamed], t, q, qd, qdd, path), modes=switches)
-    check_limits(trajectory, mechanism)
-    return trajectory
+    return replace(from_rows([j.name for j in mechanism.streamed], t, q, qd, qdd, path), modes=switches)
 
 
 def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
@@ -269,25 +312,25 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check_times(path: Path, t: Array, lines: list[int]) -> None:
+def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> None:
     if t[0] != 0.0:
-        raise BadInput(path, f"line {lines[0]}, column t", float(t[0]), "time must start at 0",
+        raise BadInput(path, f"{line} {lines[0]}, column t", float(t[0]), "time must start at 0",
                        f"subtract {t[0]:g} from the column")
     for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
         rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
-        raise BadInput(path, f"line {lines[i + 1]}, column t", float(t[i + 1]), rule)
+        raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]), rule)
     for i in np.flatnonzero(np.diff(t) < 1e-6)[:1]:
-        raise BadInput(path, f"line {lines[i + 1]}, column t", float(t[i + 1]),
+        raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]),
                        f"is only {t[i + 1] - t[i]:.1e} s after the row before; at least 1e-6 s is needed")
 
 
-def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int]) -> None:
+def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int], line: str = "line") -> None:
     step, h = np.diff(q), np.diff(t)
     for i in np.flatnonzero(np.abs(step) > IMPOSSIBLE_RATE * h)[:1]:
         unit = "m" if joint.type == "prismatic" else "rad"
         turns = abs(step[i]) / (2 * np.pi)
         wrapped = joint.type != "prismatic" and abs(turns - round(turns)) < 0.1 and round(turns) > 0
-        raise BadInput(path, f"line {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
+        raise BadInput(path, f"{line} {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
                        f"jumps by {step[i]:.4g} {unit} in {h[i]:.4g} s",
                        "unwrap the angle: whole turns must stay in it" if wrapped else "")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from femtorque import main
-
 ROOT = Path(__file__).resolve().parents[2]
 MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 
@@ -18,19 +16,6 @@ MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 def femtorque(*arguments, **keys):
     return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
                           capture_output=True, timeout=60, **keys)
-
-
-@pytest.fixture
-def here(capfd, monkeypatch):
-    """The same in this process, which has everything imported already: quicker."""
-    monkeypatch.chdir(ROOT)
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(list(map(str, arguments)))
-        return subprocess.CompletedProcess(arguments, left.value.code, *capfd.readouterr())
-
-    return run
 
 
 def verbs():
