@@ -239,6 +239,8 @@ def plan(
                                             help="which point of which link goes to xyz, m in the link's frame")] = None,
     after: Annotated[Path | None, typer.Option(metavar="TRAJ", show_default="the start pose",
                                                help="begin where this motion ends")] = None,
+    port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                             help="begin where the arm of this board stands")] = None,
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
     speed: Annotated[float, typer.Option(min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
     reserve: Annotated[float, typer.Option(min=0.0, max=0.9, help="share of the effort that is left to feedback")] = 0.1,
@@ -252,9 +254,15 @@ def plan(
     from host import plan as planning
     from host import plan_figure
     from host import waypoints as files
+    from host.board import Board
 
     mechanism = Mechanism.load(mech)
+    if after and port:
+        raise BadInput("command line", "--after", after, "does not go with --port", "a motion has one beginning")
     begin = Trajectory.load(after, mechanism).positions[-1] if after else None
+    if port:
+        with Board.connect(port, mechanism, look=True) as board:
+            begin = board.positions
     found = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
                           reserve=reserve)
     if figure is not None:
@@ -272,29 +280,35 @@ def stream(
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
     home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
+    speed: Annotated[float, typer.Option(min=0.001, max=100.0, help="times as fast as the trajectory says")] = 1.0,
+    loop: Annotated[int, typer.Option(min=0, help="how often to play it; 0: until Ctrl-C")] = 1,
+    approach: Annotated[bool, typer.Option("--approach", help="go slowly to where the motion starts first")] = False,
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
     json: Json = False,
 ) -> Answer:
-    """Play a trajectory on a board. Ctrl-C stops along the path and holds; a second one disarms."""
+    """Play a trajectory on a board. Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms."""
     from codegen.mechanism import Mechanism
     from host.board import Board
     from host.display import outcome_table, stream_bar
     from host.stream import Interrupts
 
     with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+        configuration = board.session.configuration
         if clear:
             board.clear()
         if home:
             board.home()
-        with stream_bar() as on_progress:
+        if dry_run:
+            found = board.check(traj, speed=speed, loop=loop, approach=approach)
+            return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
+                          f"ready to move: {found.words()}; nothing was armed")
+        asks = sys.stdin.isatty()
+        with stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None) as on_progress:
             outcome = board.stream(
-                traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, dry_run=dry_run,
-                hold_after_stop=math.inf if sys.stdin.isatty() else 0.0,
+                traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed, loop=loop,
+                approach=approach, hold_after_stop=math.inf if asks else 0.0,
             )
-        configuration = board.session.configuration
-    if outcome is None:
-        return Answer({"ended": "dry run", "digest": configuration.digest}, "ready to move; nothing was armed")
     return Answer(outcome.report(configuration), outcome_table(outcome, configuration), good=outcome.ended == "done")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.errors import Refused
+from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
-from codegen.trajectory import Trajectory, check_limits, check_streamable, knots
+from codegen.trajectory import Trajectory, knots
+from codegen.units import from_wire
+from host import plan as planning
+from host import preflight
 from host.clock import Clock
 from host.configuration import Configuration
 from host.link import BAUD, Link
 from host.log import Log
+from host.plan import SAME
+from host.preflight import Findings
 from host.session import Session, flag
 from host.stream import Interrupts, Outcome, Progress, check_start, stream
+
+APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
 
 class Board:
@@ -97,38 +105,47 @@ class Board:
         trajectory: Trajectory | str | Path,
         *,
         log: str | Path | None = None,
+        speed: float = 1.0,
+        loop: int = 1,
+        approach: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         interrupts: Interrupts | None = None,
         resume: int = 0,
         hold_after_stop: float = 0.0,
-        dry_run: bool = False,
         notes: dict[str, Any] | None = None,
-    ) -> Outcome | None:
+    ) -> Outcome:
         """Play a motion from rest to rest, arming first if need be; the board holds at its end.
 
-        log: RUN.mcap, with RUN.csv beside it. resume: how often to go on after a stop because knots or host were late.
-        dry_run: look at everything, move nothing, return None. Raises BadInput for a motion that no board could play,
+        log: RUN.mcap, with RUN.csv beside it. speed: times as fast as the trajectory says. loop: how often to play it,
+        0 for until `interrupts` says stop. approach: go slowly to where the motion starts first. resume: how often to
+        go on after a stop because knots or host were late. Raises BadInput for a motion that no board could play,
         Refused for one that this board refuses or did not finish.
         """
         mechanism = self._known()
-        if not isinstance(trajectory, Trajectory):
-            trajectory = Trajectory.load(trajectory, mechanism)
-        check_limits(trajectory, mechanism)
-        check_streamable(trajectory, mechanism)
-        motion = knots(trajectory, mechanism)
+        motion, _ = self._prepared(trajectory, speed, loop != 1)
+        ways = [motion] if not approach else [*self._approach(motion), motion]
         self._ready()
-        check_start(self.session, motion)
-        if dry_run:
-            return None
+        check_start(self.session, knots(ways[0], mechanism))
+        how = {"on_progress": on_progress, "interrupts": interrupts, "resume": resume, "hold_after_stop": hold_after_stop}
         if log is None:
-            return self._play(motion, on_progress, interrupts, resume, hold_after_stop)
-        about = {"trajectory": str(trajectory.source or ""), "identity": self.session.identity(), **(notes or {})}
+            return self._play(ways, loop, how)
+        about = {"trajectory": str(motion.source or ""), "speed": speed, "identity": self.session.identity(),
+                 **(notes or {})}
         with Log(Path(log), self.session.configuration, about) as writer:
             self.session.listeners.append(writer.write)
             try:
-                return self._play(motion, on_progress, interrupts, resume, hold_after_stop)
+                return self._play(ways, loop, how)
             finally:
                 self.session.listeners.remove(writer.write)
+
+    def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
+              ) -> Findings:
+        """Everything that `stream` looks at before it arms, and no more. Raises BadInput and Refused as it does."""
+        motion, findings = self._prepared(trajectory, speed, loop != 1)
+        self._ready()
+        if not approach:
+            check_start(self.session, knots(motion, self._known()))
+        return findings
 
     def close(self) -> None:
         """Disarm if the outputs are on (unless this was only to look), and close the port."""
@@ -148,17 +165,40 @@ class Board:
             if kind is None:  # a failure inside tells more than that of the farewell
                 raise
 
-    def _play(
-        self,
-        motion: Any,
-        on_progress: Callable[[Progress], None] | None,
-        interrupts: Interrupts | None,
-        resume: int,
-        hold_after_stop: float,
-    ) -> Outcome:
+    def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Findings]:
+        """The motion at its speed, within every limit. Raises BadInput."""
+        mechanism = self._known()
+        if not isinstance(trajectory, Trajectory):
+            trajectory = Trajectory.load(trajectory, mechanism)
+        if not 0.0 < speed < math.inf:
+            raise BadInput("stream", "speed", speed, "must be more than 0")
+        if speed != 1.0:
+            trajectory = trajectory.faster(speed)
+        return trajectory, preflight.examine(trajectory, mechanism, loop)
+
+    def _approach(self, motion: Trajectory) -> list[Trajectory]:
+        """A slow way from where the arm is to where the motion starts; none if it is there."""
+        session, mechanism = self.session, self._known()
+        session.pump()
+        here = from_wire(session.status.target, mechanism.moving) if session.in_state("HOLD") else session.positions()
+        turning = np.array([joint.type == "continuous" for joint in mechanism.moving])
+        here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
+        if np.max(np.abs(here - motion.positions[0])) <= SAME:
+            return []
+        return [planning.straight(mechanism, here, motion.positions[0], APPROACH)]
+
+    def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
+        """One way after the other, the last of them `loop` times. Raises Refused."""
         self.arm()
-        return stream(self.session, motion, on_progress=on_progress, interrupts=interrupts, resume=resume,
-                      hold_after_stop=hold_after_stop)
+        *before, last = (knots(way, self._known()) for way in ways)
+        for way in before:
+            outcome = stream(self.session, way, **how)
+            if outcome.ended != "done":
+                return outcome
+        outcome = stream(self.session, last, **how)
+        while outcome.ended == "done" and outcome.rounds != loop:
+            outcome = outcome.and_then(stream(self.session, last, **how))
+        return outcome
 
     def _ready(self) -> None:
         """Raises Refused if a fault is latched or the joints have no zero."""

@@ -17,8 +17,12 @@ from host.configuration import Configuration
 
 
 @contextmanager
-def stream_bar(console: Console | None = None) -> Iterator[Callable[[streaming.Progress], None]]:
-    """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal."""
+def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
+               ) -> Iterator[Callable[[streaming.Progress], None]]:
+    """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal.
+
+    on_hold: called when the arm begins to wait on its path for the user's word.
+    """
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.fields[state]:<9}"), BarColumn(30), TextColumn("{task.fields[left]:6.1f} s left"),
@@ -30,13 +34,14 @@ def stream_bar(console: Console | None = None) -> Iterator[Callable[[streaming.P
         task = bar.add_task("", total=1.0, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0, resent=0,
                             limits="")
 
-        told = False
+        told = ""
 
         def show(p: streaming.Progress) -> None:
             nonlocal told
             if p.holding and not told:
-                told = True
-                console.print("stopped on the path and holding; Ctrl-C disarms")
+                console.print(f"{p.holding}, holding; Enter goes on, Ctrl-C disarms", markup=False)
+                on_hold()
+            told = p.holding
             bar.update(
                 task, total=p.duration, completed=p.t, state=p.state, left=p.left, buffered=p.buffered, ring=p.ring,
                 error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3, resent=p.retransmissions,
@@ -76,6 +81,8 @@ def _headline(o: streaming.Outcome) -> str:
         f"{o.ended}: {o.duration:.3f} s, {o.knots} knots in {o.frames} frames ({o.retransmissions} resent), "
         f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles"
     )
+    if o.rounds > 1:
+        words = f"{words}, {o.rounds} rounds"
     if o.resumed:
         words += f", resumed {o.resumed} times"
     return words + (f", limits that acted: {', '.join(o.limits)}" if o.limits else "")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,13 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
     if not sections:
         raise BadInput(waypoints.source, "waypoint", None, "every one is where the motion begins: nothing moves")
     return _joined(mechanism, sections, speed, reserve, waypoints)
+
+
+def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: float) -> Trajectory:
+    """From rest to rest, all joints together, at a share of the limits of rate. Raises BadInput and Refused as `plan`."""
+    joints = {joint.name: float(x) for joint, x in zip(mechanism.moving, np.asarray(there), strict=True)}
+    way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),), None)
+    return plan(mechanism, way, begin=here, speed=speed).trajectory
 
 
 def _target(mechanism: Mechanism, point: Waypoint, near: Array, tip: Tip | None) -> Array:

@@ -6,9 +6,11 @@ from its own ring by its own tick; the host only keeps it fed, so nothing here i
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +43,7 @@ class Progress:
     worst_gap: float  # s
     retransmissions: int
     limits: tuple[str, ...]  # those that acted since the last one
-    holding: bool  # stopped because the user asked to, until they ask again
+    holding: str  # why the arm waits on its path for the user's word; empty if it does not
 
     @property
     def left(self) -> float:
@@ -65,6 +67,7 @@ class Outcome:
     least_buffered: int  # knots, before the last one was sent
     limits: tuple[str, ...]
     cycles_max: int
+    rounds: int = 1  # times the motion was begun
 
     def report(self, configuration: Configuration) -> dict[str, Any]:
         """As the JSON object of `femtorque stream`."""
@@ -75,15 +78,49 @@ class Outcome:
             "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
             "knots": self.knots, "frames": self.frames, "retransmissions": self.retransmissions,
             "resumed": self.resumed, "worst_gap": self.worst_gap, "least_buffered": self.least_buffered,
-            "limits": list(self.limits), "cycles_max": self.cycles_max, "faults": [],
+            "limits": list(self.limits), "cycles_max": self.cycles_max, "rounds": self.rounds, "faults": [],
         }
+
+    def and_then(self, other: Outcome) -> Outcome:
+        """Both as one: the same motion was played again."""
+        rounds = self.rounds + other.rounds
+        squares = self.rounds * self.tracking_rms**2 + other.rounds * other.tracking_rms**2
+        return Outcome(
+            other.ended, self.duration, np.sqrt(squares / rounds), np.maximum(self.tracking_max, other.tracking_max),
+            self.knots + other.knots, self.frames + other.frames, self.retransmissions + other.retransmissions,
+            self.resumed + other.resumed, max(self.worst_gap, other.worst_gap),
+            min(self.least_buffered, other.least_buffered), tuple(sorted({*self.limits, *other.limits})),
+            max(self.cycles_max, other.cycles_max), rounds,
+        )
 
 
 class Interrupts:
-    """How often the user asked to stop: once is a controlled stop, twice is disarm."""
+    """What the user asks for while an arm moves. count: how often to stop: once is a controlled stop, twice is disarm.
+    go_on: how often to go on from a stop."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.go_on = 0
+        self._reading = False
+
+    def went_on(self) -> bool:
+        """Whether the user has asked to go on; the answer is given once, and forgets the stop."""
+        if self.go_on == 0:
+            return False
+        self.go_on = self.count = 0
+        return True
+
+    def read_lines(self, descriptor: int) -> None:
+        """From now on a line typed there asks to go on. Needs no terminal modes, so it is the same on every system."""
+        if self._reading:
+            return
+        self._reading = True
+
+        def read() -> None:
+            with suppress(OSError):
+                while typed := os.read(descriptor, 1024):  # no Python lock that a blocked thread holds at exit
+                    self.go_on += typed.count(b"\n")
+
+        threading.Thread(target=read, daemon=True).start()
 
     @contextmanager
     def on_ctrl_c(self) -> Iterator[Interrupts]:
@@ -108,7 +145,8 @@ def check_start(session: Session, motion: Knots) -> None:
     for j in np.flatnonzero(away > allowed) if allowed else ():
         raise Refused(
             f"{session.link.port}: {session.joint(j)} stands {away[j]:.4g} {session.unit(j)} from where the motion "
-            f"starts, {allowed[j]:.2g} is allowed; move it there first, or plan from here"
+            f"starts, {allowed[j]:.2g} is allowed; move it there first (`--approach` does), or plan from here "
+            "(`femtorque plan --port`)"
         )
 
 
@@ -124,7 +162,7 @@ def stream(
     """Play a motion on a board that is in HOLD, and return when it stands still.
 
     resume: how often to go on by itself after a stop on the path because knots or host were late.
-    hold_after_stop: seconds to keep holding after a stop the user asked for, until a second Ctrl-C disarms.
+    hold_after_stop: seconds to keep holding after a stop, until `interrupts` says to go on or a second time to stop.
     Raises Refused with the board's or the host's reason; the board then holds or its outputs are off: see its state.
     """
     run = _Run(session, motion, on_progress, interrupts or Interrupts(), resume, hold_after_stop)
@@ -157,7 +195,7 @@ class _Run:
         self.ring = session.ident.ring
         self.knot_hz = session.configuration.knot_hz
         self.duration = (len(motion) - 1) / self.knot_hz  # s
-        self.started = self.holding = False
+        self.started, self.holding = False, ""
         self.sum_squares = np.zeros(len(session.configuration.joints))
         self.worst = np.zeros(len(session.configuration.joints))
         self.samples = 0
@@ -225,9 +263,10 @@ class _Run:
             if session.in_state("HOLD") and not session.posted:
                 if flag(session.status, "ENDED"):
                     return "done"
-                if stop_asked:
-                    return self._hold()
-                self._go_on_or_refuse()
+                ended = self._hold("stopped") if stop_asked else self._go_on_or_refuse()
+                if ended:
+                    return ended
+                stop_asked, stop_by = False, np.inf
                 deadline = self.board_time + self._time_left() + GRACE
             elif not session.in_state("HOLD", "TRACK"):
                 raise Refused(f"{session.link.port}: the motion was broken off; {session.describe()}")
@@ -237,18 +276,23 @@ class _Run:
                 raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
-    def _go_on_or_refuse(self) -> None:
-        """The board stopped on the path by itself: resume if allowed, once the ring is full again."""
+    def _go_on_or_refuse(self) -> str:
+        """The board stopped on the path by itself: resume if allowed, else ask. Returns how it ended, or nothing."""
         session = self.session
         why = "the host was silent" if flag(session.status, "HOST_SILENT") else "knots ran out"
-        if self.resumes_left <= 0:
-            raise Refused(
-                f"{session.link.port}: stopped on the path at {self._path_time():.3f} s of "
-                f"{self.duration:.3f} s because {why} (worst gap {session.link.worst_gap * 1e3:.0f} ms, "
-                f"{self.sender.retransmissions} retransmissions); look at the link, or let it go on by itself with "
-                "--resume"
-            )
-        self.resumes_left -= 1
+        told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
+                f"{session.link.worst_gap * 1e3:.0f} ms, {self.sender.retransmissions} retransmissions)")
+        if self.resumes_left > 0:
+            self.resumes_left -= 1
+            self._resume()
+            return ""
+        if self.hold_after_stop <= 0.0:
+            raise Refused(f"{session.link.port}: {told}; look at the link, or let it go on by itself with --resume")
+        return self._hold(told)
+
+    def _resume(self) -> None:
+        """Go on from a stop on the path, once the ring is full again."""
+        session = self.session
         self.resumed += 1
         full = min(len(self.motion) - self.sender.acked, self.ring // 2)
         target = self.sender.acked + max(full - session.status.buffered, 0)
@@ -257,17 +301,25 @@ class _Run:
             session.resume()
             self._moving("RESUME")
 
-    def _hold(self) -> str:
-        """Stopped at the user's wish: keep holding until told to let go, or for as long as was asked."""
-        self.holding = True
+    def _hold(self, why: str) -> str:
+        """Stopped on the path: keep holding until told what to do, or for as long as was asked. Returns how it ended,
+        or nothing: it goes on."""
+        self.holding = why
+        stops = self.interrupts.count
         until = self.clock.now() + self.hold_after_stop
-        while self.clock.now() < until:
-            self._round()
-            self.session.faulted()
-            if self.interrupts.count >= 2:
-                self.session.disarm()
-                return "disarmed"
-        return "stopped"
+        try:
+            while self.clock.now() < until:
+                self._round()
+                self.session.faulted()
+                if self.interrupts.count > stops:
+                    self.session.disarm()
+                    return "disarmed"
+                if self.interrupts.went_on():
+                    self._resume()
+                    return ""
+            return "stopped"
+        finally:
+            self.holding = ""
 
     def _round(self) -> None:
         """Pump once, fail on a fault, report, let time pass."""

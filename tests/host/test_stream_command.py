@@ -17,6 +17,7 @@ from codegen import messages
 from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
+from codegen.units import from_wire, to_wire
 from femtorque import Board
 from host import log as logs
 from host.configuration import Configuration
@@ -88,6 +89,7 @@ def test_a_dry_run_arms_nothing(tcp_board, short):
     shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--home", "--dry-run", "--json")
     assert shown.returncode == 0 and json.loads(shown.stdout)["ended"] == "dry run"
     assert tcp_board.board.commands == [0], "only HOME"
+    assert 0.0 < json.loads(shown.stdout)["effort"]["torque"] < json.loads(shown.stdout)["effort"]["available"]
 
 
 @pytest.mark.parametrize("prepare, options, words", [
@@ -122,8 +124,12 @@ def test_a_motion_outside_limits_is_bad_input_and_nothing_is_sent(tcp_board, mec
     assert not tcp_board.board.received
 
 
+CTRL_C, ENTER = b"\x03", b"\n"
+
+
 def in_terminal(arguments, until, presses, board):
-    """Run in a pseudo-terminal; press Ctrl-C when each condition holds. Returns status and what was shown."""
+    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds. Returns status and what
+    was shown."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "160"
@@ -138,9 +144,10 @@ def in_terminal(arguments, until, presses, board):
             pass
         except OSError:
             break
-        if conditions and conditions[0](board, shown):
+        condition, key = conditions[0] if conditions and isinstance(conditions[0], tuple) else ((conditions or [None])[0], CTRL_C)
+        if condition and condition(board, shown):
             conditions.pop(0)
-            os.write(terminal, b"\x03")
+            os.write(terminal, key)
         time.sleep(0.02)
     else:
         os.kill(pid, signal.SIGKILL)
@@ -159,7 +166,7 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
     held = []
 
     def holding(board, shown):
-        if b"holding; Ctrl-C disarms" in shown and not held:
+        if b"holding; Enter goes on, Ctrl-C disarms" in shown and not held:
             held.append(time.monotonic())
         return held and time.monotonic() - held[0] > 0.7 and board.state == "HOLD"
 
@@ -169,6 +176,98 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
     )
     assert status == 1 and tcp_board.board.state == "DISARMED", shown
     assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
+
+
+def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 2.0, 51)
+    s = t / 2.0
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.3 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    begins = b"holding; Enter goes on"
+    status, shown = in_terminal(
+        ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"], 30.0,
+        [lambda board, _: board.played > 50, (lambda board, shown: begins in shown and board.state == "HOLD", ENTER),
+         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board.board,
+    )
+    assert status == 0 and "done: 2.000 s" in shown and "resumed 2 times" in shown, shown[-2000:]
+    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
+    assert names == ["ARM", "START", "STOP", "RESUME", "STOP", "RESUME", "DISARM"]
+    sent = knots(Trajectory.load(motion, mechanism), mechanism)
+    np.testing.assert_array_equal([m.position for m in tcp_board.board.received], sent.position)
+
+
+def test_a_loop_plays_as_often_as_asked_and_at_its_speed(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.6, 31)
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.6))[:, None] ** 2)
+    shown = femtorque("stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "3", "--speed", "2", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["rounds"] == 3 and told["duration"] == pytest.approx(0.3) and told["knots"] == 3 * 76
+    sent = knots(Trajectory.load(motion, mechanism).faster(2.0), mechanism)
+    np.testing.assert_array_equal([m.position for m in tcp_board.board.received], np.tile(sent.position, (3, 1)))
+
+
+def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.4, 21)
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
+    process = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "stream", MECHANISM, motion, "--port", tcp_board.port,
+                                "--home", "--loop", "0", "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20.0
+    while len(tcp_board.board.received) < 220 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=10.0)
+    told = json.loads(output)
+    assert process.returncode == 1 and told["ended"] == "stopped" and told["rounds"] >= 2
+    assert tcp_board.board.state == "DISARMED"
+
+
+def test_a_loop_that_does_not_close_is_refused(tcp_board, short):
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--home", "--loop", "2")
+    assert shown.returncode == 2 and "shoulder ends +0.1 from where it begins; " in shown.stderr
+    assert "femtorque plan --back" in shown.stderr and not tcp_board.board.received
+
+
+def test_the_start_is_approached_when_asked(tcp_board, short, mechanism):
+    away = np.array([j.start for j in mechanism.moving]) + [0.1, -0.2, 0.05]
+    tcp_board.board.target = to_wire(away, mechanism.moving).astype(np.int64)
+    tcp_board.board._flag(HOMED=True)
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port)
+    assert shown.returncode == 1 and "`--approach` does" in shown.stderr and "femtorque plan --port" in shown.stderr
+    assert not tcp_board.board.received
+    shown = femtorque("stream", MECHANISM, short, "--port", tcp_board.port, "--approach", "--json")
+    assert shown.returncode == 0, shown.stderr
+    first, last = tcp_board.board.received[0], tcp_board.board.received[-1]
+    np.testing.assert_allclose(from_wire(first.position, mechanism.moving), away, atol=1e-6)
+    np.testing.assert_array_equal(last.position, knots(Trajectory.load(short, mechanism), mechanism).position[-1])
+    assert max(np.max(np.abs(m.rate)) for m in tcp_board.board.received[:-102]) < 1.2, "slowly"
+
+
+def test_a_plan_begins_where_the_arm_of_a_board_stands(tcp_board, mechanism, tmp_path):
+    away = np.array([j.start for j in mechanism.moving]) + [0.1, -0.2, 0.05]
+    tcp_board.board.target = to_wire(away, mechanism.moving).astype(np.int64)
+    (tmp_path / "w.csv").write_text("shoulder\n0.5\n")
+    shown = femtorque("plan", MECHANISM, tmp_path / "w.csv", "-o", tmp_path / "m.csv", "--port", tcp_board.port)
+    assert shown.returncode == 0, shown.stderr
+    motion = Trajectory.load(tmp_path / "m.csv", mechanism)
+    np.testing.assert_allclose(motion.positions[[0, -1]], [away, [0.5, *away[1:]]], atol=1e-6)
+
+
+def test_a_motion_too_heavy_for_the_motors_is_refused_with_a_speed_that_is_not(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.3, 31)
+    s = t / 0.3
+    starts = np.array([j.start for j in mechanism.moving])
+    q = starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None] * [1.0, 0.0, 0.0]
+    heavy = write_csv(tmp_path / "heavy.csv", mechanism, t, q)
+    shown = femtorque("stream", MECHANISM, heavy, "--port", tcp_board.port, "--home")
+    assert shown.returncode == 2 and not tcp_board.board.received
+    found = re.search(r"elbow at t = .* s: needs .* N m, .* N m is there; `--speed (\S+)` is slow enough", shown.stderr)
+    assert found, shown.stderr
+    shown = femtorque("stream", MECHANISM, heavy, "--port", tcp_board.port, "--home", "--speed", found[1], "--dry-run")
+    assert shown.returncode == 0 and "of the effort: elbow needs" in shown.stdout
 
 
 def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
