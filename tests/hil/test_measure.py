@@ -24,6 +24,8 @@ def test_the_cost_of_an_image_is_that_of_its_worst_tick(tmp_path):
 def test_the_short_motion_stays_within_the_limits_of_every_example():
     for path in sorted(MECHANISMS.glob("*.toml")):
         mechanism = Mechanism.load(path)
+        if mechanism.loops:
+            continue  # any pose of its joints is not a pose of it
         motion = short_motion(mechanism)
         check_limits(motion, mechanism)
         check_streamable(motion, mechanism)
