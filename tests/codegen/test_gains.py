@@ -84,10 +84,10 @@ def test_one_more_tick_of_latency_costs_stiffness() -> None:
 
 
 def test_the_examples_use_the_stiffest_gains() -> None:
-    for name in ("three_link", "three_link_10ms", "six_axis"):
+    for name in ("three_link", "three_link_10ms", "six_axis", "four_bar", "five_bar_3", "palletizer"):
         model = model_of(name)
         rule = stiffest_gains(model, LEAD)
-        for joint in model.mechanism.moving:
+        for joint in model.mechanism.streamed:
             assert joint.gains == rule[joint.name], name
 
 
