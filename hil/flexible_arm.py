@@ -1,0 +1,277 @@
+"""A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
+
+Not the equations of the inverse model turned round: the flexible link is described from its clamped root (the inverse
+model uses the chord), by cubic elements of its own number, and all mass, of the beam, of what it carries and of the
+rigid links, is in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points. Turning and bending
+are coupled without simplification; strains are small, and the shortening of the bent beam is left out as it is in
+host.chord_beam, so that the two agree to second order in the deflection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism import Mechanism
+from codegen.model import Body, Model, placed_links
+
+Array = NDArray[np.float64]
+
+GAUSS = 4  # points an element: the mass integrals of cubics are then exact
+CORRECTIONS = 3  # a step: speed terms and contact are iterated, elasticity is implicit
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A half space that pushes back along `normal` (3,), unit, pointing out of it: k d + c d', d m deep into it.
+
+    level: its surface is at normal . x = level. It can only push.
+    """
+
+    normal: Array
+    level: float
+    stiffness: float
+    damping: float = 0.0
+
+    def force(self, x: Array, v: Array) -> Array:
+        """On the tip at x, v (3,), N."""
+        depth = self.level - float(self.normal @ x)
+        if depth <= 0.0:
+            return np.zeros(3)
+        return self.normal * max(0.0, self.stiffness * depth - self.damping * float(self.normal @ v))
+
+
+@dataclass(frozen=True)
+class Points:
+    """Point masses on one body: mass (P,), place (P, 3) in the body's frame."""
+
+    mass: Array
+    place: Array
+
+
+class FlexiblePlant:
+    """State y = (q, U, q', U'): joints (J,) rad and elastic coordinates (n,) from the clamped root.
+
+    Elastic coordinates: deflection and slope of each node from the first beyond the root; then, where the rigid end
+    hangs on a spring, its own slope.
+    """
+
+    def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None) -> None:
+        model = Model.of(mechanism)
+        name = next(link.name for link in mechanism.links if link.beam is not None)
+        link, self.hub = mechanism.link(name), placed_links(mechanism)[name][0]
+        beam = link.beam
+        assert beam is not None
+        self.model, self.wall = model, wall
+        self.J, self.length = self.hub + 1, beam.length
+        hub = model.bodies[self.hub]
+        outer = model.bodies[self.hub + 1] if len(model.bodies) > self.J else None
+        self.rigid = [planar_points(body) for body in model.bodies[: self.hub]]
+        self.n = 2 * elements + (1 if outer else 0)
+        self._shapes(elements, link.mass, beam.EI[1], beam.damping)
+        if outer is not None:
+            end = planar_points(outer)
+            spring = np.zeros(self.n)
+            spring[-1], spring[2 * elements - 1] = 1.0, -1.0
+            self.K += outer.joint.stiffness * np.outer(spring, spring)
+            self.spring: Array | None = spring
+            reach = 2.0 * outer.com[0] if point is None else point
+            slope = self.n - 1
+        else:
+            end = _carried(hub, link.mass, link.com, link.inertia)
+            self.spring, reach, slope = None, point or 0.0, 2 * elements - 1
+        place = end.place.copy()
+        if outer is None:
+            place[:, 0] -= beam.length
+        row = np.zeros((len(place), self.n))
+        row[:, 2 * elements - 2] = 1.0
+        row[:, slope] = place[:, 0]
+        self.mass = np.concatenate([self.mass, end.mass])
+        self.x = np.concatenate([self.x, beam.length + place[:, 0]])
+        self.N = np.vstack([self.N, row])
+        self.tip_x = beam.length + reach
+        self.tip_N = np.zeros(self.n)
+        self.tip_N[2 * elements - 2], self.tip_N[slope] = 1.0, reach
+
+    def _shapes(self, elements: int, mass: float, EI: float, damping: float) -> None:
+        """Gauss points of the beam: mass (P,), x (P,), deflection there w = N U, N (P, n); K, C (n, n)."""
+        l = self.length / elements
+        s, weight = np.polynomial.legendre.leggauss(GAUSS)
+        s = 0.5 * (s + 1.0)
+        N = np.zeros((elements * GAUSS, 2 * elements + 2))
+        bend = np.zeros_like(N)
+        for e in range(elements):
+            rows, at = slice(e * GAUSS, (e + 1) * GAUSS), slice(2 * e, 2 * e + 4)
+            N[rows, at] = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3,
+                                    l * (s**3 - s**2)], 1)
+            bend[rows, at] = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
+        across = np.tile(0.5 * l * weight, elements)
+        grown = self.n - 2 * elements
+        self.K = np.pad((bend.T * (EI * across)) @ bend, (0, grown))[2:, 2:]
+        self.C = damping * self.K
+        self.mass = mass / self.length * across
+        self.x = (np.repeat(np.arange(elements), GAUSS) + np.tile(s, elements)) * l
+        self.N = np.pad(N, ((0, 0), (0, grown)))[:, 2:]
+
+    def places(self, q: Array) -> tuple[Array, Array, Array]:
+        """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
+        origins, axes = np.zeros((self.J, 3)), np.zeros((self.J, 3))
+        R, o = np.eye(3), np.zeros(3)
+        self._frames = []
+        for j, body in enumerate(self.model.bodies[: self.J]):
+            o, R = o + R @ body.p0, R @ body.R0
+            axes[j], origins[j] = R @ body.axis, o
+            R = R @ _turn(body.axis, q[j])
+            self._frames.append(R)
+        return origins, axes, R
+
+    def system(self, y: Array) -> tuple[Array, Array, Array, Array]:
+        """Mass matrix (J + n, J + n), forces of motion, gravity and elasticity (J + n,), tip's place and velocity."""
+        J, n = self.J, self.n
+        q, U, qd, Ud = y[:J], y[J : J + n], y[J + n : 2 * J + n], y[2 * J + n :]
+        origins, axes, R = self.places(q)
+        M, h = np.zeros((J + n, J + n)), np.zeros(J + n)
+        w = np.cumsum(axes * qd[:, None], axis=0)  # angular velocity of each body
+        bias = np.zeros((J, 3))  # acceleration of each origin without accelerations of joints
+        for j in range(1, J):
+            bias[j] = bias[j - 1] + np.cross(w[j - 1], np.cross(w[j - 1], origins[j] - origins[j - 1]))
+        for j, points in enumerate(self.rigid):
+            r = points.place @ self._frames[j].T
+            a = bias[j] + np.cross(w[j], np.cross(w[j], r)) - self.model.gravity
+            jac = np.zeros((len(r), 3, J + n))
+            jac[:, :, : j + 1] = _turning(axes[: j + 1], origins[: j + 1], origins[j] + r)
+            _add(M, h, points.mass, jac, a)
+        e1, e2 = R[:, 0], R[:, 1]
+        r = np.outer(self.x, e1) + np.outer(self.N @ U, e2)
+        a = (bias[-1] + np.cross(w[-1], np.cross(w[-1], r)) + 2.0 * np.cross(w[-1], np.outer(self.N @ Ud, e2))
+             - self.model.gravity)
+        jac = np.zeros((len(r), 3, J + n))
+        jac[:, :, :J] = _turning(axes, origins, origins[-1] + r)
+        jac[:, :, J:] = e2[None, :, None] * self.N[:, None, :]
+        _add(M, h, self.mass, jac, a)
+        force = -h
+        force[J:] -= self.K @ U + self.C @ Ud
+        r_tip = self.tip_x * e1 + (self.tip_N @ U) * e2
+        tip = origins[-1] + r_tip
+        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], np.outer(e2, self.tip_N)], axis=1)
+        v = to_tip @ y[J + n :]
+        if self.wall is not None:
+            force = force + to_tip.T @ self.wall.force(tip, v)
+        return M, force, tip, v
+
+    def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
+        """(J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's joint, N m."""
+        M, force, _, _ = self.system(y)
+        force[: self.J] += torque
+        if self.spring is not None:
+            force[self.J :] += spring * self.spring
+        return np.linalg.solve(M, force)
+
+    def contact(self, y: Array) -> Array:
+        """Force of the wall on the tip (3,), N."""
+        _, _, tip, v = self.system(y)
+        return np.zeros(3) if self.wall is None else self.wall.force(tip, v)
+
+    def tip(self, y: Array) -> Array:
+        return self.system(y)[2]
+
+
+@dataclass(frozen=True)
+class Run:
+    """times (T,) s; y (T, 2 (J + n)); tip (T, 3) m; force (T, 3) of the wall on the tip, N."""
+
+    times: Array
+    y: Array
+    tip: Array
+    force: Array
+
+
+def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
+        drive: Callable[[float, Array, Array], tuple[Array, float]]) -> Run:
+    """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
+    t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest iterated: second order."""
+    J, n = plant.J, plant.n
+    size = J + n
+    soft = np.zeros((size, size))
+    soft[J:, J:] = 0.25 * dt * dt * plant.K + 0.5 * dt * plant.C
+    y, rows = start.copy(), []
+    _, _, tip, v = plant.system(y)
+    a = plant.accelerations(y, *drive(0.0, y, plant.contact(y)))
+    for k in range(int(round(until / dt)) + 1):
+        force = np.zeros(3) if plant.wall is None else plant.wall.force(tip, v)
+        rows.append((y, tip, force))
+        torque, spring = drive((k + 1) * dt, y, force)
+        given = np.zeros(size)
+        given[:J] = torque
+        if plant.spring is not None:
+            given[J:] = spring * plant.spring
+        q, qd, change = y[:size], y[size:], a
+        for _ in range(CORRECTIONS):
+            y = np.concatenate([q + dt * qd + 0.25 * dt * dt * (a + change), qd + 0.5 * dt * (a + change)])
+            M, f, tip, v = plant.system(y)
+            change = np.linalg.solve(M + soft, f + given + soft @ change)
+        a = change
+    y_rows, tips, forces = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(np.arange(len(rows)) * dt, y_rows, tips, forces)
+
+
+def prescribed(plant: FlexiblePlant, q: Array, qd: Array, qdd: Array, dt: float, rest: int) -> Array:
+    """Elastic coordinates (T + rest, n) when servos make the joints do exactly q, qd, qdd (T, J), one row each dt, and
+    stay there for `rest` rows. From the static sag; Newmark's average acceleration, second order."""
+    J, n = plant.J, plant.n
+    soft = 0.25 * dt * dt * plant.K + 0.5 * dt * plant.C
+    still = np.zeros(J)
+    w = np.linalg.solve(plant.K, plant.system(np.concatenate([q[0], np.zeros(n), still, np.zeros(n)]))[1][J:])
+    rate, change, found = np.zeros(n), np.zeros(n), []
+    for k in range(len(q) + rest):
+        p, v, a = (q[k], qd[k], qdd[k]) if k < len(q) else (q[-1], still, still)
+        at, going, new = w, rate, change
+        for _ in range(CORRECTIONS if k else 0):
+            w = at + dt * going + 0.25 * dt * dt * (change + new)
+            rate = going + 0.5 * dt * (change + new)
+            M, force, _, _ = plant.system(np.concatenate([p, w, v, rate]))
+            new = np.linalg.solve(M[J:, J:] + soft, force[J:] - M[J:, :J] @ a + soft @ new)
+        change = new
+        found.append(w)
+    return np.array(found)
+
+
+def planar_points(body: Body) -> Points:
+    """Two points with the mass, the centre of gravity and the inertia about z of a body (PLEXUS)."""
+    if body.mass == 0.0:
+        return Points(np.zeros(0), np.zeros((0, 3)))
+    k = np.sqrt(body.inertia[2, 2] / body.mass)
+    return Points(np.full(2, body.mass / 2), body.com + np.array([[k, 0.0, 0.0], [-k, 0.0, 0.0]]))
+
+
+def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
+    """What is fixed to the flexible link besides the beam itself, as two points."""
+    extra = hub.mass - mass
+    if extra <= 0.0:
+        return Points(np.zeros(0), np.zeros((0, 3)))
+    c = (hub.mass * hub.com - mass * com) / extra
+    second = (hub.inertia[2, 2] + hub.mass * float(hub.com[:2] @ hub.com[:2]) - inertia[2, 2]
+              - mass * float(com[:2] @ com[:2]) - extra * float(c[:2] @ c[:2]))
+    k = np.sqrt(max(second, 0.0) / extra)
+    return Points(np.full(2, extra / 2), c + np.array([[k, 0.0, 0.0], [-k, 0.0, 0.0]]))
+
+
+def _turn(axis: Array, angle: float) -> Array:
+    x, y, z = axis
+    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+
+
+def _turning(axes: Array, origins: Array, at: Array) -> Array:
+    """Velocities (P, 3, J) of the points at (P, 3) per rate of each joint."""
+    return np.cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
+
+
+def _add(M: Array, h: Array, mass: Array, jac: Array, a: Array) -> None:
+    """Add the points' m J'J and m J'a."""
+    weighted = jac * mass[:, None, None]
+    M += np.einsum("pki,pkj->ij", weighted, jac)
+    h += np.einsum("pki,pk->i", weighted, a)
