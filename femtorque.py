@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
@@ -56,6 +56,10 @@ Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                    help="serial device, or socket://host:port")]
+Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
+                                         help="show a live page at http://127.0.0.1:PORT (0: any)")]
+Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
+                                         help="send every STATUS as JSON, for PlotJuggler")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]
 
 
@@ -285,6 +289,8 @@ def stream(
     approach: Annotated[bool, typer.Option("--approach", help="go slowly to where the motion starts first")] = False,
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
+    web: Web = None,
+    udp: Udp = None,
     json: Json = False,
 ) -> Answer:
     """Play a trajectory on a board. Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms."""
@@ -304,7 +310,8 @@ def stream(
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
                           f"ready to move: {found.words()}; nothing was armed")
         asks = sys.stdin.isatty()
-        with stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None) as on_progress:
+        bar = stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None)
+        with _shown(board.session, web, udp), bar as on_progress:
             outcome = board.stream(
                 traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed, loop=loop,
                 approach=approach, hold_after_stop=math.inf if asks else 0.0,
@@ -316,7 +323,9 @@ def stream(
 def monitor(
     port: Port,
     mech: Annotated[Path | None, typer.Argument(metavar="[MECH]", show_default=False,
-                                                help="mechanism file, for the names of the joints")] = None,
+                                                help="mechanism file, for the names and gains of the joints")] = None,
+    web: Web = None,
+    udp: Udp = None,
     json: Json = False,
 ) -> Answer:
     """Live view of a board, until Ctrl-C. With --json: one look."""
@@ -329,9 +338,26 @@ def monitor(
 
     mechanism = Mechanism.load(mech) if mech else None
     with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
-        if not json:
+        if json:
+            return Answer(snapshot(board.session))
+        with _shown(board.session, web, udp):
             watch(board.session, Console(), lambda: interrupts.count > 0)
         return Answer(snapshot(board.session))
+
+
+@contextmanager
+def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
+    """While this lasts, what the board says goes to a page and as datagrams too."""
+    with ExitStack() as also:
+        if udp is not None:
+            from host.udp import sending
+
+            also.enter_context(sending(session, udp))
+        if web is not None:
+            from host.web import serving
+
+            print(also.enter_context(serving(session, web)), file=sys.stderr, flush=True)
+        yield
 
 
 @app.command()

@@ -117,6 +117,11 @@ class Board:
     def baud(self) -> int:
         return self.link.baud
 
+    @property
+    def core_hz(self) -> int:
+        """Cycles a second, as the control tick's cost is counted."""
+        return chip.SYSCLK_HZ
+
 
 # ---------------------------------------------------------------- reading
 

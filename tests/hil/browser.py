@@ -28,7 +28,10 @@ class Browser:
     root: str
 
     def open(self, page: Path) -> None:
-        self._call("url", {"url": page.resolve().as_uri()})
+        self.go(page.resolve().as_uri())
+
+    def go(self, url: str) -> None:
+        self._call("url", {"url": url})
 
     def run(self, script: str) -> Any:
         """What a function body returns."""
