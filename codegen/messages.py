@@ -89,7 +89,7 @@ MESSAGES = (
         Field("frames", "u32", "good frames received"),
         Field("bad_frames", "u16", "frames with a wrong check sum or length"),
         Field("wrong_tag", "u16", "frames of another configuration"),
-        Field("out_of_order", "u16", "knots that were not the next one"),
+        Field("out_of_order", "u16", "knots that came before one that was lost, or that there was no room for"),
         Field("bus_mv", "u16", "bus voltage, mV"),
         Field("cycles", "u32", "cycles of the last control tick"),
         Field("cycles_max", "u32", "largest since reset"),

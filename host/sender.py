@@ -22,6 +22,7 @@ from host.link import Link
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
 TIMEOUT_START, TIMEOUT_MAX = 0.06, 0.25  # s
+PATIENCE_MAX = 4.0  # times a timeout
 GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
 
 
@@ -50,6 +51,7 @@ class Sender:
     _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and when
     _progress_at: float = field(default=0.0, init=False)
     _back_at: float = field(default=-np.inf, init=False)
+    _patience: float = field(default=1.0, init=False)  # times the timeout: more after each one in vain (RFC 6298, 5.5)
     _out_of_order: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +76,7 @@ class Sender:
             self.acked += ahead
             self.next = max(self.next, self.acked)
             self._progress_at = now
+            self._patience = 1.0
             self._measure(now)
         self.credit = status.credit
         lost = self._out_of_order is not None and status.out_of_order != self._out_of_order
@@ -84,8 +87,9 @@ class Sender:
     def send(self) -> None:
         """Send what window, credit and wire allow; go back if acknowledgements are overdue."""
         now = self.link.clock.now()
-        if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout:
+        if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
             self._go_back(now)
+            self._patience = min(2.0 * self._patience, PATIENCE_MAX)
         end = min(len(self.knots), self.acked + min(WINDOW, self.credit))
         while self.next < end and self.link.backlog < BACKLOG:
             if self.acked == self.next:

@@ -153,14 +153,17 @@ static void on_home(const uint8_t *payload)
     post(m.token, FT_EVENT_HOME, m.position);
 }
 
+/* Take the knot that is wanted; one from beyond it says that some were lost.
+ * One from before it was sent twice, and says nothing. */
 static void on_knot(uint16_t seq, const uint8_t *payload)
 {
+    const uint16_t beyond = (uint16_t)(seq - rx.wanted);
     ft_msg_knot m;
 
     ft_msg_knot_unpack(payload, &m);
-    if (seq == rx.wanted && ft_knots_take(&m))
+    if (beyond == 0u && ft_knots_take(&m))
         rx.wanted++;
-    else
+    else if (beyond < 0x8000u)
         rx.out_of_order++;
 }
 

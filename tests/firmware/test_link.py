@@ -130,6 +130,24 @@ def test_that_status_comes_at_its_rate():
     assert ticks[-1] > before
 
 
+def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
+    """Only the second ask for more: a host that took the first for a loss would send them a third time."""
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+
+    def send(seq: int) -> None:
+        flags = messages.KNOT_START if seq == 0 else 0
+        app.send(Knot(flags, knots.position[seq].tolist(), knots.rate[seq].tolist(), knots.acceleration[seq].tolist()), seq=seq)
+        app.run(2)
+
+    for seq in (0, 1, 2, 0, 1, 2):
+        send(seq)
+    assert (app.see().ack, app.status.out_of_order) == (3, 0)
+    send(5)
+    assert (app.see().ack, app.status.out_of_order) == (3, 1)
+
+
 # ---- damage -----------------------------------------------------------------------------------------
 
 

@@ -84,6 +84,7 @@ class FakeBoard:
         rng = np.random.default_rng(seed)
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
+        self.delay = 0.0  # s that every frame to the board is late
         self.silent = False  # plays dead: neither hears nor speaks
         self.gone = False  # the cable is out: reads and writes fail
         self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint), for the next one
@@ -116,7 +117,7 @@ class FakeBoard:
     def write(self, data: bytes) -> int:
         if self.gone:
             raise OSError("device disconnected")
-        self.to_board.put(data, self.clock.now() + 1.0 / self.conf.rate_hz)
+        self.to_board.put(data, self.clock.now() + 1.0 / self.conf.rate_hz + self.delay)
         return len(data)
 
     def close(self) -> None:
@@ -151,7 +152,8 @@ class FakeBoard:
         self.heard_at = now
         if isinstance(m, codec.Knot):
             if frame.seq != self.wanted or len(self.ring) >= self.ring_size:
-                self.out_of_order = (self.out_of_order + 1) & 0xFFFF
+                if (frame.seq - self.wanted) & 0xFFFF < 0x8000:
+                    self.out_of_order = (self.out_of_order + 1) & 0xFFFF
                 return
             self.wanted = (self.wanted + 1) & 0xFFFF
             self.ring.append(m)

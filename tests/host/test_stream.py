@@ -103,6 +103,16 @@ def test_whatever_the_wire_no_knot_is_lost_doubled_or_swapped(seed, loss, ring):
     assert received == as_sent(motion)[: len(received)]
 
 
+@pytest.mark.parametrize("delay, most", [(0.03, 0.02), (0.1, 0.1), (0.15, 0.1), (0.3, 0.2)])
+def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
+    """Knots that come late are not lost: few are sent again, and the stream goes on."""
+    session, board = a_session()
+    motion = a_motion(6.0)
+    outcome = stream(session, motion, resume=3, on_progress=lambda p: setattr(board, "delay", delay if p.t > 1.0 else 0.0))
+    assert outcome.ended == "done" and as_received(board) == as_sent(motion)
+    assert outcome.retransmissions <= most * len(motion)
+
+
 def test_noise_on_the_line_does_no_harm():
     session, board = a_session()
     rng, put = np.random.default_rng(5), board.to_host.put
