@@ -31,9 +31,12 @@ class BadFrame(Exception):
 
 
 def _empty(f: Field) -> Any:
+    """What a field is where it is not given; arrays of a value a joint must be, but for those of bytes."""
     if f.length == 1:
         return 0.0 if f.type == "f32" else 0
-    return bytes(f.length) if f.type == "u8" else ()
+    if f.type == "u8":
+        return b"" if f.length == J else bytes(f.length)
+    return () if f.length == J else (0,) * f.length
 
 
 def _class(message: Message) -> type:
@@ -47,6 +50,9 @@ def _class(message: Message) -> type:
 CLASSES = {m.name: _class(m) for m in MESSAGES}
 Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
     CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
+)
+Float, Jog, Seek, Probe, Gains, Capture, Read, Data = (
+    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA")
 )
 
 

@@ -19,9 +19,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.board import Board
 from codegen.errors import BadInput
+from codegen.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from codegen.mechanism import Joint, Mechanism
 from codegen.observer import observer_gains
-from codegen.units import position_unit
+from codegen.units import position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
 RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
@@ -30,7 +31,6 @@ RING_BYTES = 72 * 1024  # more than half of the memory
 QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
 HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
 FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
-STUCK_S = 0.25  # for so long may a joint be given all it can have without a single count
 COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
@@ -137,7 +137,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         room=upper - lower,
         margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
         counts=min(math.ceil(2.0 * speed / hz / abs(count)) + 4, 2**30),
-        patience=max(2, round(STUCK_S * hz)) if measured else 2**32 - 1,
+        patience=max(2, round(mechanism.safety.stuck_s * hz)) if measured else 2**32 - 1,
     )
 
 
@@ -184,6 +184,12 @@ def table_crc(rows: list[JointConstants], double: bool) -> int:
     return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
 
 
+def lab_crc(rows: list[LabConstants], double: bool) -> int:
+    """CRC-32 of ft_lab_joint as it lies in the chip's memory."""
+    layout = struct.Struct(f"<{len(fields(LabConstants)) - 5}{'d' if double else 'f'}IiIII{'4x' if double else ''}")
+    return zlib.crc32(b"".join(layout.pack(*astuple(row)) for row in rows))
+
+
 def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
     """The values as the build stores them: positions are 2^32 times finer in double precision."""
     step, unit, per_unit, *rest = astuple(row)
@@ -195,6 +201,8 @@ def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
     control, joints = mechanism.control, mechanism.moving
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
+    lab = [lab_constants(mechanism, j, row.speed, row.effort, _count(j)) for j, row in zip(joints, rows, strict=True)]
+    least, most = overlay(mechanism)
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
@@ -215,6 +223,16 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "rows": [_texts(row) for row in rows],
         "crc_single": f"0x{table_crc(rows, False):08x}u",
         "crc_double": f"0x{table_crc(rows, True):08x}u",
+        "lab_rows": [_texts(row) for row in lab],
+        "lab_crc_single": f"0x{lab_crc(lab, False):08x}u",
+        "lab_crc_double": f"0x{lab_crc(lab, True):08x}u",
+        "start_pose": [int(x) for x in to_wire([j.start for j in joints], joints)],
+        "reactions": reactions(mechanism),
+        "overlay": int((least, most) != (64, 64)),
+        "overlay_least": least,
+        "overlay_most": most,
+        "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
+        "temperature_max": _literal(mechanism.safety.temperature_max),
     }
 
 
@@ -230,14 +248,14 @@ def _fitting_ramp(mechanism: Mechanism) -> int:
     return ramp(control.rate_hz)
 
 
-def _texts(row: JointConstants) -> dict[str, str]:
+def _texts(row: JointConstants | LabConstants) -> dict[str, str]:
     """Each value as it is written in C."""
     def text(name: str, value: float | int) -> str:
         if name == "step":
             return f"INT64_C({value})"
         if name in ("unit", "per_unit"):
             return f"FT_{name.upper()}({value!r})"
-        if name in ("room", "patience"):
+        if name in ("room", "patience", "seek", "seek_ticks", "seek_counts", "probe_counts"):
             return f"{value}u"
         if isinstance(value, int):
             return str(value) if value > -(2**31) else "(-2147483647 - 1)"

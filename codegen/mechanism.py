@@ -70,6 +70,21 @@ class Encoder:
 
 
 @dataclass(frozen=True)
+class Home:
+    """How a joint's zero is sought where encoder.zero is index or stop; at the joint. None: a default by rule.
+
+    at: position at the index or stop, rad or m. direction: way to it. speed: rad/s or m/s. effort: N m or N that it
+    may be pressed against the stop with. travel: the most it may move, rad or m.
+    """
+
+    at: float = 0.0
+    direction: int = -1
+    speed: float | None = None
+    effort: float | None = None
+    travel: float | None = None
+
+
+@dataclass(frozen=True)
 class Gains:
     """At the joint: ku N m/rad, kv N m s/rad, ki N m/(rad s)."""
 
@@ -130,6 +145,7 @@ class Joint:
     motor: Motor | None = None
     encoder: Encoder | None = None
     gains: Gains = field(default_factory=Gains)
+    home: Home | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,28 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Safety:
+    """What is done about each class of faults (codegen.messages.FAULT_CLASSES), and bounds.
+
+    stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
+    factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
+    probe_effort: of limits.effort, open loop.
+    """
+
+    computing: str = "coast"
+    sensing: str = "coast"
+    electrical: str = "coast"
+    motion: str = "coast"
+    host: str = "coast"
+    stuck_s: float = 0.1
+    temperature_max: float = 85.0
+    gain_overlay: tuple[float, float] = (1.0, 1.0)
+    float_speed: float = 0.25
+    jog_speed: float = 0.1
+    probe_effort: float = 0.3
+
+
+@dataclass(frozen=True)
 class BoardUse:
     """Which board file, and what is wired to it."""
 
@@ -206,6 +244,7 @@ class Mechanism:
     loops: tuple[Loop, ...] = ()
     modes: tuple[Mode, ...] = ()
     lock: dict[str, float] = field(default_factory=dict)
+    safety: Safety = field(default_factory=Safety)
     unphysical: str = "refuse"
     source: Path | None = None
     warnings: tuple[str, ...] = ()

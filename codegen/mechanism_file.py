@@ -27,6 +27,7 @@ from codegen.mechanism import (
     Encoder,
     Friction,
     Gains,
+    Home,
     Joint,
     Limits,
     Link,
@@ -35,6 +36,7 @@ from codegen.mechanism import (
     Mode,
     Motor,
     Payload,
+    Safety,
     Section,
 )
 from codegen.mechanism_schema import (
@@ -161,6 +163,7 @@ class _Reader:
             loops=loops,
             modes=modes,
             lock=self._lock(joints),
+            safety=self._safety(),
             unphysical=self.unphysical,
             source=self.path,
         )
@@ -252,6 +255,14 @@ class _Reader:
     def _board(self) -> BoardUse | None:
         t = self.table.board
         return None if t is None else BoardUse(t.use, t.bus_voltage, t.pwm_hz)
+
+    def _safety(self) -> Safety:
+        t = self.table.safety
+        least, most = t.gain_overlay
+        if not least <= 1.0 <= most:
+            self.fail("safety.gain_overlay", t.gain_overlay, "must be [least, most] with the file's own gains, 1.0, between",
+                      "[0.5, 1.5], say")
+        return Safety(**{**t.model_dump(), "gain_overlay": (least, most)})
 
     def _link(self, t: LinkTable) -> Link:
         key = f"link.{t.name}"
@@ -365,8 +376,24 @@ class _Reader:
             axis=self._axis(t), actuated=t.actuated and t.type != "fixed", start=self._start(t, limits),
             c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
             friction=Friction(t.friction.viscous, t.friction.coulomb), motor=motor, encoder=encoder,
-            gains=Gains(t.gains.ku, t.gains.kv, t.gains.ki),
+            gains=Gains(t.gains.ku, t.gains.kv, t.gains.ki), home=self._home(t, encoder, limits),
         )
+
+    def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
+        """How a zero is sought: needed, and of use, with an index or a stop."""
+        key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
+        if t.home is None and sought:
+            self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
+                      "home = { at = ..., direction = -1 }: where the joint stands at its index or stop")
+        if t.home is None:
+            return None
+        if not sought:
+            self.fail(key, None, "is of use with encoder.zero = 'index' or 'stop' only")
+        if t.home.effort is not None and t.home.effort > limits.effort:
+            self.fail(f"{key}.effort", t.home.effort, f"is more than limits.effort = {limits.effort:g}")
+        if t.home.speed is not None and t.home.speed > 0.5 * limits.velocity:
+            self.fail(f"{key}.speed", t.home.speed, f"is more than half of limits.velocity = {limits.velocity:g}")
+        return Home(**t.home.model_dump())
 
     def _axis(self, t: JointTable) -> NDArray[np.float64]:
         if t.axis is None:

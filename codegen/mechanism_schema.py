@@ -62,6 +62,20 @@ class BoardTable(Table):
     pwm_hz: Annotated[int, Field(gt=0, le=1_000_000)] = 20000
 
 
+class SafetyTable(Table):
+    computing: Literal["coast", "brake"] = "coast"
+    sensing: Literal["coast", "brake"] = "coast"
+    electrical: Literal["coast", "brake"] = "coast"
+    motion: Literal["coast", "brake", "hold"] = "coast"
+    host: Literal["coast", "brake", "hold"] = "coast"
+    stuck_s: Annotated[float, Field(ge=0.01, le=10.0)] = 0.1
+    temperature_max: Annotated[float, Field(ge=0.0, le=150.0)] = 85.0
+    gain_overlay: Annotated[list[Annotated[float, Field(ge=0.0, le=3.9)]], Field(min_length=2, max_length=2)] = [1.0, 1.0]
+    float_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
+    jog_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+    probe_effort: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
+
+
 class SectionTable(Table):
     area: Positive
     radius: Positive
@@ -128,6 +142,14 @@ class GainsTable(Table):
     ki: NotNegative = 0.0
 
 
+class HomeTable(Table):
+    at: Number = 0.0
+    direction: Sign = -1
+    speed: Positive | None = None
+    effort: Positive | None = None
+    travel: Positive | None = None
+
+
 class JointTable(Table):
     name: Name
     type: Literal["revolute", "continuous", "prismatic", "fixed"]
@@ -146,6 +168,7 @@ class JointTable(Table):
     motor: MotorTable | None = None
     encoder: EncoderTable | None = None
     gains: GainsTable = GainsTable()
+    home: HomeTable | None = None
 
 
 class PayloadTable(Table):
@@ -185,6 +208,7 @@ class MechanismTable(Table):
     unphysical: Literal["refuse", "warn"] | None = None  # refuse; with a URDF warn, whose inertias are often identified
     urdf: str | None = None
     control: ControlTable = ControlTable()
+    safety: SafetyTable = SafetyTable()
     board: BoardTable | None = None
     link: list[LinkTable] = []
     joint: list[JointTable] = []

@@ -31,6 +31,8 @@ def _context(joints: int) -> dict[str, Any]:
             ("States", "STATE", [(k, n, doc) for k, (n, doc) in messages.STATES.items()]),
             ("Faults", "FAULT", [(k, n, doc) for k, (n, doc, _) in messages.FAULTS.items()]),
             ("Refusals", "REFUSAL", [(k, n, doc) for k, (n, doc, _) in messages.REFUSALS.items()]),
+            ("Reactions to faults", "REACTION", [(k.upper(), n, doc) for k, (n, doc) in messages.REACTIONS.items()]),
+            ("CAPTURE.mode", "CAPTURE", [(k, n, doc) for k, (n, doc) in messages.CAPTURES.items()]),
             ("STATUS.flags", "FLAG", [(k, n, doc) for k, (n, doc) in messages.FLAGS.items()]),
             ("STATUS.limits", "LIMIT", [(k, n, doc) for k, (n, doc) in messages.LIMITS.items()]),
         ],

@@ -8,13 +8,14 @@ Frame, before COBS stuffing and a closing zero byte, little endian:
 HELLO and IDENT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by `seq`
 (go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
 bypass the knot sequence: they carry a token, are repeated until STATUS.command_token echoes it, and are executed once.
+So do all messages with a token. CAPTURE and READ change nothing that moves and are answered by DATA.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 2  # raised with every change of the frame or of a message
+PROTOCOL = 3  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 
@@ -59,6 +60,41 @@ MESSAGES = (
         Field("tick", "u32", "the tick it is for; if that is not the next one, nothing is run, only answered"),
         Field("counts", "i32", "encoder counts since the plant began; wraps", J),
     )),
+    Message("FLOAT", 7, "board", "HOLD -> FLOAT: carry the arm's weight, let it be led by hand.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("friction", "u8", "per cent of the Coulomb friction to carry too, at most 80"),
+    )),
+    Message("JOG", 8, "board", "HOLD or JOG -> JOG: move one joint for as long as this is repeated with new tokens.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("joint", "u8", "its number"),
+        Field("rate", "f32", "rad/s or m/s, bounded by the joint's jog rate"),
+    )),
+    Message("SEEK", 9, "board", "DISARMED or HOMING -> HOMING: find one joint's zero the way its encoder has it.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("joint", "u8", "its number"),
+    )),
+    Message("PROBE", 10, "board", "DISARMED or PROBE -> PROBE: give one joint a small torque for as long as this is "
+            "repeated with new tokens; the others are given none.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("joint", "u8", "its number"),
+        Field("torque", "f32", "N m or N, bounded by the joint's probe torque"),
+    )),
+    Message("GAINS", 11, "board", "Overlay one joint's gains, within the file's bounds. While DISARMED or in HOLD.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("joint", "u8", "its number"),
+        Field("ku", "u8", "64ths of the file's ku"),
+        Field("kv", "u8", "64ths of the file's kv"),
+        Field("ki", "u8", "64ths of the file's ki"),
+    )),
+    Message("CAPTURE", 12, "board", "Record signals on the board at the full tick rate. Executed once for each new id.", (
+        Field("id", "u8", "1..255, changes with every new recording"),
+        Field("mode", "u8", "one of CAPTURES"),
+        Field("every", "u16", "ticks from one sample to the next, at least 1"),
+        Field("word", "u16", "what each column records: signal (CAPTURED) times the number of joints, plus joint", 4),
+    )),
+    Message("READ", 13, "board", "Send samples of the recording. Answered by DATA.", (
+        Field("first", "u16", "number of the first sample wanted; 0 is the oldest"),
+    )),
     Message("IDENT", 64, "host", "Identity, sent on HELLO.", (
         Field("protocol", "u16", "PROTOCOL of the image"),
         Field("digest", "u8", "SHA-256 of the configuration", 32),
@@ -80,6 +116,7 @@ MESSAGES = (
         Field("refusal_joint", "u8", "the joint it names, 255 if none"),
         Field("command_token", "u8", "token of the last command taken or refused"),
         Field("flags", "u8", "bits of FLAGS"),
+        Field("unhomed", "u8", "first joint without a zero, 255 if every joint has one"),
         Field("limits", "u16", "bits of LIMITS that acted since the last STATUS"),
         Field("ack", "u16", "sequence number of the next knot wanted"),
         Field("credit", "u16", "knots there is room for"),
@@ -91,6 +128,7 @@ MESSAGES = (
         Field("wrong_tag", "u16", "frames of another configuration"),
         Field("out_of_order", "u16", "knots that came before one that was lost, or that there was no room for"),
         Field("bus_mv", "u16", "bus voltage, mV"),
+        Field("temperature", "i32", "of the hottest sensor, 0.001 deg C; 25000 where none is"),
         Field("cycles", "u32", "cycles of the last control tick"),
         Field("cycles_max", "u32", "largest since reset"),
         Field("position", "i32", "measured, as in KNOT", J),
@@ -100,11 +138,22 @@ MESSAGES = (
         Field("torque_ff", "f32", "tau_ID of the held interval, N m or N", J),
         Field("torque", "f32", "whole joint torque asked for, N m or N", J),
         Field("duty", "f32", "-1..1", J),
+        Field("ku", "u8", "gain overlay in force, 64ths of the file's", J),
+        Field("kv", "u8", "64ths", J),
+        Field("ki", "u8", "64ths", J),
     )),
     Message("DRIVE", 66, "host", "What the last tick of a pil image gave to its outputs.", (
         Field("tick", "u32", "that tick, as in STATUS"),
         Field("outputs", "u8", "1: enabled; 0: the motors float"),
         Field("duty", "f32", "-1..1, held from the end of this tick on", J),
+    )),
+    Message("DATA", 67, "host", "Samples of the recording on the board.", (
+        Field("id", "u8", "of the recording, 0: there is none"),
+        Field("running", "u8", "1: samples are still added, and old ones may be lost"),
+        Field("count", "u16", "samples there are"),
+        Field("first", "u16", "number of the first one here"),
+        Field("last_tick", "u32", "tick of the newest sample there is"),
+        Field("words", "u32", "eight samples of four columns; bits of f32 or i32 as in STATUS", 32),
     )),
 )
 
@@ -114,7 +163,7 @@ COMMANDS = {
     "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now"),
     "DISARM": (2, "any state -> DISARMED: outputs off at once"),
     "START": (3, "HOLD -> TRACK: play the buffered knots from the one marked START"),
-    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays"),
+    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays. JOG, FLOAT -> HOLD"),
     "RESUME": (5, "HOLD after a stop on the path -> TRACK: pace ramps back to 1"),
     "FLUSH": (6, "HOLD: forget what is buffered"),
     "CLEAR": (7, "FAULT or ESTOP -> DISARMED, once the cause is gone"),
@@ -126,8 +175,12 @@ STATES = {
     "DISARMED": (2, "outputs off, ready to be homed and armed"),
     "HOLD": (3, "outputs on, holding a position on the path"),
     "TRACK": (4, "outputs on, playing knots"),
-    "FAULT": (5, "outputs off, cause latched"),
+    "FAULT": (5, "cause latched; outputs off, or braking or holding where [safety] says so"),
     "ESTOP": (6, "break input active or not yet cleared: the timer itself dropped the outputs"),
+    "HOMING": (7, "outputs on, seeking one joint's zero or holding between two"),
+    "FLOAT": (8, "outputs on, gravity compensation only: the arm is led by hand"),
+    "JOG": (9, "outputs on, one joint moved for as long as the host asks"),
+    "PROBE": (10, "outputs on, a small torque on one joint, none on the others"),
 }
 
 # name: (number, what it means, what to do)
@@ -140,16 +193,41 @@ FAULTS = {
     "TICK_OVERRUN": (5, "a control tick was not done when the next came", "lower rate_hz or simplify the mechanism"),
     "NOT_FINITE": (6, "a torque or duty was not a number", "check gains and mechanism; report it if they are right"),
     "FOLLOWING": (7, "a joint was too far from its target for too long", "check encoder sign, motor sign, limits, load"),
-    "ENCODER": (8, "an encoder moved farther in a tick than the joint can, or not at all under full torque",
-                "check wiring, shielding and counts; whether the joint is blocked"),
+    "ENCODER": (8, "an encoder moved farther in a tick than the joint can", "check wiring, shielding and counts"),
     "OVERSPEED": (9, "a joint ran above its velocity limit", "check gains and encoder; raise limits.velocity if meant"),
     "POSITION": (10, "a joint left its limits", "move it back by hand, clear"),
     "KNOT": (11, "a knot broke continuity or a limit", "plan again: the named joint jumped or exceeded a limit"),
-    "BUS_VOLTAGE": (12, "bus voltage out of range", "check the supply"),
+    "UNDER_VOLTAGE": (12, "the bus voltage was too low", "check supply, fuse and wiring"),
     "WATCHDOG": (13, "the watchdog reset the board: tick or link task had stopped", "report it with the log"),
     "HOST_LOST": (14, "no good frame from the host while armed", "check cable and host; the arm was stopped first"),
     "BREAK": (15, "the outputs were dropped without an e-stop in sight",
               "check the break input wiring; of a pil image, the line to the host's plant"),
+    "OVER_VOLTAGE": (16, "the bus voltage was too high", "brake more gently, or add a brake resistor"),
+    "OVER_TEMPERATURE": (17, "a sensor was hotter than allowed", "let it cool; lower the load or cool it better"),
+    "DRIVER": (18, "a motor driver reported a fault", "check the motor for a short, the driver for heat; power-cycle it"),
+    "ENCODER_STUCK": (19, "a joint was given all it may have and its encoder did not count",
+                      "check whether the joint is blocked and the encoder connected"),
+    "HOMING": (20, "no index or stop was found within the way and time allowed",
+               "check the joint's home table, the index wiring, what is in the way"),
+}
+
+# What may be done about a fault once it is taken: [safety] of the mechanism file chooses one for each class.
+REACTIONS = {
+    "coast": (0, "outputs off at once: the motors float"),
+    "brake": (1, "no voltage, outputs stay on: the motors are short-circuited"),
+    "hold": (2, "outputs stay on and hold the joints where they are"),
+}
+
+# class: (faults, reactions allowed, what it is about). The first reaction is the default. What is in no class was
+# found before the outputs ever came on, or leaves nothing to choose: outputs off.
+FAULT_CLASSES = {
+    "computing": (("TICK_OVERRUN", "NOT_FINITE"), ("coast", "brake"), "the board cannot trust its own torque"),
+    "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING"), ("coast", "brake"), "the board does not know where a joint is"),
+    "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER"), ("coast", "brake"),
+                   "supply or drivers are out of range"),
+    "motion": (("FOLLOWING", "OVERSPEED", "POSITION"), ("coast", "brake", "hold"), "a joint does not move as told"),
+    "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold"),
+             "the host is gone or sends what cannot be played; the arm was stopped on its path first"),
 }
 
 REFUSALS = {
@@ -164,6 +242,10 @@ REFUSALS = {
     "FAULT_LATCHED": (8, "a fault is latched", "read its name, mend the cause, clear"),
     "BUS_VOLTAGE": (9, "bus voltage out of range", "switch the supply on"),
     "UNKNOWN": (10, "no such command", "host and board differ: compare protocol numbers"),
+    "OVER_TEMPERATURE": (11, "a sensor is hotter than allowed", "let it cool"),
+    "DRIVER": (12, "a motor driver reports a fault", "power-cycle the drivers"),
+    "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
+    "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 
 FLAGS = {
@@ -173,6 +255,8 @@ FLAGS = {
     "STOPPED": (8, "stopped on the path by STOP"),
     "OUTPUTS": (16, "outputs are enabled"),
     "HOST_SILENT": (32, "stopped on the path because the host was silent"),
+    "OVERLAY": (64, "gains differ from those of the file: see STATUS.ku, kv, ki"),
+    "SEEKING": (128, "a joint is on its way to its zero"),
 }
 
 LIMITS = {
@@ -181,6 +265,15 @@ LIMITS = {
     "INTEGRAL": (4, "integrator stopped by anti-windup"),
     "POSITION": (8, "torque towards a joint limit removed"),
 }
+
+CAPTURES = {
+    "OFF": (0, "stop recording; what is recorded stays"),
+    "ONCE": (1, "record until the memory is full"),
+    "RING": (2, "record round and round, until a fault or OFF"),
+}
+
+# Signals that can be recorded, in the order in which the board keeps them.
+CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "target")
 
 RESETS = {"POWER": 0, "PIN": 1, "SOFTWARE": 2, "WATCHDOG": 3, "BROWNOUT": 4, "OTHER": 5}
 

@@ -1,10 +1,13 @@
 /* The application: the control tick and the main loop. */
 #include "ft_app.h"
 
-#include "ft_chip.h"   /* ft_chip_encoders, ft_chip_duties, ... */
-#include "ft_link.h"   /* ft_link_idle */
-#include "ft_report.h" /* ft_report_tick */
-#include "ft_state.h"  /* ft */
+#include "ft_capture.h" /* ft_capture_tick */
+#include "ft_chip.h"    /* ft_chip_encoders, ft_chip_duties, ... */
+#include "ft_config.h"  /* ft_start_pose */
+#include "ft_link.h"    /* ft_link_idle */
+#include "ft_report.h"  /* ft_report_tick */
+#include "ft_state.h"   /* ft */
+#include "ft_watch.h"   /* ft_watch_idle */
 
 ft_state ft;
 
@@ -30,18 +33,20 @@ static void observe(const int32_t counts[FT_JOINTS])
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
-static uint32_t plan(bool armed)
+static uint32_t plan(uint32_t drive, const int32_t counts[FT_JOINTS])
 {
-    if (armed)
+    if (drive == FT_DRIVE_PATH)
         return ft_motion_tick(&ft.motion);
+    if (drive != FT_DRIVE_OFF)
+        return ft_lab_plan(&ft.lab, &ft.motion, counts, &ft.found);
     ft_motion_hold(&ft.motion, ft.seen.q);
     return FT_MOTION_NOTHING;
 }
 
 /* Form tau_ID of the interval this tick's duty is held over. */
-static void step(bool armed)
+static void step(uint32_t drive)
 {
-    if (!armed)
+    if (drive == FT_DRIVE_OFF)
         return;
     ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
     if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)
@@ -49,17 +54,19 @@ static void step(bool armed)
 }
 
 /* Form torques within their limits, and duties. */
-static void law(bool armed, const int32_t counts[FT_JOINTS])
+static void law(uint32_t drive, const int32_t counts[FT_JOINTS])
 {
     const ft_law_input in = {
         ft.motion.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen, counts,
         ft.tick, (ft_real)ft.bus_voltage,
     };
 
-    if (armed)
-        ft_law_tick(&ft.law, &in, &ft.found);
-    else
+    if (drive == FT_DRIVE_OFF)
         ft_law_rest(&ft.law);
+    else if (drive == FT_DRIVE_LAB)
+        ft_lab_law(&ft.lab, &ft.law, &in, &ft.found);
+    else
+        ft_law_tick(&ft.law, &in, &ft.found);
 }
 
 /* Give the duties to the chip: nothing unless the outputs are meant to be on
@@ -83,25 +90,26 @@ static void account(uint32_t since)
 /* The control interrupt. */
 void ft_app_tick(void)
 {
-    uint32_t since = ft_chip_cycles(), event;
-    bool armed = ft_safety_armed();
+    uint32_t since = ft_chip_cycles(), event, drive = ft.safety.drive;
     int32_t counts[FT_JOINTS];
 
     sample(counts);
     observe(counts);
-    event = plan(armed);
-    step(armed);
-    law(armed, counts);
+    event = plan(drive, counts);
+    step(drive);
+    law(drive, counts);
     ft_safety_tick(event);
     output(ft_safety_armed());
     ft_report_tick();
+    if (ft_capture_on)
+        ft_capture_tick();
     account(since);
 }
 
 /* A tick was not done when the next one came. */
 void ft_app_missed(void)
 {
-    ft.safety.missed = true;
+    ft.safety.alarms.of[FT_ALARM_MISSED] = 1u;
 }
 
 /* ---- start and main loop ---------------------------------------------- */
@@ -112,6 +120,8 @@ void ft_app_start(uint32_t chip_errors)
     ft_chip_outputs(false);
     ft_report_start(chip_errors);
     ft_link_start();
+    ft_law_boot(&ft.law);
+    ft_observer_set(&ft.seen, ft_start_pose);
     ft_safety_start(chip_errors);
 }
 
@@ -132,6 +142,7 @@ static void feed_watchdog(void)
 void ft_app_idle(void)
 {
     ft_link_idle();
+    ft_watch_idle();
     feed_watchdog();
     ft_chip_wait();
 }

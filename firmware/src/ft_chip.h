@@ -41,6 +41,14 @@ void ft_chip_encoders(int32_t counts[]);
 bool ft_chip_estop(void);          /* true: the break input is active */
 float ft_chip_bus_voltage(void);   /* V; the nominal one where not measured */
 
+/* From the main loop: what the drivers say of themselves (false where they
+ * say nothing), and the hottest sensor in deg C (25 where there is none). */
+bool ft_chip_driver_fault(void);
+float ft_chip_temperature(void);
+
+/* Whether a joint's index pulse is there now; false where none is wired. */
+bool ft_chip_index(uint32_t joint);
+
 /* The link: bytes in and out, never waiting. Both return how many were
  * taken. ft_chip_send takes all or nothing. */
 size_t ft_chip_receive(uint8_t *bytes, size_t room);

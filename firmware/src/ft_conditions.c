@@ -3,16 +3,18 @@
 
 #include "ft_chip.h"     /* FT_CHIP_CLOCK, ft_chip_outputs_enabled */
 #include "ft_config.h"   /* ft_joint */
-#include "ft_crc.h"      /* ft_crc32 */
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
 #include "ft_state.h"    /* ft */
+#include "ft_watch.h"    /* ft_watch_constants */
 
 /* ---- checks ----------------------------------------------------------- */
 
 static uint32_t homed(void)
 {
-    return (ft.safety.flags & FT_FLAG_HOMED) != 0 ? FT_GOOD : FT_NO_JOINT;
+    uint32_t joint = ft_safety_unhomed();
+
+    return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
 static uint32_t estop_released(void)
@@ -21,11 +23,41 @@ static uint32_t estop_released(void)
 }
 
 /* A voltage that is not a number fails too. */
+static uint32_t bus_not_low(void)
+{
+    return (ft_real)ft.bus_voltage >= FT_BUS_LOW ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t bus_not_high(void)
+{
+    return (ft_real)ft.bus_voltage <= FT_BUS_HIGH ? FT_GOOD : FT_NO_JOINT;
+}
+
 static uint32_t bus_in_range(void)
 {
-    ft_real volts = (ft_real)ft.bus_voltage;
+    uint32_t low = bus_not_low();
 
-    return volts >= FT_BUS_LOW && volts <= FT_BUS_HIGH ? FT_GOOD : FT_NO_JOINT;
+    return low != FT_GOOD ? low : bus_not_high();
+}
+
+/* What the main loop has seen of the board. */
+static uint32_t not_hot(void)
+{
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+
+    return alarm == FT_FAULT_OVER_TEMPERATURE ? FT_NO_JOINT : FT_GOOD;
+}
+
+static uint32_t drivers_well(void)
+{
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+
+    return alarm == FT_FAULT_DRIVER ? FT_NO_JOINT : FT_GOOD;
+}
+
+static uint32_t constants_whole(void)
+{
+    return ft.safety.alarms.of[FT_ALARM_MEMORY] != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
 static uint32_t inside_limits(void)
@@ -78,6 +110,61 @@ static uint32_t resumable(void)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
+/* Return whether the request is about a joint that there is. */
+static uint32_t known_joint(void)
+{
+    uint32_t joint = ft.safety.request.joint;
+
+    return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
+}
+
+/* Return whether the request's value is no larger than the joint allows. */
+static uint32_t within(ft_real most)
+{
+    bool good = ft_size((ft_real)ft.safety.request.value) <= most;
+
+    return good ? FT_GOOD : ft.safety.request.joint;
+}
+
+static uint32_t friction_allowed(void)
+{
+    return ft.safety.request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t jog_allowed(void)
+{
+    if (known_joint() != FT_GOOD)
+        return FT_NO_JOINT;
+    return within(ft_lab_joint[ft.safety.request.joint].jog_rate);
+}
+
+static uint32_t probe_allowed(void)
+{
+    if (known_joint() != FT_GOOD)
+        return FT_NO_JOINT;
+    return within(ft_lab_joint[ft.safety.request.joint].probe_torque);
+}
+
+static uint32_t sought_for(void)
+{
+    uint32_t joint = ft.safety.request.joint;
+
+    return ft_lab_joint[joint].seek == FT_SEEK_NONE ? joint : FT_GOOD;
+}
+
+static uint32_t overlay_allowed(void)
+{
+    uint32_t i;
+
+    if (known_joint() != FT_GOOD)
+        return FT_NO_JOINT;
+    for (i = 0; i < 3u; i++)
+        if (ft.safety.request.gains[i] < FT_OVERLAY_LEAST
+            || ft.safety.request.gains[i] > FT_OVERLAY_MOST)
+            return ft.safety.request.joint;
+    return FT_GOOD;
+}
+
 /* What only a reset can mend stays latched. */
 static uint32_t fault_mended(void)
 {
@@ -93,7 +180,9 @@ static uint32_t fault_mended(void)
 
 static uint32_t tick_in_time(void)
 {
-    return ft.safety.missed ? FT_NO_JOINT : FT_GOOD;
+    uint8_t missed = ft.safety.alarms.of[FT_ALARM_MISSED];
+
+    return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
 /* What the tick has found of the joints; see ft_findings.h. */
@@ -103,10 +192,13 @@ static uint32_t not_stuck(void) { return ft.found.stuck; }
 static uint32_t not_too_fast(void) { return ft.found.fast; }
 static uint32_t not_far_outside(void) { return ft.found.beyond; }
 static uint32_t following(void) { return ft.found.astray; }
+static uint32_t zero_found(void) { return ft.found.lost; }
 
 static uint32_t knots_good(void)
 {
-    return ft.safety.knot_bad ? ft.safety.knot_joint : FT_GOOD;
+    bool bad = ft.safety.alarms.of[FT_ALARM_KNOT] != 0u;
+
+    return bad ? ft.safety.knot_joint : FT_GOOD;
 }
 
 static uint32_t host_there(void)
@@ -126,6 +218,8 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
+    { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
@@ -134,21 +228,39 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
+    { FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed },
+    { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
+    { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
+    { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
+    { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
+    { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
+    { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
+    { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
+    { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
+    { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
+    { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
 };
 const uint32_t ft_conditions_count = sizeof ft_conditions
                                      / sizeof ft_conditions[0];
 
 /* The first that fails is the one that is latched. */
 const ft_fault_rule ft_faults[] = {
+    { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
-    { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, not_stuck },
+    { FT_FAULT_ENCODER_STUCK, FT_ARMED, FT_OFF, not_stuck },
+    { FT_FAULT_HOMING, FT_ARMED, FT_OFF, zero_found },
     { FT_FAULT_OVERSPEED, FT_ARMED, FT_OFF, not_too_fast },
     { FT_FAULT_POSITION, FT_ARMED, FT_OFF, not_far_outside },
     { FT_FAULT_FOLLOWING, FT_ARMED, FT_OFF, following },
-    { FT_FAULT_BUS_VOLTAGE, FT_ARMED, FT_OFF, bus_in_range },
+    { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
+    { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
+    { FT_FAULT_OVER_TEMPERATURE, FT_ARMED, FT_OFF, not_hot },
+    { FT_FAULT_DRIVER, FT_ARMED, FT_OFF, drivers_well },
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
     { FT_FAULT_KNOT, FT_ALWAYS, FT_STOP, knots_good },
 };
@@ -157,7 +269,7 @@ const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 /* Return whether a look at the table of faults would find none. */
 bool ft_all_well(bool armed)
 {
-    if (tick_in_time() != FT_GOOD || knots_good() != FT_GOOD)
+    if (ft.safety.alarms.any != 0u)
         return false;
     return !armed || (!ft.found.any && outputs_as_commanded() == FT_GOOD
                       && bus_in_range() == FT_GOOD && host_there() == FT_GOOD);
@@ -170,7 +282,7 @@ uint32_t ft_fault_of_start(uint32_t chip_errors)
         return FT_FAULT_CLOCK;
     if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK)) != 0u)
         return FT_FAULT_CHIP;
-    if (ft_crc32((const uint8_t *)ft_joint, sizeof ft_joint) != ft_joint_crc)
+    if (!ft_watch_constants())
         return FT_FAULT_CONFIGURATION;
     if ((chip_errors & FT_CHIP_CRASHED) != 0u)
         return FT_FAULT_HARD_FAULT;

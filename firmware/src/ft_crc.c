@@ -8,10 +8,11 @@ static const uint32_t half_byte[16] = {
     0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu,
 };
 
-/* Return the CRC-32 of some bytes. */
-uint32_t ft_crc32(const uint8_t *bytes, size_t size)
+/* Return the CRC-32 of what `before` is the one of (0: of nothing), and some
+ * more bytes. */
+uint32_t ft_crc32_more(uint32_t before, const uint8_t *bytes, size_t size)
 {
-    uint32_t crc = 0xffffffffu;
+    uint32_t crc = ~before;
     size_t i;
 
     for (i = 0; i < size; i++) {
@@ -20,4 +21,10 @@ uint32_t ft_crc32(const uint8_t *bytes, size_t size)
         crc = (crc >> 4) ^ half_byte[crc & 15u];
     }
     return ~crc;
+}
+
+/* Return the CRC-32 of some bytes. */
+uint32_t ft_crc32(const uint8_t *bytes, size_t size)
+{
+    return ft_crc32_more(0, bytes, size);
 }

@@ -6,5 +6,6 @@
 #include <stdint.h>
 
 uint32_t ft_crc32(const uint8_t *bytes, size_t size);
+uint32_t ft_crc32_more(uint32_t before, const uint8_t *bytes, size_t size);
 
 #endif

@@ -20,7 +20,7 @@ static ft_real size(ft_real x)
 static bool bad(uint32_t joint)
 {
     ft.safety.knot_joint = (uint8_t)joint;
-    ft.safety.knot_bad = true;
+    ft.safety.alarms.of[FT_ALARM_KNOT] = 1u;
     return false;
 }
 

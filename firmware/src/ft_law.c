@@ -8,6 +8,66 @@
 
 #define BOUNDLESS FT_C(1e30)
 
+#define WHOLE 64u /* 64ths */
+
+/* ---- gains ------------------------------------------------------------- */
+
+/* Return one joint's gains: of the file, unless they may be overlaid. */
+static inline ft_gains gains(const ft_law *l, uint32_t j)
+{
+#if FT_OVERLAY
+    return l->gains[j];
+#else
+    const ft_joint_config *c = &ft_joint[j];
+    const ft_gains g = { c->ku, c->kv, c->ki };
+
+    (void)l;
+    return g;
+#endif
+}
+
+/* Put one joint's gains in force. */
+static void put_gains(ft_law *l, uint32_t j)
+{
+#if FT_OVERLAY
+    const ft_real part = FT_C(1.0) / (ft_real)WHOLE;
+
+    l->gains[j].ku = ft_joint[j].ku * (part * (ft_real)l->overlay[0][j]);
+    l->gains[j].kv = ft_joint[j].kv * (part * (ft_real)l->overlay[1][j]);
+    l->gains[j].ki = ft_joint[j].ki * (part * (ft_real)l->overlay[2][j]);
+#else
+    (void)l;
+    (void)j;
+#endif
+}
+
+/* Take the gains of the file. */
+void ft_law_boot(ft_law *l)
+{
+    uint32_t j, i;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        for (i = 0; i < 3u; i++)
+            l->overlay[i][j] = (uint8_t)WHOLE;
+        put_gains(l, j);
+    }
+}
+
+/* Change one joint's gains. Return whether any differ from the file's. */
+bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
+{
+    bool differ = false;
+    uint32_t j, i;
+
+    for (i = 0; i < 3u; i++)
+        l->overlay[i][joint] = share[i];
+    put_gains(l, joint);
+    for (j = 0; j < FT_JOINTS; j++)
+        for (i = 0; i < 3u; i++)
+            differ = differ || l->overlay[i][j] != WHOLE;
+    return differ;
+}
+
 /* Begin at rest. */
 void ft_law_start(ft_law *l)
 {
@@ -58,7 +118,7 @@ static inline ft_real of_motion(const ft_law *l, uint32_t j, ft_real u,
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real error)
 {
     const ft_joint_config *c = &ft_joint[j];
-    ft_real step = c->ki * error;
+    ft_real step = gains(l, j).ki * error;
 
     if (step * l->clipped[j] > FT_C(0.0))
         l->limits |= FT_LIMIT_INTEGRAL;
@@ -84,8 +144,9 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
     const ft_observer *seen = in->seen;
     ft_turn away = ft_position_difference(target->q[j], seen->q[j]);
     ft_real error = (ft_real)away * c->unit;
-    ft_real torque = c->ku * error
-                     + c->kv * (target->rate[j] - seen->rate[j]);
+    const ft_gains g = gains(l, j);
+    ft_real torque = g.ku * error
+                     + g.kv * (target->rate[j] - seen->rate[j]);
 
     if (FT_RARELY(!(ft_size(error) <= c->following)))
         stray(l, j, in->tick, found);

@@ -16,6 +16,7 @@
 #ifndef FT_LAW_H
 #define FT_LAW_H
 
+#include "ft_config.h"   /* FT_OVERLAY */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_model.h"    /* FT_JOINTS, ft_real */
 #include "ft_motion.h"   /* ft_target */
@@ -24,7 +25,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Gains of one joint, as in ft_joint_config. */
 typedef struct {
+    ft_real ku, kv, ki;
+} ft_gains;
+
+typedef struct {
+#if FT_OVERLAY
+    ft_gains gains[FT_JOINTS];   /* in force; the file's if never changed */
+#endif
+    uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
     ft_real u[FT_JOINTS];        /* half increment of the last tick */
     ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
@@ -47,6 +57,8 @@ typedef struct {
     ft_real bus_voltage;     /* V */
 } ft_law_input;
 
+void ft_law_boot(ft_law *l);
+bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
 void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);
 void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found);

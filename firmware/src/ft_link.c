@@ -4,6 +4,7 @@
  * what STATUS acknowledges. Commands are executed once for each new token. */
 #include "ft_link.h"
 
+#include "ft_capture.h"  /* ft_capture_start, ft_capture_read */
 #include "ft_chip.h"     /* ft_chip_receive, ft_chip_send */
 #include "ft_cobs.h"     /* ft_cobs_decode, ft_cobs_encode */
 #include "ft_crc.h"      /* ft_crc32 */
@@ -27,7 +28,8 @@ static struct {
     uint16_t wanted; /* sequence number of the next knot */
     uint32_t frames;
     uint16_t bad_frames, wrong_tag, out_of_order;
-    bool ident_due, drive_due;
+    bool ident_due, drive_due, data_due;
+    uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
 } rx;
 
@@ -83,6 +85,18 @@ static void send_status(void)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
+/* Answer a READ. */
+static void send_data(void)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    static ft_msg_data m;
+
+    ft_capture_read(rx.read_first, &m);
+    ft_msg_data_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_DATA, FT_MSG_DATA_SIZE))
+        rx.data_due = false;
+}
+
 #if FT_PIL
 /* Answer a SENSE. */
 static void send_drive(void)
@@ -105,6 +119,8 @@ static void send_due(void)
         send_ident();
     if (ft.tick - rx.status_at >= STATUS_TICKS)
         send_status();
+    if (rx.data_due)
+        send_data();
 #if FT_PIL
     if (rx.drive_due)
         send_drive();
@@ -113,18 +129,15 @@ static void send_due(void)
 
 /* ---- in --------------------------------------------------------------- */
 
-/* Post a command to the tick, unless it has been executed or another one is
+/* Post a request to the tick, unless it has been executed or another one is
  * still to be: the host repeats it. */
-static void post(uint8_t token, uint8_t event, const int32_t *position)
+static void post(const ft_request *request)
 {
     ft_request *r = &ft.safety.request;
 
-    if (r->posted || token == ft.safety.token)
+    if (r->posted || request->token == ft.safety.token)
         return;
-    r->token = token;
-    r->event = event;
-    if (position)
-        memcpy(r->position, position, sizeof r->position);
+    *r = *request;
     FT_STORED();
     r->posted = true;
 }
@@ -139,18 +152,107 @@ static void on_hello(void)
 
 static void on_command(const uint8_t *payload)
 {
+    ft_request r = { 0 };
     ft_msg_command m;
 
     ft_msg_command_unpack(payload, &m);
-    post(m.token, m.command <= FT_COMMAND_CLEAR ? m.command : 0, NULL);
+    r.token = m.token;
+    r.event = m.command <= FT_COMMAND_CLEAR ? m.command : 0;
+    post(&r);
 }
 
 static void on_home(const uint8_t *payload)
 {
+    ft_request r = { 0 };
     ft_msg_home m;
 
     ft_msg_home_unpack(payload, &m);
-    post(m.token, FT_EVENT_HOME, m.position);
+    r.token = m.token;
+    r.event = FT_EVENT_HOME;
+    memcpy(r.position, m.position, sizeof r.position);
+    post(&r);
+}
+
+static void on_float(const uint8_t *payload)
+{
+    ft_request r = { 0 };
+    ft_msg_float m;
+
+    ft_msg_float_unpack(payload, &m);
+    r.token = m.token;
+    r.event = FT_EVENT_FLOAT;
+    r.value = (float)m.friction;
+    post(&r);
+}
+
+static void on_jog(const uint8_t *payload)
+{
+    ft_request r = { 0 };
+    ft_msg_jog m;
+
+    ft_msg_jog_unpack(payload, &m);
+    r.token = m.token;
+    r.event = FT_EVENT_JOG;
+    r.joint = m.joint;
+    r.value = m.rate;
+    post(&r);
+}
+
+static void on_seek(const uint8_t *payload)
+{
+    ft_request r = { 0 };
+    ft_msg_seek m;
+
+    ft_msg_seek_unpack(payload, &m);
+    r.token = m.token;
+    r.event = FT_EVENT_SEEK;
+    r.joint = m.joint;
+    post(&r);
+}
+
+static void on_probe(const uint8_t *payload)
+{
+    ft_request r = { 0 };
+    ft_msg_probe m;
+
+    ft_msg_probe_unpack(payload, &m);
+    r.token = m.token;
+    r.event = FT_EVENT_PROBE;
+    r.joint = m.joint;
+    r.value = m.torque;
+    post(&r);
+}
+
+static void on_gains(const uint8_t *payload)
+{
+    ft_request r = { 0 };
+    ft_msg_gains m;
+
+    ft_msg_gains_unpack(payload, &m);
+    r.token = m.token;
+    r.event = FT_EVENT_GAINS;
+    r.joint = m.joint;
+    r.gains[0] = m.ku;
+    r.gains[1] = m.kv;
+    r.gains[2] = m.ki;
+    post(&r);
+}
+
+static void on_capture(const uint8_t *payload)
+{
+    ft_msg_capture m;
+
+    ft_msg_capture_unpack(payload, &m);
+    ft_capture_start(&m);
+}
+
+static void on_read(const uint8_t *payload)
+{
+    ft_msg_read m;
+
+    ft_msg_read_unpack(payload, &m);
+    rx.read_first = m.first;
+    rx.data_due = true;
 }
 
 /* Take the knot that is wanted; one from beyond it says that some were lost.
@@ -189,6 +291,13 @@ static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
     case FT_MSG_KNOT: on_knot(seq, payload); break;
     case FT_MSG_COMMAND: on_command(payload); break;
     case FT_MSG_HOME: on_home(payload); break;
+    case FT_MSG_FLOAT: on_float(payload); break;
+    case FT_MSG_JOG: on_jog(payload); break;
+    case FT_MSG_SEEK: on_seek(payload); break;
+    case FT_MSG_PROBE: on_probe(payload); break;
+    case FT_MSG_GAINS: on_gains(payload); break;
+    case FT_MSG_CAPTURE: on_capture(payload); break;
+    case FT_MSG_READ: on_read(payload); break;
 #if FT_PIL
     case FT_MSG_SENSE: on_sense(payload); break;
 #endif

@@ -72,11 +72,17 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
     }
 }
 
-/* Let the joints be at these positions of the wire, wherever they seemed. */
+/* Let one joint be at this position of the wire, wherever it seemed. */
+void ft_observer_place(ft_observer *o, uint32_t joint, int32_t wire)
+{
+    place(o, joint, (uint64_t)((int64_t)wire * (1 << FINER)));
+}
+
+/* Let all joints be at these positions. */
 void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS])
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        place(o, j, (uint64_t)((int64_t)wire[j] * (1 << FINER)));
+        ft_observer_place(o, j, wire[j]);
 }

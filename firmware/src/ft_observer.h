@@ -28,5 +28,6 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found);
 void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS]);
+void ft_observer_place(ft_observer *o, uint32_t joint, int32_t wire);
 
 #endif

@@ -88,6 +88,7 @@ static void copy_safety(ft_msg_status *s)
     s->refusal_joint = ft.safety.refusal_joint;
     s->command_token = ft.safety.token;
     s->flags = ft.safety.flags;
+    s->unhomed = (uint8_t)ft_safety_unhomed();
 }
 
 static void copy_motion(ft_msg_status *s)
@@ -98,9 +99,18 @@ static void copy_motion(ft_msg_status *s)
     s->pace = (float)ft.motion.pace.half / (float)FT_HALF_ONE;
 }
 
+/* Return thousandths, within what fits; a number that is none is largest. */
+static int32_t in_millis(float x)
+{
+    if (!(x < 2e6f))
+        return INT32_MAX;
+    return x > -2e6f ? (int32_t)(x * 1000.0f) : INT32_MIN;
+}
+
 static void copy_board(ft_msg_status *s)
 {
     s->bus_mv = (uint16_t)(ft.bus_voltage * 1000.0f);
+    s->temperature = in_millis(ft.temperature);
     s->cycles = ft.cycles;
     s->cycles_max = ft.cycles_max;
 }
@@ -117,6 +127,9 @@ static void copy_telemetry(ft_msg_status *s)
     memcpy(s->torque_ff, t->torque_ff, sizeof s->torque_ff);
     memcpy(s->torque, t->torque, sizeof s->torque);
     memcpy(s->duty, t->duty, sizeof s->duty);
+    memcpy(s->ku, ft.law.overlay[0], sizeof s->ku);
+    memcpy(s->kv, ft.law.overlay[1], sizeof s->kv);
+    memcpy(s->ki, ft.law.overlay[2], sizeof s->ki);
 }
 
 /* Fill in all that the tick knows, all of it of the same tick. */

@@ -15,19 +15,31 @@ static void nothing(void)
 /* Clear what the last motion left in the flags. */
 static void forget_last_motion(void)
 {
-    ft.safety.flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS;
+    ft.safety.flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS | FT_FLAG_OVERLAY
+                       | FT_FLAG_SEEKING;
     ft.safety.reason = 0;
 }
 
-/* Hold the position measured now: the step and the law start at rest. */
-static void arm(void)
+/* Let the step and the law start at rest where the joints are now. */
+static void hold_here(void)
 {
-    forget_last_motion();
     ft_motion_hold(&ft.motion, ft.seen.q);
     ft_step_start(&ft.step, ft.seen.q);
     ft_law_start(&ft.law);
+}
+
+static void outputs_on(void)
+{
     ft_chip_outputs(true);
     ft.safety.flags |= FT_FLAG_OUTPUTS;
+}
+
+/* Hold the position measured now. */
+static void arm(void)
+{
+    forget_last_motion();
+    hold_here();
+    outputs_on();
 }
 
 static void outputs_off(void)
@@ -35,15 +47,136 @@ static void outputs_off(void)
     ft_chip_safe();
     ft_chip_outputs(false);
     ft_motion_forget(&ft.motion);
-    ft.safety.flags &= (uint8_t)~FT_FLAG_OUTPUTS;
+    ft.safety.flags &= (uint8_t)~(FT_FLAG_OUTPUTS | FT_FLAG_SEEKING);
     ft.safety.coming = FT_FAULT_NONE;
+    ft.safety.reaction = FT_REACTION_COAST;
+}
+
+/* Short-circuit the motors: no voltage, outputs stay on. */
+static void brake(void)
+{
+    ft_motion_forget(&ft.motion);
+    ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
+    ft.safety.coming = FT_FAULT_NONE;
+}
+
+/* Stop where the joints are, and stay there. */
+static void stay(void)
+{
+    ft_motion_forget(&ft.motion);
+    hold_here();
+    ft.safety.coming = FT_FAULT_NONE;
+}
+
+/* Return whether the joints can be held: they move by the law. */
+static bool can_hold(void)
+{
+    return ft.safety.drive == FT_DRIVE_PATH || ft.safety.drive == FT_DRIVE_JOG
+           || ft.safety.state == FT_STATE_FLOAT;
+}
+
+/* React to a fault as the mechanism file says for its class. A later fault
+ * can only take away more. */
+static void react(void)
+{
+    uint8_t how = ft.safety.asked;
+
+    if (how == FT_REACTION_HOLD && !can_hold())
+        how = FT_REACTION_COAST;
+    if (ft.safety.state == FT_STATE_FAULT && how >= ft.safety.reaction)
+        return;
+    ft.safety.reaction = how;
+    if (how == FT_REACTION_COAST)
+        outputs_off();
+    else if (how == FT_REACTION_BRAKE)
+        brake();
+    else
+        stay();
 }
 
 static void home(void)
 {
+    uint32_t j;
+
     ft_observer_set(&ft.seen, ft.safety.request.position);
+    for (j = 0; j < FT_JOINTS; j++)
+        ft.safety.homed[j] = true;
     ft.safety.flags |= FT_FLAG_HOMED;
 }
+
+/* ---- actions of the lab modes ------------------------------------------ */
+
+static void let_float(void)
+{
+    ft_motion_forget(&ft.motion);
+    ft_lab_float(&ft.lab, ft.safety.request.value);
+}
+
+static void jog(void)
+{
+    const ft_request *r = &ft.safety.request;
+
+    if (ft.safety.state != FT_STATE_JOG) {
+        forget_last_motion();
+        ft_motion_forget(&ft.motion);
+        ft_lab_rest(&ft.lab);
+    }
+    ft_lab_jog(&ft.lab, r->joint, (ft_real)r->value);
+}
+
+static void jog_no_more(void)
+{
+    ft_lab_release(&ft.lab);
+}
+
+static void seek(void)
+{
+    if (ft.safety.state == FT_STATE_DISARMED) {
+        hold_here();
+        outputs_on();
+    }
+    ft.safety.homed[ft.safety.request.joint] = false;
+    ft.safety.flags &= (uint8_t)~FT_FLAG_HOMED;
+    ft.safety.flags |= FT_FLAG_SEEKING;
+    ft_lab_seek(&ft.lab, ft.safety.request.joint);
+}
+
+/* The joint sought for has been given its place. */
+static void found(void)
+{
+    ft.safety.homed[ft.lab.joint] = true;
+    if (ft_safety_unhomed() == FT_NO_JOINT)
+        ft.safety.flags |= FT_FLAG_HOMED;
+}
+
+static void sought(void)
+{
+    ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
+}
+
+static void probe(void)
+{
+    const ft_request *r = &ft.safety.request;
+
+    if (ft.safety.state == FT_STATE_DISARMED) {
+        hold_here();
+        outputs_on();
+        ft_lab_rest(&ft.lab);
+    }
+    ft_lab_probe(&ft.lab, r->joint, (ft_real)r->value);
+}
+
+static void overlay(void)
+{
+    const ft_request *r = &ft.safety.request;
+
+    if (ft_law_overlay(&ft.law, r->joint, r->gains))
+        ft.safety.flags |= FT_FLAG_OVERLAY;
+    else
+        ft.safety.flags &= (uint8_t)~FT_FLAG_OVERLAY;
+}
+
+/* ---- actions of motions ------------------------------------------------ */
 
 /* Play from the start of the buffered motion, which is within a tolerance of
  * where the joints are held: the step goes on at rest from there. */
@@ -80,6 +213,12 @@ static void flush(void)
     ft_motion_forget(&ft.motion);
 }
 
+static void host_silent(void)
+{
+    ft.safety.reason = FT_FLAG_HOST_SILENT;
+    ft_motion_brake(&ft.motion);
+}
+
 /* Say why the motion came to rest before its end. */
 static void pause(void)
 {
@@ -95,10 +234,11 @@ static void finish(void)
 /* Forget the fault; the next start is a fresh one. */
 static void clear(void)
 {
+    outputs_off();
     ft.safety.fault = FT_FAULT_NONE;
     ft.safety.fault_joint = FT_NO_JOINT;
-    ft.safety.missed = false;
-    ft.safety.knot_bad = false;
+    ft.safety.alarms.of[FT_ALARM_MISSED] = 0;
+    ft.safety.alarms.of[FT_ALARM_KNOT] = 0;
     ft_chip_remember(0);
 }
 
@@ -116,6 +256,10 @@ typedef struct {
 #define TRACK FT_STATE_TRACK
 #define FAULT FT_STATE_FAULT
 #define ESTOP FT_STATE_ESTOP
+#define HOMING FT_STATE_HOMING
+#define FLOAT FT_STATE_FLOAT
+#define JOG FT_STATE_JOG
+#define PROBE FT_STATE_PROBE
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -135,6 +279,9 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_DISARM] = { nothing, DISARMED },
         [FT_COMMAND_FLUSH] = { flush, DISARMED },
         [FT_EVENT_HOME] = { home, DISARMED },
+        [FT_EVENT_SEEK] = { seek, HOMING },
+        [FT_EVENT_PROBE] = { probe, PROBE },
+        [FT_EVENT_GAINS] = { overlay, DISARMED },
         [FT_EVENT_FAULT] = { outputs_off, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -144,7 +291,10 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_STOP] = { nothing, HOLD },
         [FT_COMMAND_RESUME] = { resume, TRACK },
         [FT_COMMAND_FLUSH] = { flush, HOLD },
-        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_FLOAT] = { let_float, FLOAT },
+        [FT_EVENT_JOG] = { jog, JOG },
+        [FT_EVENT_GAINS] = { overlay, HOLD },
+        [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [TRACK] = {
@@ -152,14 +302,15 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_STOP] = { stop, TRACK },
         [FT_EVENT_PAUSED] = { pause, HOLD },
         [FT_EVENT_ENDED] = { finish, HOLD },
-        [FT_EVENT_FAULT] = { outputs_off, FAULT },
+        [FT_EVENT_SILENT] = { host_silent, TRACK },
+        [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [FAULT] = {
-        [FT_COMMAND_DISARM] = { nothing, FAULT },
+        [FT_COMMAND_DISARM] = { outputs_off, FAULT },
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
-        [FT_EVENT_FAULT] = { nothing, FAULT },
-        [FT_EVENT_ESTOP] = { nothing, ESTOP },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [ESTOP] = {
         [FT_COMMAND_DISARM] = { nothing, ESTOP },
@@ -167,17 +318,55 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_FAULT] = { nothing, ESTOP },
         [FT_EVENT_ESTOP] = { nothing, ESTOP },
     },
+    [HOMING] = {
+        [FT_COMMAND_ARM] = { arm, HOLD },
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_STOP] = { outputs_off, DISARMED },
+        [FT_EVENT_SEEK] = { seek, HOMING },
+        [FT_EVENT_PASSED] = { found, HOMING },
+        [FT_EVENT_PAUSED] = { sought, HOMING },
+        [FT_EVENT_SILENT] = { outputs_off, DISARMED },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [FLOAT] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_STOP] = { stay, HOLD },
+        [FT_EVENT_FLOAT] = { let_float, FLOAT },
+        [FT_EVENT_SILENT] = { stay, HOLD },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [JOG] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_STOP] = { jog_no_more, JOG },
+        [FT_EVENT_JOG] = { jog, JOG },
+        [FT_EVENT_PAUSED] = { nothing, HOLD },
+        [FT_EVENT_SILENT] = { jog_no_more, JOG },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [PROBE] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_STOP] = { outputs_off, DISARMED },
+        [FT_EVENT_PROBE] = { probe, PROBE },
+        [FT_EVENT_PAUSED] = { outputs_off, DISARMED },
+        [FT_EVENT_SILENT] = { outputs_off, DISARMED },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
 };
 
-/* Why a command is not possible in a state. */
+/* Why a command is not possible in a state: here, or WRONG_STATE. */
 static const uint8_t refusal_of[FT_STATES] = {
-    [BOOT] = FT_REFUSAL_WRONG_STATE,
-    [CHECK] = FT_REFUSAL_WRONG_STATE,
-    [DISARMED] = FT_REFUSAL_WRONG_STATE,
-    [HOLD] = FT_REFUSAL_WRONG_STATE,
-    [TRACK] = FT_REFUSAL_WRONG_STATE,
     [FAULT] = FT_REFUSAL_FAULT_LATCHED,
     [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
+};
+
+/* What makes the torques in a state. */
+static const uint8_t drive_of[FT_STATES] = {
+    [HOLD] = FT_DRIVE_PATH,  [TRACK] = FT_DRIVE_PATH, [JOG] = FT_DRIVE_JOG,
+    [HOMING] = FT_DRIVE_LAB, [FLOAT] = FT_DRIVE_LAB,  [PROBE] = FT_DRIVE_LAB,
 };
 
 /* ---- events ----------------------------------------------------------- */
@@ -186,7 +375,19 @@ static const uint8_t refusal_of[FT_STATES] = {
 bool ft_safety_takes_knots(void)
 {
     return (ft_safety_armed() || ft.safety.state == DISARMED)
-           && ft.safety.coming == FT_FAULT_NONE && !ft.safety.knot_bad;
+           && ft.safety.state != FAULT && ft.safety.coming == FT_FAULT_NONE
+           && ft.safety.alarms.of[FT_ALARM_KNOT] == 0u;
+}
+
+/* Return the first joint that has no zero, FT_NO_JOINT if each has one. */
+uint32_t ft_safety_unhomed(void)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!ft.safety.homed[j])
+            return j;
+    return FT_NO_JOINT;
 }
 
 /* Let an event happen, if the state knows it. */
@@ -198,6 +399,9 @@ void ft_safety_event(uint32_t event)
         return;
     c->act();
     ft.safety.state = c->next;
+    ft.safety.drive = drive_of[c->next];
+    if (c->next == FAULT && ft.safety.reaction == FT_REACTION_HOLD)
+        ft.safety.drive = FT_DRIVE_PATH;
 }
 
 /* Refuse the last command for a reason. */
@@ -227,11 +431,13 @@ static bool permitted(uint32_t event)
 /* Do a command of the host, or refuse it by name. */
 static void command(uint32_t event)
 {
+    uint8_t why = refusal_of[ft.safety.state];
+
     refuse(FT_REFUSAL_NONE, FT_NO_JOINT);
-    if (event == 0u || event > FT_EVENT_HOME)
+    if (event == 0u || event > FT_EVENT_GAINS)
         refuse(FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
     else if (table[ft.safety.state][event].act == 0)
-        refuse(refusal_of[ft.safety.state], FT_NO_JOINT);
+        refuse(why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
     else if (permitted(event))
         ft_safety_event(event);
 }
@@ -258,13 +464,15 @@ static void fault(uint32_t code, uint32_t joint)
         ft.safety.fault_joint = (uint8_t)joint;
         ft_chip_remember(code);
     }
+    ft.safety.asked = ft_reaction[code];
     ft_safety_event(FT_EVENT_FAULT);
 }
 
 /* Return whether the targets are at rest, those under way too. */
 static bool at_rest(void)
 {
-    return ft.safety.state != TRACK && ft_motion_settled(&ft.motion);
+    return ft.safety.state != TRACK && ft.safety.state != JOG
+           && ft_motion_settled(&ft.motion);
 }
 
 /* Stop on the path first if there is a motion, and take the fault then. */
@@ -279,6 +487,7 @@ static void fault_at_rest(uint32_t code, uint32_t joint)
         ft.safety.coming_joint = (uint8_t)joint;
     }
     ft_motion_brake(&ft.motion);
+    ft_lab_release(&ft.lab);
 }
 
 /* Take the fault that waited for the motion to come to rest. */
@@ -288,39 +497,42 @@ static void take_coming(void)
         fault(ft.safety.coming, ft.safety.coming_joint);
 }
 
-/* Look for faults, in the order of the table. */
+/* Return the first joint that a rule finds, FT_GOOD if none. */
+static uint32_t broken(const ft_fault_rule *f)
+{
+    if (f->where == FT_ARMED && !ft_safety_armed())
+        return FT_GOOD;
+    return f->check();
+}
+
+/* Look for faults, in the order of the table: the first is latched, a later
+ * one may ask for more to be done. */
 static void look_for_faults(void)
 {
-    bool armed = ft_safety_armed();
     uint32_t i;
 
-    if (ft_all_well(armed))
+    if (ft_all_well(ft_safety_armed()))
         return;
     for (i = 0; i < ft_faults_count; i++) {
         const ft_fault_rule *f = &ft_faults[i];
-        uint32_t joint = FT_GOOD;
+        uint32_t joint = broken(f);
 
-        if (armed || f->where == FT_ALWAYS)
-            joint = f->check();
         if (joint == FT_GOOD)
             continue;
         if (f->reaction == FT_STOP)
             fault_at_rest(f->fault, joint);
         else
             fault(f->fault, joint);
-        return;
     }
 }
 
-/* Stop on the path when the host has been silent for too long. */
+/* Count how long the host has been silent; the state says what that means. */
 static void listen_for_host(void)
 {
     if (ft.safety.silent <= FT_HOST_LOST)
         ft.safety.silent++;
-    if (ft.safety.state != TRACK || ft.safety.silent <= FT_HOST_TIMEOUT)
-        return;
-    ft.safety.reason = FT_FLAG_HOST_SILENT;
-    ft_motion_brake(&ft.motion);
+    if (ft.safety.silent > FT_HOST_TIMEOUT)
+        ft_safety_event(FT_EVENT_SILENT);
 }
 
 /* ---- start and tick --------------------------------------------------- */

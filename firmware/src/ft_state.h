@@ -4,6 +4,7 @@
 #define FT_STATE_H
 
 #include "ft_findings.h" /* ft_findings */
+#include "ft_lab.h"      /* ft_lab */
 #include "ft_law.h"      /* ft_law */
 #include "ft_motion.h"   /* ft_motion */
 #include "ft_observer.h" /* ft_observer */
@@ -17,12 +18,14 @@ typedef struct {
     volatile uint32_t tick; /* since reset */
     bool estop;             /* the break input is active */
     float bus_voltage;      /* V */
+    volatile float temperature; /* deg C, of the main loop */
     ft_findings found;      /* of this tick */
     ft_observer seen;
     ft_motion motion;
     ft_step_state step;
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
+    ft_lab lab;
     ft_safety safety;
     uint32_t cycles;        /* of the last tick */
     uint32_t cycles_max;
@@ -30,11 +33,10 @@ typedef struct {
 
 extern ft_state ft;
 
-/* Return whether the outputs are meant to be on. */
+/* Return whether torques are meant to act. */
 static inline bool ft_safety_armed(void)
 {
-    return ft.safety.state == FT_STATE_HOLD
-           || ft.safety.state == FT_STATE_TRACK;
+    return ft.safety.drive != FT_DRIVE_OFF;
 }
 
 #endif

@@ -31,7 +31,8 @@ typedef struct {{
     uint32_t errors, reset_cause, remembered;
     uint32_t estop, dropped, outputs, deaf;
     uint32_t safe, fed, cycles;
-    float bus_voltage;
+    uint32_t driver_fault, index;
+    float bus_voltage, temperature;
     float duty[{J}];
     int32_t counts[{J}];
 }} fake_chip_t;
@@ -41,6 +42,7 @@ uint32_t fake_take(uint8_t *bytes);
 void fake_run(uint32_t ticks, uint32_t following, void *record);
 void fake_state(uint32_t state);
 void fake_event(uint32_t event);
+uint32_t fake_state_now(void);
 void fake_tick_number(uint32_t tick);
 void fake_poison(uint32_t joint, float value);
 void fake_shift(uint32_t joint, int32_t wire);
@@ -109,6 +111,7 @@ class App:
         self.reader = FrameReader(self.codec)
         self.chip = self.lib.fake_chip()
         self.chip.bus_voltage = self.mechanism.board.bus_voltage if self.mechanism.board else 1.0
+        self.chip.temperature = 25.0
         self.chip.errors, self.chip.reset_cause, self.chip.remembered = errors, reset_cause, remembered
         self.token = 0
         self.trace: list[NDArray[Any]] = []  # telemetry of every tick so far
@@ -178,6 +181,11 @@ class App:
     def home(self, positions: Any = None) -> str:
         start = [j.start for j in self.joints] if positions is None else positions
         return self._tokened(Home(self._next(), to_wire(start, self.joints).tolist()))
+
+    def ask(self, message: Any) -> str:
+        """Send a message that carries a token; returns the name of its refusal, NONE if it was taken."""
+        self.token = message.token
+        return self._tokened(message)
 
     def _next(self) -> int:
         self.token = self.token % 255 + 1

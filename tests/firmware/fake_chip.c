@@ -50,6 +50,9 @@ void ft_chip_encoders(int32_t counts[])
 
 bool ft_chip_estop(void) { return fake.estop != 0u; }
 float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
+float ft_chip_temperature(void) { return fake.temperature; }
+bool ft_chip_driver_fault(void) { return fake.driver_fault != 0u; }
+bool ft_chip_index(uint32_t joint) { return (fake.index >> joint & 1u) != 0u; }
 uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
 uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }
 void ft_chip_remember(uint32_t word) { fake.remembered = word; }
@@ -127,6 +130,7 @@ void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record)
 }
 
 void fake_state(uint32_t state) { ft.safety.state = (uint8_t)state; }
+uint32_t fake_state_now(void) { return ft.safety.state; }
 void fake_event(uint32_t event) { ft_safety_event(event); }
 void fake_tick_number(uint32_t tick) { ft.tick = tick; }
 void fake_poison(uint32_t joint, float value) { ft.law.u[joint] = value; }

@@ -10,7 +10,8 @@ typedef struct {
     uint32_t errors, reset_cause, remembered;
     uint32_t estop, dropped, outputs, deaf;
     uint32_t safe, fed, cycles;
-    float bus_voltage;
+    uint32_t driver_fault, index; /* a bit a joint */
+    float bus_voltage, temperature;
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];
 } fake_chip_t;
@@ -20,6 +21,7 @@ uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
 uint32_t fake_take(uint8_t *bytes);
 void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record);
 void fake_state(uint32_t state);
+uint32_t fake_state_now(void);
 void fake_event(uint32_t event);
 void fake_tick_number(uint32_t tick);
 void fake_poison(uint32_t joint, float value);

@@ -183,3 +183,19 @@ float ft_chip_bus_voltage(void)
 {
     return FT_BUS_VOLTAGE;
 }
+
+float ft_chip_temperature(void)
+{
+    return 25.0f;
+}
+
+bool ft_chip_driver_fault(void)
+{
+    return false;
+}
+
+bool ft_chip_index(uint32_t joint)
+{
+    (void)joint;
+    return false;
+}

@@ -1,0 +1,105 @@
+/* The recording; see ft_capture.h. The main loop sets it up while it is off;
+ * the tick alone writes samples and switches it off by itself. */
+#include "ft_capture.h"
+
+#include "ft_motion.h" /* FT_STORED */
+#include "ft_report.h" /* ft_telemetry */
+#include "ft_state.h"  /* ft */
+
+#include <string.h> /* memcpy, memset */
+
+#define WORDS (sizeof ft_telemetry / sizeof(uint32_t))
+#define ROWS (32u / FT_CAPTURE_COLUMNS) /* samples in one DATA */
+
+volatile bool ft_capture_on;
+
+static struct {
+    uint8_t id, mode;
+    uint32_t every, word[FT_CAPTURE_COLUMNS];
+    uint32_t next;             /* ticks until the next sample */
+    volatile uint32_t taken;   /* samples ever taken of this recording */
+    volatile uint32_t last_tick;
+    uint32_t sample[FT_CAPTURE_SAMPLES][FT_CAPTURE_COLUMNS];
+} capture;
+
+/* Begin a new recording, or end the one under way; once for each id. */
+void ft_capture_start(const ft_msg_capture *m)
+{
+    uint32_t i;
+
+    if (m->mode == FT_CAPTURE_OFF)
+        ft_capture_on = false;
+    if (m->id == 0u || m->id == capture.id || m->every == 0u
+        || (m->mode != FT_CAPTURE_ONCE && m->mode != FT_CAPTURE_RING))
+        return;
+    for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
+        if (m->word[i] >= WORDS)
+            return;
+    ft_capture_on = false;
+    FT_STORED();
+    for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
+        capture.word[i] = m->word[i];
+    capture.id = m->id;
+    capture.mode = m->mode;
+    capture.every = m->every;
+    capture.next = capture.taken = capture.last_tick = 0;
+    FT_STORED();
+    ft_capture_on = true;
+}
+
+/* Return how many samples there are. */
+static uint32_t count(void)
+{
+    uint32_t taken = capture.taken;
+
+    return taken < FT_CAPTURE_SAMPLES ? taken : FT_CAPTURE_SAMPLES;
+}
+
+/* Copy samples from one on. */
+void ft_capture_read(uint32_t first, ft_msg_data *m)
+{
+    uint32_t n = count(), oldest = capture.taken - n, row;
+
+    memset(m, 0, sizeof *m);
+    m->id = capture.id;
+    m->running = ft_capture_on ? 1u : 0u;
+    m->count = (uint16_t)n;
+    m->first = (uint16_t)first;
+    m->last_tick = capture.last_tick;
+    for (row = 0; row < ROWS && first + row < n; row++) {
+        uint32_t i = (oldest + first + row) & (FT_CAPTURE_SAMPLES - 1u);
+
+        memcpy(&m->words[row * FT_CAPTURE_COLUMNS], capture.sample[i],
+               sizeof capture.sample[i]);
+    }
+}
+
+/* Return whether the recording is over. */
+static bool over(void)
+{
+    if (capture.mode == FT_CAPTURE_ONCE)
+        return capture.taken >= FT_CAPTURE_SAMPLES;
+    return ft.safety.state == FT_STATE_FAULT
+           || ft.safety.state == FT_STATE_ESTOP;
+}
+
+/* Take a sample if it is time. */
+void ft_capture_tick(void)
+{
+    const uint8_t *telemetry = (const uint8_t *)&ft_telemetry;
+    uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];
+    uint32_t i;
+
+    if (capture.next > 0u) {
+        capture.next--;
+        return;
+    }
+    capture.next = capture.every - 1u;
+    for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
+        memcpy(&to[i], telemetry + sizeof to[i] * capture.word[i],
+               sizeof to[i]);
+    capture.last_tick = ft_telemetry.tick;
+    capture.taken++;
+    if (over())
+        ft_capture_on = false;
+}

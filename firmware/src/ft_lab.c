@@ -1,0 +1,365 @@
+/* The lab modes; see ft_lab.h. */
+#include "ft_lab.h"
+
+#include "ft_chip.h"     /* ft_chip_index */
+#include "ft_config.h"   /* ft_joint, ft_lab_joint */
+#include "ft_number.h"   /* ft_size, ft_clamp */
+#include "ft_position.h" /* ft_position_add */
+#include "ft_state.h"    /* ft */
+
+#define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
+#define BOUNDLESS FT_C(1e30)
+
+/* ---- requests --------------------------------------------------------- */
+
+/* Nothing is asked for. */
+void ft_lab_rest(ft_lab *lab)
+{
+    lab->wanted = lab->rate = lab->torque = FT_C(0.0);
+    lab->ticks = 0;
+    lab->travelled = 0;
+    lab->search = FT_SOUGHT;
+}
+
+void ft_lab_float(ft_lab *lab, float per_cent)
+{
+    ft_lab_rest(lab);
+    lab->friction = FT_C(0.01) * (ft_real)per_cent;
+}
+
+/* Another joint is taken once the last one stands. */
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate)
+{
+    bool other = lab->joint != joint;
+
+    if (other && ft_size(lab->rate) > FT_C(0.0)) {
+        ft_lab_release(lab);
+        return;
+    }
+    lab->joint = (uint8_t)joint;
+    lab->wanted = rate;
+    lab->ticks = FT_HOST_TIMEOUT;
+}
+
+void ft_lab_seek(ft_lab *lab, uint32_t joint)
+{
+    ft_lab_rest(lab);
+    lab->joint = (uint8_t)joint;
+    lab->wanted = ft_lab_joint[joint].seek_rate;
+    lab->ticks = ft_lab_joint[joint].seek_ticks;
+    lab->index = ft_chip_index(joint);
+    lab->pressed.ticks = 0;
+    lab->search = FT_SEEKING;
+}
+
+void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque)
+{
+    if (lab->joint != joint)
+        lab->travelled = 0;
+    lab->joint = (uint8_t)joint;
+    lab->torque = torque;
+    lab->ticks = FT_HOST_TIMEOUT;
+}
+
+/* Slow down to rest. */
+void ft_lab_release(ft_lab *lab)
+{
+    lab->wanted = FT_C(0.0);
+}
+
+/* ---- a target moved at a rate ------------------------------------------ */
+
+/* Return the way from a position to the limit that a joint moves towards. */
+static ft_real room(uint32_t j, int32_t at, ft_real rate)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    ft_real above = (ft_real)c->upper - (ft_real)at;
+    ft_real below = (ft_real)at - (ft_real)c->lower;
+
+    return ft_lab_joint[j].coarse_unit * (rate > FT_C(0.0) ? above : below);
+}
+
+/* Return the rate that the target should have: none where the way that is
+ * left is needed to stop. */
+static ft_real allowed(const ft_lab *lab, ft_real left)
+{
+    const ft_lab_config *c = &ft_lab_joint[lab->joint];
+    ft_real way = lab->rate * lab->rate * c->stop_way;
+
+    /* a tenth of a second more: the joint may lag behind its target */
+    way += FT_C(0.1) * ft_size(lab->rate) + ft_joint[lab->joint].start;
+    return left > way ? lab->wanted : FT_C(0.0);
+}
+
+/* Let the target's rate follow, with bounded acceleration. */
+static void accelerate(ft_lab *lab, ft_real wanted)
+{
+    ft_real step = ft_lab_joint[lab->joint].rate_step;
+
+    lab->rate += ft_clamp(wanted - lab->rate, step);
+}
+
+/* Move one joint's target on; the others stay. Its step is a whole number of
+ * position steps, so that nothing drifts. */
+static void move(const ft_lab *lab, ft_motion *m)
+{
+    const ft_joint_config *c = &ft_joint[lab->joint];
+    ft_turn n = (ft_turn)(lab->rate * DT * c->per_unit);
+    ft_target *t = &m->due[ft_motion_before(m->now)];
+    uint32_t j = lab->joint;
+
+    if (n != 0)
+        m->rested = 0;
+    m->u[j] = FT_C(0.5) * (ft_real)n * c->unit;
+    t->rate[j] = (ft_real)n * c->unit * (ft_real)FT_TICK_HZ;
+    t->q[j] = ft_position_add(m->q_next[j], n / 2);
+    m->q_next[j] = ft_position_add(m->q_next[j], n);
+}
+
+/* Carry the targets over a tick, all at rest. */
+static void stand(ft_motion *m)
+{
+    ft_target *t;
+    uint32_t j;
+
+    m->now = ft_motion_after(m->now);
+    m->pairs = 0;
+    m->rested += ft_motion_settled(m) ? 0u : 1u;
+    t = &m->due[ft_motion_before(m->now)];
+    for (j = 0; j < FT_JOINTS; j++) {
+        t->rate[j] = m->u[j] = FT_C(0.0);
+        t->q[j] = m->q_next[j];
+    }
+}
+
+/* Let the targets be where the joints are, and the step be at rest there. */
+static void follow(ft_motion *m)
+{
+    ft_motion_hold(m, ft.seen.q);
+    ft_step_start(&ft.step, ft.seen.q);
+}
+
+static uint32_t plan_jog(ft_lab *lab, ft_motion *m)
+{
+    ft_real way = lab->rate != FT_C(0.0) ? lab->rate : lab->wanted;
+
+    if (lab->ticks > 0u)
+        lab->ticks--;
+    else
+        ft_lab_release(lab);
+    accelerate(lab, allowed(lab, room(lab->joint, ft.seen.coarse[lab->joint],
+                                      way)));
+    stand(m);
+    move(lab, m);
+    return lab->wanted == FT_C(0.0) && lab->rate == FT_C(0.0)
+               ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
+}
+
+/* ---- seeking ------------------------------------------------------------ */
+
+/* Return whether the index came in this tick. */
+static bool index_comes(ft_lab *lab)
+{
+    bool now = ft_chip_index(lab->joint), came = now && !lab->index;
+
+    lab->index = now;
+    return came;
+}
+
+/* Return whether the joint has stood against its stop for long enough. */
+static bool stop_reached(ft_lab *lab, int32_t counts)
+{
+    ft_real torque = ft_size(ft.law.torque[lab->joint]);
+
+    if (counts != 0 || torque < ft_lab_joint[lab->joint].seek_torque) {
+        lab->pressed.ticks = 0;
+        return false;
+    }
+    return ft_streak_count(&lab->pressed, ft.tick) > FT_PRESS_TICKS;
+}
+
+/* Give the joint its place, and go on to the inside of its limits, where it
+ * may be armed. */
+static void retract(ft_lab *lab, ft_motion *m)
+{
+    const ft_lab_config *c = &ft_lab_joint[lab->joint];
+
+    ft_observer_place(&ft.seen, lab->joint, c->home);
+    follow(m);
+    lab->left = c->retract;
+    lab->rate = FT_C(0.0);
+    lab->wanted = -c->seek_rate;
+    lab->search = FT_RETRACTING;
+}
+
+/* Look whether the zero is there. */
+static uint32_t search(ft_lab *lab, ft_motion *m, int32_t counts,
+                       ft_findings *found)
+{
+    const ft_lab_config *c = &ft_lab_joint[lab->joint];
+    uint32_t way;
+
+    lab->travelled += counts;
+    way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
+    if (c->seek == FT_SEEK_INDEX ? index_comes(lab)
+                                 : stop_reached(lab, counts)) {
+        retract(lab, m);
+        return FT_EVENT_PASSED;
+    }
+    if (lab->ticks == 0u || way > c->seek_counts)
+        ft_found(found, &found->lost, lab->joint);
+    else
+        lab->ticks--;
+    return FT_MOTION_NOTHING;
+}
+
+/* Return to the inside of the limits and stand there. */
+static uint32_t come_back(ft_lab *lab)
+{
+    if (lab->left <= FT_C(0.0))
+        lab->wanted = FT_C(0.0);
+    lab->left -= ft_size(lab->rate) * DT;
+    if (lab->wanted != FT_C(0.0) || lab->rate != FT_C(0.0))
+        return FT_MOTION_NOTHING;
+    lab->search = FT_SOUGHT;
+    return FT_EVENT_PAUSED;
+}
+
+static uint32_t plan_homing(ft_lab *lab, ft_motion *m, int32_t counts,
+                            ft_findings *found)
+{
+    uint32_t event = FT_MOTION_NOTHING;
+
+    if (lab->search == FT_SEEKING)
+        event = search(lab, m, counts, found);
+    else if (lab->search == FT_RETRACTING)
+        event = come_back(lab);
+    if (event == FT_EVENT_PASSED)
+        return event;
+    accelerate(lab, lab->wanted);
+    stand(m);
+    move(lab, m);
+    return event;
+}
+
+/* ---- probing ------------------------------------------------------------- */
+
+static uint32_t plan_probe(ft_lab *lab, ft_motion *m, int32_t counts)
+{
+    uint32_t way;
+
+    follow(m);
+    lab->travelled += counts;
+    way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
+    if (way > ft_lab_joint[lab->joint].probe_counts)
+        lab->torque = FT_C(0.0);
+    if (lab->ticks == 0u)
+        return FT_EVENT_PAUSED;
+    lab->ticks--;
+    return FT_MOTION_NOTHING;
+}
+
+/* Form this tick's targets. */
+uint32_t ft_lab_plan(ft_lab *lab, ft_motion *m,
+                     const int32_t counts[FT_JOINTS], ft_findings *found)
+{
+    switch (ft.safety.state) {
+    case FT_STATE_JOG:
+        return plan_jog(lab, m);
+    case FT_STATE_HOMING:
+        return plan_homing(lab, m, counts[lab->joint], found);
+    case FT_STATE_PROBE:
+        return plan_probe(lab, m, counts[lab->joint]);
+    default:
+        follow(m);
+        return FT_MOTION_NOTHING;
+    }
+}
+
+/* ---- the law ------------------------------------------------------------- */
+
+/* Return the torque that lets one joint be led by hand. */
+static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
+                        ft_findings *found)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    const ft_lab_config *b = &ft_lab_joint[j];
+    ft_real rate = in->seen->rate[j], fast = ft_size(rate) - b->float_rate;
+    int32_t at = in->seen->coarse[j];
+    int32_t beyond = at > c->upper ? at - c->upper
+                     : at < c->lower ? at - c->lower : 0;
+    ft_real torque = in->tau[j]
+                     + lab->friction
+                           * ft_clamp(b->friction_slope * rate, c->coulomb);
+
+    if (fast > FT_C(0.0))
+        torque -= c->kv * ft_bound(rate, fast);
+    if (beyond > c->margin || beyond < -c->margin)
+        ft_found(found, &found->beyond, j);
+    return torque - c->ku * (ft_real)beyond * b->coarse_unit;
+}
+
+/* Return the torque that takes one joint to its target. */
+static ft_real led(uint32_t j, const ft_law_input *in)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    ft_turn away = ft_position_difference(in->target->q[j], in->seen->q[j]);
+
+    return in->tau[j] + c->ku * ((ft_real)away * c->unit)
+           + c->kv * (in->target->rate[j] - in->seen->rate[j]);
+}
+
+/* Return what one joint may be given at most. */
+static ft_real most(const ft_lab *lab, uint32_t j)
+{
+    bool seeking = ft.safety.state == FT_STATE_HOMING && j == lab->joint
+                   && lab->search == FT_SEEKING;
+
+    return seeking ? ft_lab_joint[j].seek_torque : ft_joint[j].effort;
+}
+
+/* Return the torque of one joint. */
+static ft_real of_mode(const ft_lab *lab, uint32_t j, const ft_law_input *in,
+                       ft_findings *found)
+{
+    switch (ft.safety.state) {
+    case FT_STATE_PROBE:
+        return j == lab->joint ? lab->torque : FT_C(0.0);
+    case FT_STATE_HOMING:
+        return led(j, in);
+    default:
+        return floating(lab, j, in, found);
+    }
+}
+
+/* Return the rate whose back-EMF is to be made up for: the measured one, so
+ * that a joint at its stop gets no more than it should. None of PROBE's, whose
+ * encoder may count the wrong way. */
+static ft_real driven_rate(uint32_t j, const ft_law_input *in)
+{
+    bool probing = ft.safety.state == FT_STATE_PROBE;
+
+    return probing ? FT_C(0.0) : in->seen->rate[j];
+}
+
+/* Form torque and duty of every joint. */
+void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
+                ft_findings *found)
+{
+    uint32_t j;
+
+    l->limits = 0;
+    for (j = FT_JOINTS; j-- > 0u;) {
+        const ft_joint_config *c = &ft_joint[j];
+        ft_real torque = of_mode(lab, j, in, found), volts;
+
+        if (!(ft_size(torque) < BOUNDLESS)) {
+            ft_found(found, &found->wild, j);
+            torque = FT_C(0.0);
+        }
+        l->torque[j] = ft_clamp(torque, most(lab, j));
+        volts = c->resistance * l->torque[j]
+                + c->back_emf * DT * driven_rate(j, in);
+        l->duty[j] = (float)ft_clamp(volts / in->bus_voltage, FT_C(1.0));
+    }
+}

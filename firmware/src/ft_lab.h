@@ -1,0 +1,56 @@
+/* Modes for people in the lab: the arm led by hand, one joint moved by hand,
+ * a zero sought, a motor tried out. Each has a state of ft_safety.h.
+ *
+ * FLOAT   torque of gravity at the measured pose, and a share of the Coulomb
+ *         friction; a joint faster than its float rate is damped by Kv, one
+ *         beyond a limit is pushed back by Ku.
+ * JOG     the law about a target that moves at the rate asked for.
+ * HOMING  the same target goes to the index or the stop, the joint's torque
+ *         bounded; the others are held.
+ * PROBE   a constant torque on one joint, open loop.
+ *
+ * JOG and PROBE end by themselves FT_HOST_TIMEOUT ticks after they were asked
+ * for last: whoever asks must keep asking. */
+#ifndef FT_LAB_H
+#define FT_LAB_H
+
+#include "ft_findings.h" /* ft_findings, ft_streak */
+#include "ft_law.h"      /* ft_law, ft_law_input */
+#include "ft_motion.h"   /* ft_motion */
+#include "ft_observer.h" /* ft_observer */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How far a joint has come on the way to its zero. */
+typedef enum { FT_SOUGHT, FT_SEEKING, FT_FOUND, FT_RETRACTING } ft_search;
+
+typedef struct {
+    uint8_t joint;       /* that is jogged, sought or probed */
+    ft_real friction;    /* share that FLOAT carries */
+    ft_real torque;      /* of PROBE */
+    ft_real wanted;      /* rate asked for, rad/s or m/s */
+    ft_real rate;        /* of the target now */
+    ft_real left;        /* way to go, rad or m, when retracting */
+    uint32_t ticks;      /* until it ends by itself */
+    int32_t travelled;   /* counts since it began */
+    bool index;          /* pulse at the last tick */
+    ft_streak pressed;   /* against the stop */
+    ft_search search;
+} ft_lab;
+
+/* requests */
+void ft_lab_rest(ft_lab *lab);
+void ft_lab_float(ft_lab *lab, float per_cent);
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate);
+void ft_lab_seek(ft_lab *lab, uint32_t joint);
+void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque);
+void ft_lab_release(ft_lab *lab);
+
+/* of the tick: the targets, and the law where it is not the usual one */
+uint32_t ft_lab_plan(ft_lab *lab, ft_motion *m,
+                     const int32_t counts[FT_JOINTS], ft_findings *found);
+void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
+                ft_findings *found);
+
+#endif

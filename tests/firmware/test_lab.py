@@ -1,0 +1,397 @@
+"""The lab modes on this computer: led by hand, jogged, zeros sought, motors tried out, gains overlaid, recordings."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen import messages
+from codegen.codec import Capture, Data, Float, Gains, Jog, Probe, Read, Seek
+from codegen.mechanism import Home
+from codegen.model import Model
+from tests import oracle
+from tests.firmware.app import App, changed
+from tests.firmware.test_safety import in_lab
+
+TURN = 2.0 * np.pi / 2.0**32
+
+
+def radians(wire):
+    return np.asarray(wire, np.int32) * TURN
+
+
+def next_token(app):
+    return app.token % 255 + 1
+
+
+# ---- jog --------------------------------------------------------------------------------------------
+
+
+def jog(app, joint, rate, times, follow=True):
+    """Ask every 20 ms; returns the telemetry."""
+    records = []
+    for _ in range(times):
+        app.token = next_token(app)
+        app.send(Jog(app.token, joint, rate))
+        records.append(app.run(20, follow=follow))
+    return np.concatenate(records)
+
+
+def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
+    app = App()
+    app.ready()
+    begin, before = radians(app.status.target), len(app.trace)
+    moving = jog(app, 1, 0.5, 50)
+    assert app.state == "JOG"
+    np.testing.assert_allclose(moving["target_rate"][-200:, 1], 0.5, rtol=1e-5)
+    after = app.run(500)
+    assert app.state == "HOLD"
+    rates = np.concatenate(app.trace[before:])["target_rate"]
+    assert np.all(rates[:, [0, 2]] == 0.0)
+    # rest to rest with bounded acceleration: jog_rate in JOG_RAMP_S
+    assert np.abs(np.diff(rates[:, 1])).max() <= 1.001 * (0.1 * 10.0 / 0.25) * 1e-3
+    ran_on = np.count_nonzero(after["target_rate"][:, 1]) + 11
+    assert 100 - 20 + 125 <= ran_on <= 100 + 125 + 5  # the dead man's time, then the ramp
+    # the target's positions are the sum of its rates
+    way = radians(app.see().target) - begin
+    np.testing.assert_allclose(way, [0.0, rates[:, 1].sum() * 1e-3, 0.0], atol=1e-5)
+
+
+def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
+    app = App()
+    app.ready()
+    record = np.concatenate([jog(app, 0, 0.5, 20), jog(app, 0, -0.5, 30), jog(app, 2, 0.5, 40)])
+    rates = record["target_rate"]
+    assert rates[:, 0].max() > 0.49 and rates[:, 0].min() < -0.49 and rates[-1, 2] > 0.49
+    assert not np.any((rates[:, 0] != 0.0) & (rates[:, 2] != 0.0))
+    assert np.abs(np.diff(rates, axis=0)).max() < 0.006
+
+
+def test_that_a_jog_stops_inside_the_limits_and_comes_back():
+    app = App(changed(limits={"lower": -1.0, "upper": 1.0}))
+    app.ready()
+    record = jog(app, 1, 1.0, 100)
+    assert record["target_rate"][:, 1].max() > 0.9
+    at = radians(record["target"])[:, 1]
+    assert 0.9 < at[-1] <= 1.0 and at.max() <= 1.0
+    back = jog(app, 1, -1.0, 10)
+    assert back["target_rate"][-1, 1] < -0.1
+
+
+def test_that_a_jogged_joint_is_still_watched():
+    app = App()
+    app.ready()
+    jog(app, 1, 1.0, 100, follow=False)
+    assert app.fault[0] in ("FOLLOWING", "ENCODER_STUCK")
+
+
+def test_that_a_paused_motion_is_forgotten_by_a_jog():
+    from tests.firmware.test_safety import paused
+
+    app = App()
+    paused(app)
+    jog(app, 0, 0.2, 5)
+    app.run(500)
+    assert app.state == "HOLD"
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+# ---- float ------------------------------------------------------------------------------------------
+
+
+def floating(per_cent=0, mechanism=None):
+    app = App(mechanism)
+    app.ready()
+    assert app.ask(Float(next_token(app), per_cent)) == "NONE"
+    assert app.state == "FLOAT"
+    return app
+
+
+def gravity(app, q):
+    """Torque that holds the arm at q, by Pinocchio."""
+    still = np.zeros(app.J)
+    return oracle.rnea(Model.of(app.mechanism), q, still, still)
+
+
+def test_that_a_floating_arm_is_given_what_carries_it_at_any_pose():
+    app = floating()
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        for j in range(3):
+            app.chip.counts[j] += int(rng.integers(-3, 4))
+        for _ in range(300):
+            for j in range(3):
+                app.chip.counts[j] += int(rng.integers(-1, 3) > 1)
+            app.run(1, follow=False)
+        record = app.run(300, follow=False)
+        q = radians(record["position"][-1])
+        np.testing.assert_allclose(record["torque"][-1], gravity(app, q), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(record["target"][-1], record["position"][-1])
+    assert app.state == "FLOAT"
+
+
+def led_by(app, joint, rate, ticks, follow=False):
+    """The hand moves one joint at a rate."""
+    count = 2.0 * np.pi / 8192
+    done, records = 0, []
+    for k in range(ticks):
+        whole = int(np.floor((k + 1) * rate * 1e-3 / count))
+        app.chip.counts[joint] += whole - done
+        done = whole
+        records.append(app.run(1, follow=follow))
+    return np.concatenate(records)
+
+
+def test_that_friction_is_carried_only_as_far_as_asked():
+    torques = {}
+    for share in (0, 50, 80):
+        app = floating(share)
+        record = led_by(app, 1, 0.5, 300)
+        q = radians(record["position"][-1])
+        torques[share] = np.mean(record["torque"][-50:, 1]) - np.mean([
+            gravity(app, radians(p))[1] for p in record["position"][-50::10]])
+        assert np.all(np.isfinite(q))
+    coulomb = app.mechanism.moving[1].friction.coulomb
+    np.testing.assert_allclose([torques[50], torques[80]], [0.5 * coulomb, 0.8 * coulomb], atol=2e-4)
+    assert abs(torques[0]) < 2e-4
+
+
+def test_that_a_floating_joint_is_damped_above_its_rate():
+    app = floating()
+    joint = app.mechanism.moving[1]
+    record = led_by(app, 1, 4.0, 300)  # 2.5 rad/s is its float rate
+    extra = [record["torque"][i, 1] - gravity(app, radians(record["position"][i]))[1] for i in range(-50, 0, 10)]
+    np.testing.assert_allclose(np.mean(extra), -joint.gains.kv * (4.0 - 2.5), rtol=0.1)
+
+
+def test_that_a_floating_joint_beyond_its_limit_is_pushed_back_and_far_beyond_a_fault():
+    app = App(changed(limits={"lower": -1.0, "upper": 0.6}))
+    app.ready()
+    assert app.ask(Float(next_token(app), 0)) == "NONE"
+    record = led_by(app, 1, 1.0, 120)
+    q = radians(record["position"][-1])
+    assert q[1] > 0.6
+    push = record["torque"][-1, 1] - gravity(app, q)[1]
+    np.testing.assert_allclose(push, -app.mechanism.moving[1].gains.ku * (q[1] - 0.6), rtol=0.05)
+    led_by(app, 1, 1.0, 60)
+    assert app.fault == ("POSITION", 1)
+
+
+def test_that_a_floating_arm_is_held_when_the_host_is_silent_and_when_it_is_caught():
+    app = floating()
+    record = app.run(150, alive=False, follow=False)
+    assert app.see().state == messages.STATES["HOLD"][0]
+    assert np.array_equal(record["target"][-1], record["position"][-1])
+    assert app.ask(Float(next_token(app), 0)) == "NONE"
+    assert app.command("STOP") == "NONE"
+    assert app.state == "HOLD"
+
+
+# ---- homing -----------------------------------------------------------------------------------------
+
+
+def seeking(mechanism=None, joint=0):
+    app = App(mechanism or in_lab())
+    assert app.ask(Seek(next_token(app), joint)) == "NONE"
+    return app
+
+
+def test_that_a_stop_is_found_pressed_gently_and_left_again():
+    home = Home(at=-3.15, direction=-1, speed=0.4, effort=1.2)
+    app = seeking(replace(in_lab(), joints=tuple(replace(j, home=home if i == 0 else j.home) for i, j in
+                                                  enumerate(in_lab().joints))))
+    records = []
+    for _ in range(25):  # free at first
+        records.append(app.run(20))
+    assert np.all(np.concatenate(records)["target_rate"][-100:, 0] == pytest.approx(-0.4, rel=1e-4))
+    ticks = [app.run(1, follow=False)]
+    while ticks[-1]["position"][0, 0] == ticks[0]["position"][0, 0] and len(ticks) < 300:
+        ticks.append(app.run(1, follow=False))
+    assert radians(ticks[-1]["position"])[0, 0] == pytest.approx(-3.15 + 2.0 * np.pi, abs=1e-6)
+    stopped = np.concatenate(ticks[:-1])
+    assert np.abs(stopped["torque"][:, 0]).max() <= np.float32(1.2)
+    pressed = np.count_nonzero(np.abs(stopped["torque"][:, 0]) == np.float32(1.2))
+    assert 50 <= pressed <= 52
+    record = app.run(600)
+    status = app.see()
+    assert app.state == "HOMING" and "SEEKING" not in app.flags
+    assert status.unhomed == 1
+    inside = radians(status.position)[0]  # from -3.15 to 0.02 inside the limit of -3.1, and the way of stopping
+    assert -3.08 - 1e-3 <= inside <= -3.08 + 0.4**2 / (2 * 0.8 / 0.25) + 0.01
+    assert np.all(record["target_rate"][:, 1:] == 0.0)
+
+
+def test_that_an_index_is_the_zero_and_only_its_beginning_counts():
+    app = seeking(changed(encoder={"zero": "index"}, home=Home(at=0.25, direction=1, speed=0.4)))
+    app.run(400)
+    assert "SEEKING" in app.flags
+    app.chip.index = 0b110  # of other joints
+    app.run(20)
+    assert "SEEKING" in app.flags
+    app.chip.index = 0b001
+    record = app.run(1)
+    assert radians(record["position"])[0, 0] == pytest.approx(0.25, abs=1e-3)
+    app.run(400)
+    assert app.status.unhomed == 1
+    assert app.state == "HOMING" and "SEEKING" not in app.flags
+
+
+def test_that_an_index_that_is_there_at_first_must_go_and_come_again():
+    app = App(changed(encoder={"zero": "index"}, home=Home(at=0.25, direction=1, speed=0.4)))
+    app.chip.index = 1
+    assert app.ask(Seek(next_token(app), 0)) == "NONE"
+    app.run(300)
+    assert "SEEKING" in app.flags
+    app.chip.index = 0
+    app.run(10)
+    app.chip.index = 1
+    app.run(600)
+    assert "SEEKING" not in app.flags and app.status.unhomed == 1
+
+
+def test_that_a_stop_that_does_not_come_is_a_fault():
+    app = App(changed(encoder={"zero": "stop"}, home=Home(at=0.0, speed=1.0, travel=0.5)))
+    assert app.ask(Seek(next_token(app), 2)) == "NONE"
+    record = app.run(900)
+    assert app.fault == ("HOMING", 2)
+    assert app.chip.outputs == 0
+    moved = np.abs(radians(record["position"][:, 2]) - radians(record["position"][0, 2])).max()
+    assert 0.5 <= moved <= 0.51
+
+
+def test_that_an_index_that_does_not_come_in_time_is_a_fault():
+    app = App(changed(encoder={"zero": "index"}, home=Home(at=0.0, speed=1.0, travel=0.5)))
+    assert app.ask(Seek(next_token(app), 1)) == "NONE"
+    record = app.run(2000, follow=False)  # blocked: it never moves
+    assert app.fault == ("HOMING", 1)
+    on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))
+    assert 1700 <= on[-1] <= 1760  # 1.5 times the way at its speed, and a second
+
+
+def test_that_a_silent_host_ends_homing_without_power():
+    app = seeking()
+    app.run(150, alive=False)
+    assert app.see().state == messages.STATES["DISARMED"][0]
+    assert app.chip.outputs == 0 and app.status.unhomed == 0
+
+
+# ---- probe ------------------------------------------------------------------------------------------
+
+
+def test_that_a_probe_gives_one_joint_its_torque_and_ends_by_itself():
+    app = App()
+    assert app.ask(Probe(next_token(app), 1, -0.3)) == "NONE"
+    record = app.run(200, follow=False)
+    torque = record["torque"]
+    assert np.all(torque[:, [0, 2]] == 0.0)
+    assert np.all(torque[:80, 1] == np.float32(-0.3))
+    assert np.all(torque[101:] == 0.0)
+    assert app.state == "DISARMED" and app.chip.outputs == 0
+
+
+def test_that_a_probe_ends_after_its_way_however_often_it_is_repeated():
+    app = App()
+    app.ask(Probe(next_token(app), 1, 0.3))
+    moved = 0
+    for _ in range(60):
+        app.token = next_token(app)
+        app.send(Probe(app.token, 1, 0.3))
+        for _ in range(10):
+            app.chip.counts[1] += 2
+            moved += 2
+            record = app.run(1, follow=False)
+        if moved > 0.35 / (2 * np.pi) * 8192 + 15:
+            assert np.all(record["torque"] == 0.0)
+            return
+        assert record["torque"][0, 1] == np.float32(0.3) or moved > 0.35 / (2 * np.pi) * 8192 - 40
+    pytest.fail("it did not end")
+
+
+# ---- gain overlay -----------------------------------------------------------------------------------
+
+
+def test_that_overlaid_gains_act_and_are_told():
+    app = App(in_lab())
+    app.ready()
+    assert app.ask(Gains(next_token(app), 1, 128, 32, 64)) == "NONE"
+    assert "OVERLAY" in app.flags
+    assert (list(app.status.ku), list(app.status.kv), list(app.status.ki)) == ([64, 128, 64], [64, 32, 64], [64] * 3)
+
+    def stiffness(j):
+        before = app.run(50, follow=False)["torque"][-1, j]
+        app.chip.counts[j] += 10
+        app.run(1, follow=False)
+        after = app.run(300, follow=False)["torque"][-1, j]
+        return (before - after) / (10 * 2 * np.pi / 8192)
+
+    ku = [j.gains.ku for j in app.mechanism.moving]
+    np.testing.assert_allclose([stiffness(0), stiffness(1)], [ku[0], 2.0 * ku[1]], rtol=1e-3)
+    assert app.ask(Gains(next_token(app), 1, 64, 64, 64)) == "NONE"
+    assert "OVERLAY" not in app.flags
+
+
+# ---- recording --------------------------------------------------------------------------------------
+
+
+def read_out(app, count):
+    """All samples (count, 4) as unsigned words."""
+    rows = []
+    while len(rows) < count:
+        app.send(Read(len(rows)))
+        app.lib.ft_app_idle()
+        data = next(m for m in app.take() if isinstance(m, Data))
+        assert data.first == len(rows)
+        rows += np.array(data.words, np.uint32).reshape(8, 4)[:count - len(rows)].tolist()
+    return np.array(rows, np.uint32), data
+
+
+def words(app, *columns):
+    return tuple(messages.CAPTURED.index(signal) * app.J + joint for signal, joint in columns)
+
+
+def test_that_a_recording_holds_every_tick_of_what_was_chosen():
+    app = App()
+    app.ready()
+    app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, ("torque", 0), ("rate", 2), ("position", 1),
+                                                               ("target", 1))))
+    app.run(1)
+    record = np.concatenate([jog(app, 1, 0.5, 30), app.run(600)])
+    rows, data = read_out(app, 1024)
+    assert (data.id, data.running, data.count) == (1, 0, 1024)
+    first = int(np.flatnonzero(record["tick"] == data.last_tick)[0]) - 1023
+    part = record[max(first, 0):first + 1024]
+    rows = rows[max(-first, 0):]
+    assert np.array_equal(rows[:, 0].view(np.float32), part["torque"][:, 0])
+    assert np.array_equal(rows[:, 1].view(np.float32), part["rate"][:, 2])
+    assert np.array_equal(rows[:, 2].view(np.int32), part["position"][:, 1])
+    assert np.array_equal(rows[:, 3].view(np.int32), part["target"][:, 1])
+
+
+def test_that_a_ring_keeps_what_was_before_a_fault():
+    app = App()
+    app.ready()
+    app.send(Capture(7, messages.CAPTURES["RING"][0], 2, words(app, *[("torque", 0)] * 4)))
+    record = app.run(3000)
+    app.lib.ft_app_missed()
+    record = np.concatenate([record, app.run(100)])
+    assert app.state == "FAULT"
+    rows, data = read_out(app, 1024)
+    assert (data.running, data.count) == (0, 1024)
+    last = int(np.flatnonzero(record["tick"] == data.last_tick)[0])
+    assert last <= 3001
+    assert np.array_equal(rows[:, 0].view(np.float32), record["torque"][last - 2046:last + 1:2, 0])
+
+
+def test_that_a_recording_that_cannot_be_is_not_begun():
+    app = App()
+    for bad in (Capture(1, 3, 1, (0,) * 4), Capture(1, 1, 0, (0,) * 4), Capture(0, 1, 1, (0,) * 4),
+                Capture(1, 1, 1, (0, 0, 0, 22)), Capture(1, 1, 1, (65535, 0, 0, 0))):
+        app.send(bad)
+        app.run(2)
+        app.send(Read(0))
+        app.lib.ft_app_idle()
+        data = next(m for m in app.take() if isinstance(m, Data))
+        assert (data.id, data.count, data.running) == (0, 0, 0)
+    app.send(Read(65535))
+    app.lib.ft_app_idle()
+    assert not any(next(m for m in app.take() if isinstance(m, Data)).words)
