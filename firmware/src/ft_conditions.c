@@ -213,7 +213,8 @@ static uint32_t outputs_as_commanded(void)
 
 /* ---- tables ----------------------------------------------------------- */
 
-/* Commands that the state allows are refused by the first of these. */
+/* Requests that the state allows are refused by the first of these. In the
+ * order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },

@@ -416,7 +416,8 @@ static bool permitted(uint32_t event)
 {
     uint32_t i;
 
-    for (i = 0; i < ft_conditions_count; i++) {
+    for (i = 0; i < ft_conditions_count && ft_conditions[i].event <= event;
+         i++) {
         const ft_condition *c = &ft_conditions[i];
         uint32_t joint = c->event == event ? c->check() : FT_GOOD;
 

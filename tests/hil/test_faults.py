@@ -72,7 +72,7 @@ def test_the_e_stop_ends_the_motion_in_its_own_state():
 
 
 @pytest.mark.parametrize("fault, named", [
-    ("encoder-jump", "ENCODER"), ("encoder-stuck", "FOLLOWING"), ("supply-off", "FOLLOWING"),
+    ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "ENCODER_STUCK"),
 ])
 def test_measurement_and_supply_faults_end_in_their_named_fault(fault, named):
     result = rig.play(fault, motion=rig.long_motion())
