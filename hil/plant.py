@@ -36,6 +36,7 @@ class EnergyBook:
 
     motors: float = 0.0  # mechanical work of the motors on the joints
     friction: float = 0.0  # lost in viscous and Coulomb friction
+    switches: float = 0.0  # brought in by changes of mode: weight that is picked up, less what impacts cost
 
 
 class Plant:

@@ -8,20 +8,22 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12
-_SWEEPS = 1000
+_CREEP = 1e-10  # of the mean compliance
+_AT_ONCE = 6  # rounds in which all change
+_ROUNDS = 20  # a joint, in which one does
 
 
 def clamped(compliance: Array, rate: Array, bound: Array) -> Array:
     """Friction torques m (n,) with |m| <= bound that bring rate + compliance m to rest, or oppose it with the bound.
 
     compliance: (n, n) rates that unit torques cause within the step, (nearly) symmetric, at least semidefinite. rate: (n,)
-    without friction. Found by its active set, who sticks and who slides which way; where that does not settle, by
-    sweeps over the joints.
+    without friction. Found by its active set, who sticks and who slides which way, all of it changed at once; where
+    that does not settle, as in loops, whose joints stick together in many ways, changed one by one.
     """
     reach = np.abs(compliance) @ bound
     side = -np.sign(rate) * (np.abs(rate) > reach)  # these no friction can stop
     noise = _ROUNDING * (reach + np.abs(rate))
-    for _ in range(2 * len(rate) + 2):
+    for _ in range(_AT_ONCE):
         m = side * bound
         stuck = side == 0.0
         if stuck.any():
@@ -31,7 +33,7 @@ def clamped(compliance: Array, rate: Array, bound: Array) -> Array:
         if not (slipping | pushing).any():
             return m
         side = np.where(slipping, np.sign(m), np.where(pushing, 0.0, side))
-    return _sweep(compliance, rate, bound)
+    return _one_by_one(compliance, rate, bound, m)
 
 
 def _solve(matrix: Array, right: Array) -> Array:
@@ -45,13 +47,37 @@ def _solve(matrix: Array, right: Array) -> Array:
     return np.linalg.lstsq(matrix, right, rcond=_ROUNDING)[0]
 
 
-def _sweep(compliance: Array, rate: Array, bound: Array) -> Array:
-    """The same by Gauss-Seidel sweeps with clamping, which always converge."""
-    m = np.zeros_like(rate)
-    for _ in range(_SWEEPS):
-        last = m.copy()
-        for j in range(len(m)):
-            m[j] = np.clip(m[j] - (rate[j] + compliance[j] @ m) / compliance[j, j], -bound[j], bound[j])
-        if np.abs(m - last).max() <= _ROUNDING * bound.max():
+def _one_by_one(compliance: Array, rate: Array, bound: Array, guess: Array) -> Array:
+    """The same as the bounded least squares that it is, min m' C m / 2 + rate' m (Stark and Parker's BVLS).
+
+    A creep of _CREEP of the compliance, or as large as its rounding errors are seen to be, makes the minimum unique;
+    each round lowers the sum, so it ends.
+    """
+    n = len(rate)
+    C = 0.5 * (compliance + compliance.T)
+    lowest = float(np.linalg.eigvalsh(C)[0])  # of loops zero, but for rounding
+    creep = max(_CREEP * float(np.trace(C)) / n, -10.0 * lowest)
+    C += creep * np.eye(n)
+    m = np.clip(guess, -bound, bound)
+    free = np.abs(m) < bound
+    noise = _ROUNDING * (np.abs(C) @ bound + np.abs(rate)) + 0.1 * creep * bound
+    for _ in range(_ROUNDS * n):
+        if free.any():
+            wanted = m.copy()
+            wanted[free] = np.linalg.solve(C[np.ix_(free, free)], -(rate + C[:, ~free] @ m[~free])[free])
+            over = free & (np.abs(wanted) > bound)
+            if over.any():  # as far as the first bound on the way
+                limit = np.sign(wanted[over]) * bound[over]
+                shares = (limit - m[over]) / (wanted[over] - m[over])
+                first = np.flatnonzero(over)[int(np.argmin(shares))]
+                m = m + np.clip(shares.min(), 0.0, 1.0) * (wanted - m)
+                m[first] = np.sign(wanted[first]) * bound[first]
+                free[first] = False
+                continue
+            m = wanted
+        pushing = np.where(free, 0.0, (rate + C @ m) * np.sign(m))  # friction that would drive its joint
+        worst = int(np.argmax(pushing - noise))
+        if pushing[worst] <= noise[worst]:
             break
+        free[worst] = True
     return m

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 DEPENDENT = 1e-8  # a row's pivot relative to its own mobility: below it the row says nothing that the others do not
 NUDGE = 0.05  # m or rad: how far from the start pose the rank of the rows is looked at a second time
 CLOSED = 1e-11  # m: largest residual of closed mechanisms
+ROUNDED = 2e-5  # the same where rows contradict each other, as axes do that a file gives to a few digits
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,15 @@ class Structure:
         gradient = forms.gradient(forms.factors(self.system.points(z)))
         return gradient[: self.m, 4:].reshape(self.m, self.split)
 
+    def coordinates(self, z: Array) -> tuple[Array, Array]:
+        """Values (n,) of the coordinates, angles within half a turn of zero, and their gradient (n, 12 S)."""
+        system = self.system
+        n, (u, w) = len(system.coordinates), system.forms.factors(system.points(z))
+        forms = np.einsum("kc,kc->k", u, w)[self.m:]
+        weights = np.concatenate([np.ones(self.m), system.coordinates.weights(forms)])[:, None]
+        gradient = system.forms.gradient((weights * u, weights * w))[self.m:, 4:].reshape(2 * n, self.split)
+        return system.coordinates.values(forms), gradient[:n] + gradient[n:]
+
     def _distances(self, scale: ArrayLike) -> Array:
         """The edges of all solids as combinations of the points, (6 S, P), times scale (S, 6)."""
         result = np.zeros((self.S, 6, self.S + 1, 4))
@@ -152,13 +162,24 @@ class FreeSolids:
 
 def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
           rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
-          extra_rows: Sequence[Row] = (), near: ArrayLike | None = None) -> tuple[System, Array]:
+          extra_rows: Sequence[Row] = (), near: ArrayLike | None = None,
+          held: Sequence[str] = ()) -> tuple[System, Array]:
     """A system whose rows are independent, and degrees of freedom z (size,) at which every mechanism is closed.
 
     solids: the ground first. places: (S, 4, 3) points of the moving ones, about where they are. coordinates: names of
     the hinges and slides that are read and driven; near: their values (n,), which fixes the rotors' whole turns.
-    rotors: by name, the inertia that turns with a coordinate. Raises Refused where the mechanisms do not close.
+    rotors: by name, the inertia that turns with a coordinate. held: coordinates that closing leaves at `near`, if it
+    can. Raises Refused where the mechanisms do not close.
     """
+    system, z = lay_out(solids, elements, places, coordinates=coordinates, rotors=rotors, gravity=gravity,
+                        extra_rows=extra_rows)
+    return closed(system, z, near, held)
+
+
+def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
+            rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
+            extra_rows: Sequence[Row] = ()) -> tuple[System, Array]:
+    """The system with all its rows, dependent ones too, and degrees of freedom (size,) that need not close it."""
     named = {element.name: element for element in elements}
     along = [named[name] for name in coordinates]
     every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
@@ -171,9 +192,15 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
         geared=np.array(geared, int), rotor_inertia=np.array([inertia[coordinates[k]] for k in geared]),
         gravity=np.asarray(gravity, float),
     )
-    z = np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
-    z = close(system, z)
+    return system, np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
+
+
+def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
+    """The system without dependent rows, and z closed; near, held as in `build`. Raises Refused where it does not close."""
+    z = _close_held(system, z, near, held, ROUNDED)
     system = _independent(system, z)
+    if system.dropped:  # the others close without compromise
+        z = _close_held(system, z, near, held)
     values = system.coordinate_values(z)
     if near is not None:
         values = unwrap(values, np.asarray(near, float), system.coordinates.turning)
@@ -181,21 +208,39 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
     return system, z
 
 
-def close(system: System, z: Array) -> Array:
-    """The nearest degrees of freedom, mass-weighted, that satisfy every row; dependent rows are no obstacle."""
+def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
+    """Closed with the held coordinates where they are, or, where that closes nothing, as near as can be."""
+    if held and near is not None:
+        chosen = [system.coordinate_names.index(name) for name in held]
+        try:
+            return close(system, z, {k: float(np.asarray(near, float)[k]) for k in chosen}, within)
+        except Refused:
+            pass
+    return close(system, z, within=within)
+
+
+def close(system: System, z: Array, held: Mapping[int, float] | None = None, within: float = CLOSED) -> Array:
+    """The nearest degrees of freedom, mass-weighted, that satisfy every row; dependent rows are no obstacle.
+
+    held: coordinates, by number, that keep a value. within: the largest residual, m, that passes for closed.
+    """
     structure = Structure(replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0)))
     moved = z[: structure.split].copy()
     root = np.sqrt(structure.inverse)
+    numbers, values = list(held or {}), np.array(list((held or {}).values()))
     worst = np.inf
     for _ in range(50):
         distances, others = structure.residual(moved)
-        residual = np.concatenate([distances.ravel(), others])
+        at, gradient = structure.coordinates(moved)
+        off = unwrap(at[numbers], values, system.coordinates.turning[numbers]) - values
+        residual = np.concatenate([distances.ravel(), others, off])
         last, worst = worst, float(np.abs(residual).max(initial=0.0))
-        if worst < CLOSED and worst > 0.5 * last or worst == 0.0:
+        if worst < within and worst > 0.5 * last or worst == 0.0:
             break
-        step = np.linalg.lstsq(_all_rows(structure, moved) * root, -residual, rcond=DEPENDENT)[0]
+        step = np.linalg.lstsq(np.vstack([_all_rows(structure, moved), gradient[numbers]]) * root, -residual,
+                               rcond=DEPENDENT)[0]
         moved += root * step
-    if worst >= CLOSED:
+    if worst >= within:
         open_at_start = np.abs(structure.residual(z[: structure.split])[1])
         name = system.row_names[int(open_at_start.argmax())]
         raise Refused(f"the mechanisms do not close: {name} is open by {open_at_start.max():.3g} at the start pose, and "
@@ -223,7 +268,7 @@ def _independent(system: System, z: Array) -> System:
     start = z[: structure.split]
     dependent = _dependent(structure, start)
     if dependent:
-        beside = close(bare, start + NUDGE * _admissible(structure, start))
+        beside = close(bare, start + NUDGE * _admissible(structure, start), within=ROUNDED)
         dependent &= _dependent(structure, beside)
     kept = [k for k in range(len(system.rows)) if k not in dependent]
     lines = kept + list(range(len(system.rows), len(system.forms)))

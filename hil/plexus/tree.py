@@ -22,6 +22,7 @@ from hil.plexus.solids import GROUND, Solid
 
 Array = NDArray[np.float64]
 
+TOKEN, TOKEN_RADIUS = 1e-4, 0.05  # of the links' mass, m: a base without mass that some mode lets go
 LOOP_ELEMENTS = {"ball": "ball", "planar": "planar", "revolute": "hinge", "rigid": "fixed"}
 
 
@@ -71,12 +72,17 @@ class Assembly:
     notes: tuple[str, ...]
 
 
-def assemble(mechanism: Mechanism, start: ArrayLike | None = None) -> Assembly:
-    """Solids and mechanisms of a mechanism, at the joint positions `start` (n,), by default those of the file."""
+def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool = False) -> Assembly:
+    """Solids and mechanisms of a mechanism, at the joint positions `start` (n,), by default those of the file.
+
+    loose: what the file fixes to the base is a solid of its own, number 1, that nothing holds on the ground here.
+    """
     moving = {joint.name: k for k, joint in enumerate(mechanism.moving)}
     starts = np.array([joint.start for joint in mechanism.moving]) if start is None else np.asarray(start, float)
     parts = [Parts(BASE)]
-    links: dict[str, list[tuple[float, Place]]] = {BASE: [(np.inf, Place(0, np.eye(3), np.zeros(3)))]}
+    if loose:
+        parts.append(Parts(BASE))
+    links: dict[str, list[tuple[float, Place]]] = {BASE: [(np.inf, Place(len(parts) - 1, np.eye(3), np.zeros(3)))]}
     elements: list[Element] = []
     beams: list[beam.Element] = []
 
@@ -134,6 +140,10 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None) -> Assembly:
             parts[frame.solid].reach.append(frame.origin)
 
     notes: list[str] = []
+    if loose and not any(mass for mass, _, _ in parts[1].masses):
+        token = TOKEN * sum(link.mass for link in mechanism.links)
+        parts[1].add(links[BASE][0][1], token, np.zeros(3), token * TOKEN_RADIUS**2 * np.eye(3))
+        notes.append(f"{BASE}: let go in some mode and without mass, given {token:.2g} kg")
     reduced = [GROUND] + [_solid(part, mechanism, notes) for part in parts[1:]]
     places = [solid.points @ part.pose[0].T + part.pose[1] for solid, part in zip(reduced[1:], parts[1:], strict=True)]
     sides = {joint.name: (joint.parent, joint.child) for joint in mechanism.moving}
