@@ -19,6 +19,7 @@ from codegen import board as board_module
 from codegen import control_source
 from codegen.beam import joint_springs
 from codegen.errors import BadInput
+from codegen.flexible_tree import flexible_tree, is_flexible
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.loops import SINGULAR as SINGULAR_POSE
 from codegen.loops import Assembly, assemble
@@ -45,9 +46,20 @@ def supported(mechanism: Mechanism) -> None:
     not_yet = "is understood but not supported yet"
     for mode in mechanism.modes:
         _refuse(mechanism, f"mode.{mode.name}", None, f"a mode {not_yet}", "remove it: one mode has every payload on")
-    for link in mechanism.links:
-        if link.beam is not None:
-            _refuse(mechanism, f"link.{link.name}.beam", None, f"a flexible link {not_yet}", "remove it: rigid works")
+    if is_flexible(mechanism):
+        _flexible(mechanism)
+
+
+def _flexible(mechanism: Mechanism) -> None:
+    """Refuse what the step of flexible links cannot do."""
+    tree = flexible_tree(mechanism)
+    control, names = mechanism.control, [tree.pieces[i].tip.name for i in tree.beams]
+    if control.scheme != "midpoint":
+        _refuse(mechanism, "control.scheme", control.scheme, f"flexible links ({', '.join(names)}) are marched with the "
+                "midpoint rule alone", 'scheme = "midpoint"')
+    for loop in mechanism.loops:
+        _refuse(mechanism, f"loop.{loop.name}", None, "closed loops with flexible links are not supported",
+                f"make {', '.join(names)} rigid")
 
 
 def _refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:

@@ -20,7 +20,7 @@ import cffi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import newmark_source, step_source
+from codegen import emit
 from codegen.errors import Refused
 from codegen.model import Model
 from codegen.units import position_unit
@@ -174,8 +174,7 @@ class CompiledStep:
         self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
-            newmark = model.mechanism.control.scheme == "newmark"
-            sources = newmark_source.render(model) if newmark else step_source.render(model)
+            sources = emit.step_sources(model)
         self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
         self.state = self.lib.ft_host_state()
 

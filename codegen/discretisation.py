@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.beam import joint_stiffness
+from codegen.elastic_discretisation import Elastic
+from codegen.flexible_tree import is_flexible
 from codegen.mechanism import Vector
 from codegen.model import GROUND, Model
 from codegen.reference import newton_euler
@@ -242,8 +244,10 @@ class Discretisation:
     """start(q), step(q_next, u) -> tau: the form that is emitted for this model."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar | NewtonEuler
-        if model.mechanism.control.scheme == "newton-euler":
+        self.form: Spatial | Planar | NewtonEuler | Elastic
+        if is_flexible(model.mechanism):
+            self.form = Elastic(model)
+        elif model.mechanism.control.scheme == "newton-euler":
             self.form = NewtonEuler(model)
         else:
             self.form = Planar(model) if is_planar(model) else Spatial(model)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen import board as board_module
-from codegen import control_source, message_source, newmark_source, readme, step_source
+from codegen import control_source, elastic_source, message_source, newmark_source, readme, step_source
 from codegen import digest as digest_module
 from codegen.board import Board
 from codegen.check import supported
+from codegen.flexible_tree import is_flexible
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 
 
 def step_sources(model: Model) -> dict[str, str]:
     """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
+    if is_flexible(model.mechanism):
+        return elastic_source.render(model)
     source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
     return source.render(model)
 

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen import elastic_reference
 from codegen.beam import joint_springs, node_mass
+from codegen.flexible_tree import is_flexible
 from codegen.loops import Assembly, ClosedMotion, Conversion, Motion, assemble
 from codegen.model import GROUND, Model
 from codegen.tree import (
@@ -56,6 +58,8 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
     Raises Refused where closed loops come to a singular pose.
     """
+    if is_flexible(model.mechanism):
+        return elastic_reference.torque(model, motion, ticks)
     if model.mechanism.loops:
         assembly = assemble(model)
         t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
@@ -64,7 +68,12 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
 
 
 def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
-    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments."""
+    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
+
+    With flexible links, which have to be marched, t is the middles of the first N ticks, and the ticks are finer.
+    """
+    if is_flexible(model.mechanism):
+        return elastic_reference.exact(model, motion, len(np.asarray(t)))
     if model.mechanism.loops:
         assembly = assemble(model)
         closed = closed_form(assembly, recursion)

@@ -59,6 +59,7 @@ class Statement:
     needs: tuple[Expr, ...] = ()
     text: str = ""
     cost: int = 0
+    acts: bool = False  # changes state: live even if its results are not needed
 
 
 @dataclass
@@ -186,18 +187,19 @@ class Graph:
         """A result: what it needs is live."""
         self.statements.append(Statement("store", self.current, target, expr, (expr,)))
 
-    def call(self, text: str, results: tuple[str, ...], needs: tuple[Expr, ...], cost: int) -> tuple[Expr, ...]:
+    def call(self, text: str, results: tuple[str, ...], needs: tuple[Expr, ...], cost: int,
+             acts: bool = False) -> tuple[Expr, ...]:
         """A line of C with {0}, {1}.. for what it needs, that defines the loads `results`."""
         for result in results:
             self.calls[result] = len(self.statements)
-        self.statements.append(Statement("call", self.current, results[0], None, needs, text, cost))
+        self.statements.append(Statement("call", self.current, results[0], None, needs, text, cost, acts))
         return tuple(self.load(result) for result in results)
 
     # ---- analysis
     def live(self) -> tuple[set[int], set[int]]:
         """Indices of the live expressions and of the live statements, from the stores back."""
         seen: set[int] = set()
-        kept = {i for i, s in enumerate(self.statements) if s.kind == "store"}
+        kept = {i for i, s in enumerate(self.statements) if s.kind == "store" or s.acts}
         stack = [e for i in kept for e in self.statements[i].needs]
         by_name = {id(s.expr): i for i, s in enumerate(self.statements) if s.kind == "value"}
         while stack:

@@ -44,6 +44,7 @@ from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
+from codegen.step_graph import Graph
 from codegen.step_text import NEVER, blocks_of, literal, wrap
 
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
@@ -66,31 +67,41 @@ def render(model: Model) -> dict[str, str]:
     """
     step = step_of(model)
     planar = isinstance(step, PlanarStep)
-    control = model.mechanism.control
-    indices = {j: i for i, j in enumerate(step.turning)}
-
-    def with_index(line: str) -> str:
-        j = int(line.split("[@")[1].split("]")[0])
-        return line.replace(f"[@{j}]", f"[{indices[j]}]")
-
     far = FAR if model.n > MANY and not planar else NEVER
-    blocks = blocks_of(step.graph, with_index, far)
-    turns = [wrap(f"return {_angle(step.tree, j)};", 80) for j in indices]
+    indices = {j: i for i, j in enumerate(step.turning)}
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
-    shared = dict(
-        name=model.mechanism.name,
+    return write(
+        model, step.graph, step.intro, indices, [_angle(step.tree, j) for j in indices], step.uses_positions, far,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
         parts="xy" if planar else "cs",
         frame="link vector" if planar else "turning frame",
         radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
+        radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
+    )
+
+
+def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int], angles: list[str],
+          uses_positions: bool, far: int = NEVER, **form: object) -> dict[str, str]:
+    """The emitted files of a graph. indices: of turning frames by joint; angles: the C of their angles; form: what
+    the templates ask of the form of the step."""
+    control = model.mechanism.control
+
+    def with_index(line: str) -> str:
+        j = int(line.split("[@")[1].split("]")[0]) if "[@" in line else None
+        return line if j is None else line.replace(f"[@{j}]", f"[{indices[j]}]")
+
+    blocks = blocks_of(graph, with_index, far)
+    turns = [wrap(f"return {angle};", 80) for angle in angles]
+    shared = dict(
+        name=model.mechanism.name,
         turns=turns,
         rotate=control.trig == "tick" and bool(turns),
         at_knots=control.trig == "knot" and bool(turns),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
-    )
-    files = {
+    ) | RIGID | form
+    files: dict[str, dict[str, object]] = {
         "ft_model.h": dict(
             joints=[body.joint for body in model.bodies],
             tick_hz=control.rate_hz,
@@ -99,17 +110,19 @@ def render(model: Model) -> dict[str, str]:
             units=["FT_METRE_UNIT" if b.prismatic else "FT_TURN_UNIT" for b in model.bodies],
         ),
         "ft_trig.h": {},
-        "ft_step.h": dict(uses_positions=step.uses_positions),
+        "ft_step.h": dict(uses_positions=uses_positions),
         "ft_step.c": dict(
-            intro=step.intro,
-            radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
+            intro=intro,
             blocks=blocks,
             kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
-            uses_positions=step.uses_positions,
+            uses_positions=uses_positions,
         ),
     }
     return {name: _templates.get_template(f"{name}.j2").render(**shared, **values) for name, values in files.items()}
 
+
+RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",
+             radius_unit="", radii=[])
 
 OPTIONS = {
     "origin": ("parent", "child", "given"),

@@ -31,6 +31,8 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str], far: int = NEVER) -
     shared = _shared(graph, seen, kept)
     defining = {id(s.expr): s for i, s in enumerate(graph.statements) if i in kept and s.kind == "value"}
     calls = {name: graph.statements[i] for name, i in graph.calls.items() if i in kept}
+    wanted = {i for name, i in graph.calls.items() if name in graph.loads and graph.loads[name].index in seen}
+    ignored = {id(s) for i, s in enumerate(graph.statements) if s.acts and i not in wanted}
     printed: set[int] = set()
     home: dict[int, tuple[int, str]] = {}  # of a value: the block it was computed or loaded in, and its name there
     number = 0
@@ -46,6 +48,8 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str], far: int = NEVER) -
             lines += define(operand)
         if statement.expr is not None and statement.kind == "value":
             home[statement.expr.index] = number, statement.target
+        if id(statement) in ignored:
+            statement.text = "(void)" + statement.text.split(" = ", 1)[1]
         return lines + _line(statement, call_text)
 
     def again(e: Expr) -> list[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from codegen import reference
 from codegen import wrench as external
 from codegen.errors import BadInput
+from codegen.flexible_tree import is_flexible
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
@@ -102,13 +103,15 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
 
     Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
     """
-    if model.mechanism.control.scheme != "newmark":
-        return trajectory.middles(ticks, model.dt)
-    if not trajectory.starts_at_rest:
+    newmark, flexible = model.mechanism.control.scheme == "newmark", is_flexible(model.mechanism)
+    if (newmark or flexible) and not trajectory.starts_at_rest:
         j = int(np.argmax(np.abs(trajectory.rates[0])))
+        rule = 'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest"
         raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
-                       float(trajectory.rates[0, j]), 'the emitted scheme "newmark" starts at rest',
-                       "lead into the motion, or take --backend reference")
+                       float(trajectory.rates[0, j]), rule,
+                       "lead into the motion, or take --backend reference" if newmark else "lead into the motion")
+    if not newmark:
+        return trajectory.middles(ticks, model.dt)
     return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
 
 

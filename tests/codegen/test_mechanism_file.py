@@ -156,7 +156,7 @@ def test_an_observer_slows_down_with_the_tick(tmp_path: Path) -> None:
     assert arm.control.observer_hz == 25.0
 
 
-def test_loops_modes_and_beams_are_kept_and_modes_and_beams_refused_by_name_later(tmp_path: Path) -> None:
+def test_loops_modes_and_beams_are_kept_and_modes_refused_by_name_later(tmp_path: Path) -> None:
     loop = """
 [[loop]]
 name = "coupler"
@@ -172,8 +172,7 @@ b = { link = "base", xyz = [0.3, 0.0, 0.0] }
     beam = edited(("rod = 0.2", "beam = { length = 0.2, EI = 0.55, elements = 3, damping = 1e-3 }"))
     flexible = Mechanism.load(written(tmp_path, beam))
     assert flexible.link("fore").beam.EI == (np.inf, 0.55) and flexible.link("fore").com[0] == 0.1
-    with pytest.raises(BadInput, match=r"link\.fore\.beam"):
-        supported(flexible)
+    supported(flexible)
     supported(Mechanism.load(written(tmp_path, ARM)))
 
 

@@ -1,0 +1,37 @@
+"""The reference for mechanisms with flexible links: the variational midpoint rule solved to rounding, float64.
+
+The joints follow the motion, the flexible links march forwards from their static sag, and the joints' torques are the
+reactions (elastic_discretisation.py, iterated until nothing changes). What the emitted step leaves out by solving only
+once a tick is of second order in the tick, as is what the rule itself leaves out; `exact` shows both, by ticks a third as long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.elastic_discretisation import Elastic
+from codegen.loops import Motion
+from codegen.model import Model
+from codegen.trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+ITERATIONS = 2
+FINER = 3  # odd: the middles of ticks are middles of finer ones
+
+
+def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
+    """t (ticks,), s, the middles of the first ticks of a motion from rest, and joint torques (ticks, n), N m or N."""
+    t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
+    positions = motion.middles(ticks, model.dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
+    return t[1:-1], Elastic(model, ITERATIONS).torque(positions)
+
+
+def exact(model: Model, motion: Motion, ticks: int) -> Array:
+    """Joint torques (ticks, n) at the same instants, with ticks a third as long."""
+    control = model.mechanism.control
+    finer = Model.of(replace(model.mechanism, control=replace(control, rate_hz=FINER * control.rate_hz)))
+    return torque(finer, motion, FINER * ticks)[1][FINER // 2::FINER]

@@ -1,0 +1,48 @@
+"""Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_elastic.c of the links' modes.
+
+The modes' constants are tables, and what a tick does with them is a loop over each plane of bending: some 50
+instructions a mode (tests/bench/test_elastic_instructions.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from codegen.elastic_discretisation import SETTLING
+from codegen.elastic_step import ElasticStep
+from codegen.model import Model
+from codegen.step_source import write
+from codegen.step_text import literal
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text} of the step and its flexible links."""
+    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
+                      trim_blocks=True, lstrip_blocks=True)
+    step = ElasticStep(model)
+    indices = {j: i for i, j in enumerate(step.turning)}
+    files = write(model, step.graph, step.intro, indices, [f"(ft_angle)q[{j}]" for j in indices],
+                  step.uses_positions, flexible=True, settling=SETTLING)
+    context = dict(name=model.mechanism.name, modes=_modes(step), two_planes=step.two_planes)
+    return files | {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
+
+
+def _modes(step: ElasticStep) -> list[dict[str, str]]:
+    """The table of modes, in the order of the state."""
+    dt, rows = step.tree.dt, []
+    scale = np.sqrt(2.0) / dt  # of modal coordinates
+    for i in step.tree.beams:
+        link = step.tree.pieces[i].tip
+        for plane in link.planes:
+            for k, K in enumerate(link.stiffness[plane]):
+                stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
+                numbers = dict(
+                    march=1.0 / (1.0 + stiffness + damping), keep=1.0 - stiffness - damping, stiffness=stiffness,
+                    sag=0.5 / stiffness, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
+                    tip=link.tip[k] / scale, slope=link.slope[k] / scale,
+                )
+                # 14 digits: the last bits of an eigenvector differ from one computer to the next
+                rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
+                            | {name: literal(float(f"{value:.14g}")) for name, value in numbers.items()})
+    return rows

@@ -1,0 +1,116 @@
+"""The flexible link's modes against what is known of beams in closed form, and what of a file is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from codegen.check import supported
+from codegen.elastic import elastic_link, hermite
+from codegen.errors import BadInput
+from codegen.flexible_tree import flexible_tree
+from codegen.mechanism import Joint, Link, Payload
+from tests import flexible, oracle
+from tests.flexible import EI, L, M
+
+CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
+
+
+def link_of(elements: int, **options):
+    mechanism = flexible.single(elements, 0.0, **options)
+    return elastic_link(mechanism, mechanism.links[0])
+
+
+def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements_length():
+    exact = np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4)
+    errors = np.array([np.sqrt(link_of(n).stiffness["y"][:2]) / exact[:2] - 1.0 for n in (3, 6, 12)])
+    assert np.all(errors > 0.0)  # a Galerkin method is too stiff
+    assert np.all(errors[1:] < 0.08 * errors[:-1])
+    assert errors[2, 0] < 1e-6
+
+
+@pytest.mark.parametrize("elements", [1, 2, 5])
+def test_static_deflection_under_a_force_and_a_moment_at_the_tip_is_exact(elements):
+    link = link_of(elements)
+    compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
+    exact = np.array([[L**3 / 3.0, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
+    np.testing.assert_allclose(compliance, exact, rtol=1e-10)
+
+
+def test_static_deflection_under_its_own_weight_is_exact_at_the_tip():
+    link = link_of(3)
+    sag = link.beta / link.stiffness["y"]
+    assert link.tip @ sag == pytest.approx(M / L * L**4 / (8.0 * EI), rel=1e-10)
+    assert link.slope @ sag == pytest.approx(M / L * L**3 / (6.0 * EI), rel=1e-10)
+
+
+def test_a_free_beam_has_the_momentum_of_a_rigid_one_and_no_elastic_force():
+    parts = hermite(L, M, 4)
+    rigid = np.zeros((2, 10))
+    rigid[0, 0::2], rigid[1, 0::2], rigid[1, 1::2] = 1.0, np.linspace(0.0, L, 5), 1.0
+    np.testing.assert_allclose(rigid @ parts.M @ rigid.T, [[M, M * L / 2.0], [M * L / 2.0, M * L**2 / 3.0]], rtol=1e-12)
+    np.testing.assert_allclose(parts.K @ rigid.T, 0.0, atol=1e-9 * np.abs(parts.K).max())
+    np.testing.assert_allclose([parts.first, parts.second], rigid @ parts.M, atol=1e-15)
+
+
+def test_modes_hold_the_whole_momentum_of_the_nodes():
+    """Any deflection the elements can have is a sum of modes, and its momenta are those of its mass."""
+    link, parts = link_of(4), hermite(L, M, 4)
+    nodes = np.zeros(10)
+    nodes[0::2], nodes[1::2] = np.linspace(0.0, L, 5) ** 3, 3.0 * np.linspace(0.0, L, 5) ** 2  # x^3
+    assert parts.first @ nodes == pytest.approx(M * L**3 / 4.0)
+    assert parts.second @ nodes == pytest.approx(M * L**4 / 5.0)
+    assert nodes @ parts.M @ nodes == pytest.approx(M * L**6 / 7.0)
+    modal = (link.tip / link.stiffness["y"] * 3.0 * EI, link.slope / link.stiffness["y"])
+    assert np.sum(modal[0] ** 2) > 0.0
+    # under a tip force 3 EI the beam bends as (3 L x^2 - x^3) / 2
+    exact = M * (3.0 * L * L**2 / 3.0 - L**3 / 4.0) / 2.0
+    assert link.beta @ modal[0] == pytest.approx(exact, rel=1e-9)
+
+
+def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
+    link = link_of(2, stiffness=(0.2, 0.6))
+    np.testing.assert_allclose(link.stiffness["y"] / link.stiffness["z"], 3.0, rtol=1e-12)
+    assert link.planes == ("y", "z")
+    assert link_of(2, stiffness=(0.2, np.inf)).planes == ("z",)
+
+
+def test_what_is_fixed_to_root_and_tip_becomes_the_hubs_and_the_tips_piece():
+    mechanism = flexible.single(2, 0.05)
+    clamp = Link("clamp", 0.2, np.zeros(3), 1e-4 * np.eye(3))
+    fixed = Joint("weld", "fixed", "arm", "clamp", np.zeros(3), np.zeros(3), flexible.Z)
+    tree = flexible_tree(replace(mechanism, links=(*mechanism.links, clamp), joints=(*mechanism.joints, fixed)))
+    hub, tip = tree.pieces
+    assert (hub.mass, hub.joint, hub.link) == (0.2, 0, None)
+    assert (tip.mass, tip.joint, tip.parent) == (0.05, None, 0)
+    np.testing.assert_allclose(tip.com, 0.0, atol=1e-15)
+
+
+def refused(mechanism, pattern: str) -> None:
+    with pytest.raises(BadInput, match=pattern):
+        supported(mechanism)
+
+
+def test_what_is_not_computed_is_refused_by_name():
+    one = flexible.single(2)
+    arm = one.links[0]
+
+    def with_arm(**values):
+        return replace(one, links=(replace(arm, **values),))
+
+    refused(with_arm(com=np.array([0.3, 0.0, 0.0])), "link.arm.com.*uniform")
+    refused(with_arm(inertia=np.diag([0.0, 0.01, 0.01])), "link.arm.inertia.*uniform")
+    refused(with_arm(mass=0.0), "link.arm.mass")
+    refused(with_arm(beam=replace(arm.beam, GJ=0.1)), "link.arm.beam.GJ.*torsion")
+    refused(with_arm(beam=replace(arm.beam, EI=(np.inf, np.inf))), "bends in no plane")
+    refused(replace(one, control=replace(one.control, scheme="newton-euler")), "control.scheme.*midpoint")
+    middle = Payload("load", "arm", 0.1, np.array([L / 2.0, 0.0, 0.0]), np.zeros((3, 3)))
+    refused(replace(one, payloads=(middle,)), "payload.load.com.*root and at its tip")
+    second = flexible.beam_link("second", 2)
+    hung = Joint("elbow", "revolute", "arm", "second", np.array([L, 0.0, 0.0]), np.zeros(3), flexible.Z)
+    refused(replace(one, links=(arm, second), joints=(*one.joints, hung)), "link.second.beam.*hangs on the flexible link")
+    supported(one)
+    supported(oracle.planar_chain(2))

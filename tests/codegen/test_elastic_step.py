@@ -1,0 +1,90 @@
+"""The emitted C of flexible links: double against the float64 march, single, and the chip's bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen import emit
+from codegen.compiled import CompiledStep
+from codegen.elastic_discretisation import Elastic
+from codegen.model import Model
+from hil import chip_step
+from tests import flexible, oracle
+
+CASES = {
+    "single": flexible.single(3, gravity=(0.0, -9.81, 0.0), damping=1e-3),
+    "nothing at the tip": flexible.single(2, 0.0, gravity=(0.0, -9.81, 0.0)),
+    "two planes": flexible.single(2, 0.1, stiffness=(0.6, 0.75), axis=(1.0, 2.0, 3.0), gravity=(0.0, -2.0, -3.0)),
+    "two links": flexible.two_link(3, damping=1e-3, stiffness=2.0),
+    "two links, two planes": flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "beam second": flexible.beam_second(2, stiffness=2.0),
+    "beam second, spatial": flexible.beam_second(2, stiffness=(2.0, 3.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
+}
+
+
+def sampled(mechanism, duration: float = 0.12):
+    """A hard motion of all joints, rad."""
+    n = len(mechanism.moving)
+    motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], duration)
+    ticks = round(duration * mechanism.control.rate_hz)
+    return motion.position((np.arange(ticks + 2) - 0.5) / mechanism.control.rate_hz)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_emitted_c_is_the_march(name):
+    mechanism = CASES[name]
+    model, positions = Model.of(mechanism), sampled(CASES[name])
+    expected = Elastic(model).torque(positions)
+    double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
+    peak = np.abs(expected).max()
+    np.testing.assert_allclose(double, expected, atol=1e-10 * peak, rtol=0.0)
+    np.testing.assert_allclose(single, expected, atol=1e-4 * peak, rtol=0.0)
+    rigid = CompiledStep(Model.of(rigidly(mechanism)), "double").torque(positions)
+    assert np.abs(rigid - expected).max() > 0.05 * peak
+
+
+def rigidly(mechanism):
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links))
+
+
+def test_a_slide_on_the_tip_and_one_below_the_link():
+    """Prismatic joints on both sides, a spring on one of them, a fixed tilt before the link."""
+    one = flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
+    shoulder, elbow = one.joints
+    mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
+                                     replace(elbow, type="prismatic", stiffness=40.0, rest=0.1, rpy=np.array([0.1, 0.2, 0.3]))))
+    model, positions = Model.of(mechanism), 0.3 * sampled(mechanism)
+    expected = Elastic(model).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+
+
+def test_a_flexible_mast_stands_on_the_ground():
+    """The link is fixed to the base, a joint hangs on its tip."""
+    one = flexible.two_link(2, stiffness=2.0)
+    shoulder, elbow = one.joints
+    mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
+    model, positions = Model.of(mechanism), sampled(mechanism)
+    expected = Elastic(model).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+    assert expected.shape[1] == 1
+
+
+@pytest.mark.parametrize("name", ["two links", "beam second, spatial"])
+def test_the_chip_gives_the_same_bits(name):
+    mechanism = CASES[name]
+    model, positions = Model.of(mechanism), sampled(mechanism)
+    sources = emit.step_sources(model)
+    run = chip_step.run(model, positions, sources)
+    here = CompiledStep(model, "single", sources=sources).torque(positions)
+    assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
+
+
+def test_the_same_mechanism_gives_the_same_text():
+    model = Model.of(CASES["two links, two planes"])
+    assert emit.step_sources(model) == emit.step_sources(model)
+    assert "ft_elastic.c" not in emit.step_sources(Model.of(oracle.planar_chain(2)))
