@@ -13,8 +13,9 @@ from codegen.elastic import elastic_link, hermite
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
 from codegen.mechanism import Joint, Link, Payload
-from tests import flexible, oracle
-from tests.flexible import EI, L, M
+from tests import flexible_chain as flexible
+from tests import oracle
+from tests.flexible_chain import EI, L, M
 
 CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
 

@@ -8,8 +8,9 @@ import pytest
 from codegen import discretisation, elastic_reference
 from codegen.elastic_discretisation import Elastic
 from codegen.model import Model
-from tests import flexible, oracle
-from tests.flexible import L, M
+from tests import flexible_chain as flexible
+from tests import oracle
+from tests.flexible_chain import L, M
 
 
 def positions(motion: oracle.Motion, rate_hz: int, ticks: int | None = None) -> np.ndarray:

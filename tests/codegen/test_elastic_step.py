@@ -12,7 +12,8 @@ from codegen.compiled import CompiledStep
 from codegen.elastic_discretisation import Elastic
 from codegen.model import Model
 from hil import chip_step
-from tests import flexible, oracle
+from tests import flexible_chain as flexible
+from tests import oracle
 
 CASES = {
     "single": flexible.single(3, gravity=(0.0, -9.81, 0.0), damping=1e-3),

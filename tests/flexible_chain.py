@@ -1,0 +1,149 @@
+"""Mechanisms with flexible links for the tests, and an oracle for them: chains of rigid segments with springs.
+
+The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI / h
+half-way between, whose positions are integrated; it has large rotations and the tension of spinning links, which the
+inverse model leaves out, so motions for comparison are gentle in rate and hard in acceleration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import solve_ivp
+
+from codegen.flexible_tree import flexible_tree
+from codegen.mechanism import BASE, Beam, Joint, Link, Mechanism, Payload
+from codegen.model import GROUND
+from codegen.pinocchio_rnea import joint_model, solid
+from tests import oracle
+
+Array = NDArray[np.float64]
+
+L, M, EI = 0.4, 0.24, 0.55  # the beam of the flexible manipulator's paper
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] = EI, damping: float = 0.0) -> Link:
+    """A uniform beam along x; one EI bends about z alone."""
+    across = M * L**2 / 12.0
+    pair = (np.inf, stiffness) if isinstance(stiffness, float) else stiffness
+    return Link(name, M, np.array([L / 2.0, 0.0, 0.0]), np.diag([0.0, across, across]),
+                beam=Beam(L, pair, elements, damping))
+
+
+def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, 0.0, 0.0),
+           stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
+    """One flexible link with a point mass at its tip, turning about `axis`."""
+    loads = (Payload("load", "arm", load, np.array([L, 0.0, 0.0]), np.zeros((3, 3))),) if load else ()
+    return _of([beam_link("arm", elements, stiffness, damping)], [_joint("shoulder", BASE, "arm", 0.0, axis)], loads,
+               rate_hz, gravity)
+
+
+def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+             stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
+    """A flexible upper arm and a rigid forearm with a skew elbow, its centre of gravity beside the axis."""
+    fore = Link("fore", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4]))
+    joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
+    return _of([beam_link("arm", elements, stiffness, damping), fore], joints, (), rate_hz, gravity)
+
+
+def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+                stiffness: float | tuple[float, float] = EI, damping: float = 0.0,
+                axes: tuple[ArrayLike, ArrayLike] = (Z, Z), load: float = 0.05) -> Mechanism:
+    """A rigid upper arm, then a flexible link with a body, not only a point, at its tip."""
+    upper = Link("upper", 0.5, np.array([0.1, 0.0, 0.01]), np.diag([2e-4, 2e-3, 2e-3]))
+    joints = [_joint("shoulder", BASE, "upper", 0.0, axes[0]), _joint("elbow", "upper", "arm", 0.2, axes[1])]
+    hand = Payload("hand", "arm", load, np.array([L + 0.02, 0.01, 0.015]), load * 4e-4 * np.eye(3))
+    return _of([upper, beam_link("arm", elements, stiffness, damping)], joints, (hand,), rate_hz, gravity)
+
+
+def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joint:
+    axis = np.asarray(axis, float)
+    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
+
+
+def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int, gravity: ArrayLike) -> Mechanism:
+    base = oracle.planar_chain(1, rate_hz=rate_hz, gravity=gravity)
+    return replace(base, name="flexible", links=tuple(links), joints=tuple(joints), payloads=loads)
+
+
+# ---- the chain
+
+
+@dataclass(frozen=True)
+class Chain:
+    """model: Pinocchio's; active (n,): velocity indices of the joints; passive, stiffness, damping (k,): of springs."""
+
+    model: pin.Model
+    active: Array
+    passive: Array
+    stiffness: Array
+    damping: Array
+
+    @staticmethod
+    def of(mechanism: Mechanism, segments: int) -> Chain:
+        """Every flexible link as so many segments. Pieces and frames are those of codegen.flexible_tree."""
+        tree = flexible_tree(mechanism)
+        model = pin.Model()
+        model.gravity.linear = tree.gravity
+        at: dict[int, tuple[int, pin.SE3]] = {GROUND: (0, pin.SE3.Identity())}
+        active, passive, stiffness, damping = np.zeros(tree.n, int), [], [], []
+        for i, piece in enumerate(tree.pieces):
+            parent, place = at[piece.parent]
+            place = place * pin.SE3(piece.R0, piece.p0)
+            if piece.link is None:
+                joint = mechanism.moving[piece.joint]
+                index = model.addJoint(parent, joint_model(joint), place, piece.name)
+                active[piece.joint] = model.joints[index].idx_v
+                at[i] = index, pin.SE3.Identity()
+            else:
+                beam = mechanism.link(piece.tip.name).beam
+                h, m = beam.length / segments, piece.tip.mass / segments
+                axes = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
+                for k in range(segments + 1):  # the first and the last are half as long
+                    long = h if 0 < k < segments else 0.5 * h
+                    mass = m * long / h
+                    model.appendBodyToJoint(parent, solid(mass, np.array([0.5 * long, 0.0, 0.0]), np.diag(
+                        [piece.tip.section[0] * mass / piece.tip.mass, *[mass * long**2 / 12.0] * 2])), place)
+                    place = place * pin.SE3(np.eye(3), np.array([long, 0.0, 0.0]))
+                    for a, EI_a in axes if k < segments else ():
+                        kind = pin.JointModelRY() if a == "y" else pin.JointModelRZ()
+                        parent = model.addJoint(parent, kind, place, f"{piece.name}{k}{a}")
+                        place = pin.SE3.Identity()
+                        passive.append(model.joints[parent].idx_v)
+                        stiffness.append(EI_a / h)
+                        damping.append(beam.damping * EI_a / h)
+                at[i] = parent, place
+            index, place = at[i]
+            if piece.mass:
+                model.appendBodyToJoint(index, solid(piece.mass, piece.com, piece.inertia), place)
+        return Chain(model, active, np.array(passive), np.array(stiffness), np.array(damping))
+
+    def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
+        """Torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
+        data, size, k = self.model.createData(), self.model.nv, len(self.passive)
+
+        def solve(now: float, x: Array) -> tuple[Array, Array]:
+            q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
+            q[self.active], v[self.active], a[self.active] = motion.at(now)
+            q[self.passive], v[self.passive] = x[:k], x[k:]
+            mass = pin.crba(self.model, data, q).copy()
+            mass = np.triu(mass) + np.triu(mass, 1).T
+            bias = pin.nonLinearEffects(self.model, data, q, v) + mass @ a
+            spring = self.stiffness * x[:k] + self.damping * x[k:]
+            theta = -np.linalg.solve(mass[np.ix_(self.passive, self.passive)], bias[self.passive] + spring)
+            return theta, bias[self.active] + mass[np.ix_(self.active, self.passive)] @ theta
+
+        rest = np.zeros(2 * k)
+        q = np.zeros(size)
+        q[self.active] = motion.at(0.0)[0]
+        for _ in range(60):
+            q[self.passive] = -pin.computeGeneralizedGravity(self.model, data, q)[self.passive] / self.stiffness
+        rest[:k] = q[self.passive]
+        run = solve_ivp(lambda now, x: np.concatenate([x[k:], solve(now, x)[0]]), (0.0, float(np.max(t))), rest,
+                        method="DOP853", t_eval=np.asarray(t), rtol=1e-7, atol=1e-9)
+        assert run.success
+        return np.array([solve(now, x)[1] for now, x in zip(run.t, run.y.T, strict=True)])
