@@ -1,16 +1,20 @@
 """A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
 
-Not the equations of the inverse model turned round: the flexible link is described from its clamped root (the inverse
-model uses the chord), by cubic elements of its own number, and all mass, of the beam, of what it carries and of the
-rigid links, is in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points. Turning and bending
-are coupled without simplification; strains are small, and the shortening of the bent beam is left out as it is in
-host.chord_beam, so that the two agree to second order in the deflection.
+Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
+it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
+Turning and bending are coupled without simplification; strains are small, and the shortening of the bent beam is left out
+as it is in host.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
+
+- "root": other coordinates than those of the inverse model, with which it agrees to second order in the deflection;
+- "chord": the same statics even where deflections are large, as those of the published arm are (a force of 2 N bends it
+  by a quarter of its length, and no linear beam is right there): what differs is dynamics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +57,13 @@ class Points:
 
 
 class FlexiblePlant:
-    """State y = (q, U, q', U'): joints (J,) rad and elastic coordinates (n,) from the clamped root.
-
-    Elastic coordinates: deflection and slope of each node from the first beyond the root; then, where the rigid end
-    hangs on a spring, its own slope.
+    """State y = (q, U, q', U'): joints (J,) rad, the last the angle of the frame that deflections are measured from, and
+    elastic coordinates (n,): deflection and slope of each node, then the slope of a rigid end that hangs on a spring,
+    without those that the frame makes zero.
     """
 
-    def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None) -> None:
+    def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,
+                 frame: Literal["root", "chord"] = "root") -> None:
         model = Model.of(mechanism)
         name = next(link.name for link in mechanism.links if link.beam is not None)
         link, self.hub = mechanism.link(name), placed_links(mechanism)[name][0]
@@ -70,38 +74,36 @@ class FlexiblePlant:
         hub = model.bodies[self.hub]
         outer = model.bodies[self.hub + 1] if len(model.bodies) > self.J else None
         self.rigid = [planar_points(body) for body in model.bodies[: self.hub]]
-        self.n = 2 * elements + (1 if outer else 0)
-        self._shapes(elements, link.mass, beam.EI[1], beam.damping)
-        if outer is not None:
-            end = planar_points(outer)
-            spring = np.zeros(self.n)
-            spring[-1], spring[2 * elements - 1] = 1.0, -1.0
-            self.K += outer.joint.stiffness * np.outer(spring, spring)
-            self.spring: Array | None = spring
-            reach = 2.0 * outer.com[0] if point is None else point
-            slope = self.n - 1
-        else:
-            end = _carried(hub, link.mass, link.com, link.inertia)
-            self.spring, reach, slope = None, point or 0.0, 2 * elements - 1
-        place = end.place.copy()
-        if outer is None:
-            place[:, 0] -= beam.length
-        row = np.zeros((len(place), self.n))
-        row[:, 2 * elements - 2] = 1.0
-        row[:, slope] = place[:, 0]
+        end = planar_points(outer) if outer else _carried(hub, link.mass, link.com, link.inertia)
+        beyond = end.place[:, 0] - (0.0 if outer else beam.length)  # of the beam's end
+        reach = point if point is not None else 2.0 * outer.com[0] if outer else 0.0
+        tip, slope = 2 * elements, 2 * elements + (2 if outer else 1)
+        N, K = self._beam(elements, link.mass, beam.EI[1], slope + 1)
+        C = beam.damping * K
+        row = np.zeros((len(beyond), slope + 1))
+        row[:, tip] = 1.0
+        row[:, slope] = beyond
+        spring, tip_N, hub_N = np.zeros(slope + 1), np.zeros(slope + 1), np.zeros(slope + 1)
+        tip_N[tip], tip_N[slope], hub_N[1] = 1.0, reach, 1.0
+        if outer:
+            spring[slope], spring[slope - 1] = 1.0, -1.0
+            K += outer.joint.stiffness * np.outer(spring, spring)
+        kept = np.eye(slope + 1)
+        if frame == "chord":
+            kept[tip] -= tip_N
+        kept = np.delete(kept, [0, 1] if frame == "root" else [0, tip], axis=1)
         self.mass = np.concatenate([self.mass, end.mass])
-        self.x = np.concatenate([self.x, beam.length + place[:, 0]])
-        self.N = np.vstack([self.N, row])
-        self.tip_x = beam.length + reach
-        self.tip_N = np.zeros(self.n)
-        self.tip_N[2 * elements - 2], self.tip_N[slope] = 1.0, reach
+        self.x = np.concatenate([self.x, beam.length + beyond])
+        self.tip_x, self.n = beam.length + reach, kept.shape[1]
+        self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
+        self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
 
-    def _shapes(self, elements: int, mass: float, EI: float, damping: float) -> None:
-        """Gauss points of the beam: mass (P,), x (P,), deflection there w = N U, N (P, n); K, C (n, n)."""
+    def _beam(self, elements: int, mass: float, EI: float, size: int) -> tuple[Array, Array]:
+        """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size)."""
         l = self.length / elements
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
         s = 0.5 * (s + 1.0)
-        N = np.zeros((elements * GAUSS, 2 * elements + 2))
+        N = np.zeros((elements * GAUSS, size))
         bend = np.zeros_like(N)
         for e in range(elements):
             rows, at = slice(e * GAUSS, (e + 1) * GAUSS), slice(2 * e, 2 * e + 4)
@@ -109,12 +111,9 @@ class FlexiblePlant:
                                     l * (s**3 - s**2)], 1)
             bend[rows, at] = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
         across = np.tile(0.5 * l * weight, elements)
-        grown = self.n - 2 * elements
-        self.K = np.pad((bend.T * (EI * across)) @ bend, (0, grown))[2:, 2:]
-        self.C = damping * self.K
         self.mass = mass / self.length * across
         self.x = (np.repeat(np.arange(elements), GAUSS) + np.tile(s, elements)) * l
-        self.N = np.pad(N, ((0, 0), (0, grown)))[:, 2:]
+        return N, (bend.T * (EI * across)) @ bend
 
     def places(self, q: Array) -> tuple[Array, Array, Array]:
         """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
@@ -165,10 +164,19 @@ class FlexiblePlant:
     def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
         """(J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's joint, N m."""
         M, force, _, _ = self.system(y)
-        force[: self.J] += torque
-        if self.spring is not None:
-            force[self.J :] += spring * self.spring
-        return np.linalg.solve(M, force)
+        return np.linalg.solve(M, force + self.driven(torque, spring))
+
+    def driven(self, torque: Array, spring: float = 0.0) -> Array:
+        """Generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N m."""
+        return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
+
+    def motors(self, y: Array) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the joints as their encoders see them."""
+        J, size = self.J, self.J + self.n
+        q, qd = y[:J].copy(), y[size : size + J].copy()
+        q[-1] += self.hub_N @ y[J:size]
+        qd[-1] += self.hub_N @ y[size + J :]
+        return q, qd
 
     def contact(self, y: Array) -> Array:
         """Force of the wall on the tip (3,), N."""
@@ -204,10 +212,7 @@ def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
         force = np.zeros(3) if plant.wall is None else plant.wall.force(tip, v)
         rows.append((y, tip, force))
         torque, spring = drive((k + 1) * dt, y, force)
-        given = np.zeros(size)
-        given[:J] = torque
-        if plant.spring is not None:
-            given[J:] = spring * plant.spring
+        given = plant.driven(torque, spring)
         q, qd, change = y[:size], y[size:], a
         for _ in range(CORRECTIONS):
             y = np.concatenate([q + dt * qd + 0.25 * dt * dt * (a + change), qd + 0.5 * dt * (a + change)])

@@ -93,7 +93,7 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
 
 
 def tip_motion(arm: FlexibleArm, chord: Motion, duration: float, dt: float, *, ends: Ends = "free",
-               press: Motion | None = None, lead: tuple[float, float] = (0.0, 0.0)) -> TipMotion:
+               press: Motion | None = None, lead: tuple[float, float] = (0.0, 0.0), again: int = 0) -> TipMotion:
     """The motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
 
     press: force of the tip on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before
@@ -104,6 +104,10 @@ def tip_motion(arm: FlexibleArm, chord: Motion, duration: float, dt: float, *, e
     held = _Rest(chord, duration)
     problem = elastic_problem(arm, held, t, dt, press)
     solution = boundary_value.solved(problem, ends)
+    bent = arm.beam.hub
+    for _ in range(again):
+        moment = _second_order(arm, *_hub_motion(arm, *held.at(t))[1:], solution)
+        solution = boundary_value.solved(replace(problem, F=problem.F + np.outer(moment, bent)), ends)
     before = boundary_value.lead_in(problem, solution, lead[0])
     after = boundary_value.lead_out(problem, solution, lead[1])
     whole = Solution(*(np.concatenate(rows) for rows in zip(
@@ -111,7 +115,7 @@ def tip_motion(arm: FlexibleArm, chord: Motion, duration: float, dt: float, *, e
         (after.w, after.rate, after.acceleration), strict=True)))
     t = (np.arange(len(whole.w)) - len(before.w)) * dt
     q, qd, qdd = held.at(t)
-    torque = _torques(arm, q, qd, qdd, whole, _press(press, held, t))
+    torque = _torques(arm, q, qd, qdd, whole, _press(press, held, t), again > 0)
     slope = [field @ arm.beam.hub for field in (whole.w, whole.rate, whole.acceleration)]
     moved = [field.copy() for field in (q, qd, qdd)]
     for field, add in zip(moved, slope, strict=True):
@@ -137,7 +141,13 @@ def elastic_problem(arm: FlexibleArm, chord: Motion, t: Array, dt: float, press:
 # ---- forces ----------------------------------------------------------------------------------------
 
 
-def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array) -> Array:
+def _second_order(arm: FlexibleArm, Om: Array, turn: Array, w: Solution) -> Array:
+    """-< w a_1 > of the deflection alone: what bending adds to the moment of the turning link, N m (T,)."""
+    BBw = w.w @ arm.beam.BB
+    return np.sum(BBw * (turn[:, None] * w.w + 2.0 * Om[:, None] * w.rate), axis=1)
+
+
+def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array, second: bool) -> Array:
     """Torques (T, J): of the rigid links, and of the force and moment the flexible link takes at its root."""
     beam = arm.beam
     A, Om, turn = _hub_motion(arm, q, qd, qdd)
@@ -148,6 +158,8 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
     across = beam.mass * A[:, 1] + turn * beam.first - Om**2 * B_w + B_change + f[:, 1]
     moment = (beam.first * A[:, 1] + beam.second * turn + w.acceleration @ beam.Bx - A[:, 0] * B_w
               + beam.reach * f[:, 1])
+    if second:
+        moment += _second_order(arm, Om, turn, w)
     force = along[:, None] * e1 + across[:, None] * e2
     torque = newton_euler(arm.rigid, q, qd, qdd)
     placed = poses(arm.rigid, q)
