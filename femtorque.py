@@ -363,16 +363,26 @@ def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
 @app.command()
 def plot(
     run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
-    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FIGURE", show_default="RUN.png",
-                                             help=".png, .svg or .pdf")] = None,
+    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
+                                                   help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
+                                                   "may be given again")] = None,
     json: Json = False,
 ) -> Answer:
-    """Draw a run: tracking, error, torque shares, buffer, tick cost."""
-    from host import log, plot
+    """Report on a run: what was worst, in words, with figures; or export it as a table."""
+    from host import export, log, plot, report
+    from host.findings import Findings
 
-    what, figure = log.read(run), out or run.with_suffix(".png")
-    plot.draw(what, figure)
-    return Answer({"figure": figure, **plot.summary(what)}, str(figure))
+    what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
+    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(plot.FORMATS, plot.draw)
+    for file in files:
+        if file.suffix not in writers:
+            raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")
+    for file in files:
+        writers[file.suffix](what, file)
+    said = Findings(what).sentences
+    figure = next((file for file in files if file.suffix in plot.FORMATS), None)
+    return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},
+                  "\n".join([*said, "", *map(str, files)]))
 
 
 @app.command()
@@ -384,6 +394,8 @@ def hil(
     fault: Annotated[str | None, typer.Option(metavar="F", help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
     resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", show_default=False,
+                                             help="log to write, as `stream` does")] = None,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
                                               help="only run the board, at this TCP port (0: any)")] = None,
     board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
@@ -419,7 +431,7 @@ def hil(
     run = virtual.run if board is None else partial(import_module("hil.pil").run, board)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
-                     on_progress=on_progress)
+                     log=log, on_progress=on_progress)
     unmeasured = open_loop(mechanism)
     if unmeasured:
         print(f"open loop, feed-forward alone: {', '.join(unmeasured)} (the board reads no encoder of theirs)", file=sys.stderr)

@@ -233,7 +233,7 @@ class Relay:
 
 
 def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
-        plant: Plant | None = None, out: Path | None = None, resume: int = 0,
+        plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None) -> Result:
     """What hil.run.run does, with the real board at `port` that carries the pil image. out is of no use here.
 
@@ -255,7 +255,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         device.close()
         raise
     with Relay(device, mechanism, plant or Plant(mechanism), configuration.tag, wall) as relay:
-        return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True)
+        return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True, log=log)
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:

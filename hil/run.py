@@ -26,6 +26,7 @@ from hil.faults import FAULTS, inject
 from hil.plant import Plant
 from host.configuration import Configuration
 from host.link import Link
+from host.log import Log
 from host.session import Session
 from host.stream import Outcome, Progress, stream
 
@@ -122,12 +123,12 @@ class Witness:
 
 
 def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
-        plant: Plant | None = None, out: Path | None = None, resume: int = 0,
+        plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None) -> Result:
     """Build, boot, home, arm, play, disarm. fault: a name of hil.faults.FAULTS that strikes in mid-motion.
 
-    out: the folder the image is built in. Raises BadInput and Refused as building does; a motion that is broken off is
-    a Result that says so.
+    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. Raises BadInput
+    and Refused as building does; a motion that is broken off is a Result that says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -136,7 +137,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
     plant = plant or Plant(mechanism)
     with VirtualBoard(built.elf, mechanism, plant) as board:
-        return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress)
+        return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log)
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
@@ -165,13 +166,17 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
 
 
 def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
-         resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False) -> Result:
+         resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
+         log: Path | None = None) -> Result:
     """The host's part, from connecting to disarming, and the figures of it. pil: board is a hil.pil.Relay."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
     link = Link(board.line, clock=clock, baud=configuration.baud)
     session, outcome, ended = Session(link, configuration), None, "done"
     early = fault is not None and FAULTS[fault].early
+    writer = None if log is None else Log(log, configuration, {"board": "virtual" if not pil else "pil"})
+    if writer is not None:
+        session.listeners.append(writer.write)
     try:
         if early:
             inject(fault, board, clock, 0.0)
@@ -187,6 +192,8 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
         ended = str(refusal)
     finally:
         link.close()
+        if writer is not None:
+            writer.close()
     with suppress(Refused):  # a real board that is gone
         board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
     return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link)

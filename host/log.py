@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from codegen.mechanism import Joint
 from codegen.units import from_wire
 from host.configuration import Configuration
 from host.session import state_name
+from host.telemetry import tick_budget
 
 Array = NDArray[np.float64]
 
@@ -57,7 +59,7 @@ _STATUS = (
     "std_msgs/Header header\nstring state_name\n"
     + "\n".join(f"{_ROS_TYPES[f.type]} {f.name}" for f in _SCALARS) + _STAMP
 )
-_PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
+PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
 class Log:
@@ -85,6 +87,7 @@ class Log:
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
+            "facts": json.dumps([_facts(j) for j in self._joints]), "budget": json.dumps(tick_budget(configuration)),
         })
         self._schemas = {
             MEASURED: self._writer.register_msgdef("sensor_msgs/msg/JointState", _JOINT_STATE),
@@ -118,7 +121,7 @@ class Log:
         row: list[Any] = [f"{stamp_ns / 1e9:.6f}", state_name(status)] + [getattr(status, f.name) for f in _SCALARS]
         for j in range(len(self._joints)):
             row += [f"{position[j]:.10g}", f"{target[j]:.10g}"]
-            row += [f"{getattr(status, name)[j]:.9g}" for name in _PER_JOINT[2:]]
+            row += [f"{getattr(status, name)[j]:.9g}" for name in PER_JOINT[2:]]
         self._csv.writerow(row)
 
     def close(self) -> None:
@@ -133,9 +136,23 @@ class Log:
         self.close()
 
 
+FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")
+
+
+def _facts(joint: Joint) -> list[float | None]:
+    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one."""
+    encoder, count = joint.encoder, math.inf
+    if encoder is not None and joint.type != "prismatic":
+        turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
+        count = 2.0 * math.pi / (encoder.counts * turns)
+    values = (joint.gains.ku, joint.gains.kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
+              joint.friction.coulomb)
+    return [float(x) if math.isfinite(x) else None for x in values]
+
+
 def columns(joints: tuple[Joint, ...]) -> list[str]:
     """The CSV's header."""
-    return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in _PER_JOINT)]
+    return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in PER_JOINT)]
 
 
 @dataclass(frozen=True)
@@ -159,6 +176,8 @@ class Run:
     duty: Array
     state: tuple[str, ...]
     scalars: dict[str, Array]  # every plain number of STATUS, (S,)
+    facts: dict[str, Array]  # of FACTS, each (J,); nan: not known
+    budget: int | None  # cycles from one control tick to the next
 
     @property
     def error(self) -> Array:
@@ -209,6 +228,8 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]]) -> Run:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
     joints = json.loads(about["joints"])
+    facts = np.array(json.loads(about["facts"]) if "facts" in about else [[None] * len(FACTS)] * len(joints), float)
+    facts[:, :2] = np.nan_to_num(facts[:, :2])  # gains that are not known are none
     return Run(
         about["mechanism"], about["digest"], int(about["rate_hz"]), int(about["knot_hz"]),
         tuple(name for name, _ in joints), tuple(kind == "prismatic" for _, kind in joints), json.loads(about["notes"]),
@@ -218,4 +239,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]]) -> Run:
         column(TORQUE, "feedforward"), column(TORQUE, "total"), column(TORQUE, "duty"),
         tuple(m.state_name for _, m in topics[STATUS]),
         {f.name: column(STATUS, f.name) for f in _SCALARS},
+        dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
     )

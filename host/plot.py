@@ -31,7 +31,7 @@ def draw(run: Run, path: Path) -> None:
     error = run.error
     for j, name in enumerate(run.joints):
         length, effort = ("m", "N") if run.prismatic[j] else ("rad", "N m")
-        position, target = _unwrapped(run, j)
+        position, target = unwrapped(run, j)
         _lines(axes[0, j], t, (target, "desired", "0.55", "-"), (position, "measured", "C0", "--"))
         axes[0, j].set_title(name)
         scale, prefix = _scale(error[:, j])
@@ -80,7 +80,7 @@ def _moving(run: Run) -> NDArray[np.bool_]:
     return np.array([state == "TRACK" for state in run.state])
 
 
-def _unwrapped(run: Run, j: int) -> tuple[Array, Array]:
+def unwrapped(run: Run, j: int) -> tuple[Array, Array]:
     """Measured and desired without the wire's jumps at half a turn."""
     target = run.target[:, j] if run.prismatic[j] else np.unwrap(run.target[:, j])
     return target - run.error[:, j], target

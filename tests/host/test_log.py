@@ -47,11 +47,17 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
         reader = make_reader(file, decoder_factories=[DecoderFactory()])
         types = {c.topic: s.name for s, c, _, _ in reader.iter_decoded_messages()}
         measured = [m for _, c, _, m in reader.iter_decoded_messages(topics=["/joint_states"])]
+        header, schemas = reader.get_header(), reader.get_summary().schemas.values()
+        encodings = {c.message_encoding for c in reader.get_summary().channels.values()}
         assert reader.get_summary().statistics.message_count == 4 * len(seen)
     assert types == {
         "/joint_states": "sensor_msgs/msg/JointState", "/joint_states/desired": "sensor_msgs/msg/JointState",
         "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status",
     }
+    assert header.profile == "ros2" and encodings == {"cdr"} and {s.encoding for s in schemas} == {"ros2msg"}
+    official = ["std_msgs/Header header", "string[] name", "float64[] position", "float64[] velocity", "float64[] effort"]
+    joint_state = next(s for s in schemas if s.name == "sensor_msgs/msg/JointState").data.decode()
+    assert joint_state.split("=" * 80)[0].split("\n")[:-1] == official, "as ROS 2 has it: Foxglove and PlotJuggler know it"
     assert measured[0].name == ["j1", "j2", "j3"] and len(measured) == len(seen)
     assert measured[-1].header.stamp.sec * 10**9 + measured[-1].header.stamp.nanosec == seen[-1].tick * 10**6
 
