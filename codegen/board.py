@@ -3,13 +3,14 @@ for one mechanism, rendered to ft_board.h with every number that the chip's regi
 
 A board file holds `name`, `chip` (a folder of firmware/chip), `hse_hz`, `lead` (ticks from a tick to the interval in
 which its duty is held), `[link]`, and, where it drives motors, `[outputs]`, `[encoders]` and one `[[channel]]` a
-motor: encoder timer with its two pins, PWM output of the output timer, direction pin. `[reserved]` names the pins
-that are wired to something else. `af` is the pin's alternate function.
+motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[reserved]` names the
+pins that are wired to something else. Alternate functions are the chip's business (`codegen.chips`).
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,20 +19,23 @@ from typing import Annotated, Any, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from codegen import chip_stm32f4 as chip
+from codegen import chips
+from codegen.chips import Chip, Timer
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
 from codegen.message_source import longest_on_the_wire
 from codegen.nearest import hint, nearest
 
 BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
+DEFAULT = "f405rg-4"
 
-UPDATES_MAX = 256  # the repetition counter has 8 bits
-COUNTER_MAX = 0xFFFF  # the output timer has 16 bits
+COUNTER_MAX = 0xFFFF  # output timers have 16 bits
 SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
 PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
+BAUD_ERROR = 0.005  # that both sides together can live with many times over
+AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
 
 
 class Table(BaseModel):
@@ -39,29 +43,37 @@ class Table(BaseModel):
 
 
 PinName = Annotated[str, Field(pattern=r"^P[A-I]([0-9]|1[0-5])$")]
-Function = Annotated[int, Field(ge=0, le=15)]
+TimerName = Annotated[str, Field(pattern=r"^TIM\d+$")]
 
 
-class AlternatePin(Table):
+class LinkPin(Table):
     pin: PinName
-    af: Function
-
-
-class LinkPin(AlternatePin):
-    dma: Annotated[str, Field(pattern=r"^DMA[12]_Stream[0-7]$")]
+    dma: Annotated[str, Field(pattern=r"^DMA[12]_(Stream[0-7]|Channel[1-8])$")]
 
 
 class Link(Table):
-    usart: Literal["USART1", "USART2", "USART3", "USART6"]
+    usart: Annotated[str, Field(pattern=r"^(LP)?US?ART\d$")]
     baud: Annotated[int, Field(gt=0)]
     tx: LinkPin
     rx: LinkPin
 
 
+class Estop(Table):
+    """A pin of the e-stop loop, low when it is open. timer: it is that timer's break input."""
+
+    pin: PinName
+    timer: TimerName | None = None
+
+
 class Outputs(Table):
-    timer: Literal["TIM1", "TIM8"]
+    """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
+    dead_ns: between the two switches of a half bridge."""
+
     enable: PinName
-    break_: Annotated[AlternatePin, Field(alias="break")]
+    fault: PinName | None = None
+    gated: bool = False
+    dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
+    estop: Annotated[list[Estop], Field(min_length=1)]
 
 
 class Encoders(Table):
@@ -69,48 +81,76 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
-    timer: Literal["TIM1", "TIM2", "TIM3", "TIM4", "TIM5", "TIM8"]
+    timer: TimerName
     a: PinName
     b: PinName
-    af: Function
 
 
-class ChannelPwm(AlternatePin):
+class ChannelPwm(Table):
+    """low: the complementary output, where the channel drives a half bridge's two switches."""
+
+    timer: TimerName
     output: Annotated[int, Field(ge=1, le=4)]
+    pin: PinName
+    low: PinName | None = None
 
 
 class Channel(Table):
-    """What serves one motor."""
+    """What serves one motor: PWM and a direction pin, or two half bridges (pwm, opposite)."""
 
     encoder: ChannelEncoder
     pwm: ChannelPwm
-    direction: PinName
+    direction: PinName | None = None
+    opposite: ChannelPwm | None = None
+
+    @property
+    def switches(self) -> tuple[tuple[str, ChannelPwm], ...]:
+        return (("pwm", self.pwm), *((("opposite", self.opposite),) if self.opposite else ()))
+
+
+class GateDriver(Table):
+    """A DRV8301 behind each of `selects`, set up over SPI before the drivers are enabled. gain: of its amplifiers, V/V.
+    trip_mv: drain-source voltage at which it limits the current."""
+
+    kind: Literal["drv8301"]
+    spi: Literal["SPI3"]
+    sck: PinName
+    miso: PinName
+    mosi: PinName
+    selects: Annotated[list[PinName], Field(min_length=1, max_length=4)]
+    gain: Literal[10, 20, 40, 80]
+    trip_mv: Annotated[int, Field(ge=60, le=2400)]
 
 
 class BoardFile(Table):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
-    chip: Literal["stm32f4"]
+    chip: Literal[chips.FAMILIES]
     hse_hz: Annotated[int, Field(ge=4_000_000, le=26_000_000)]
     lead: Annotated[int, Field(ge=0, le=2)]
     link: Link
     outputs: Outputs | None = None
     encoders: Encoders | None = None
+    gate_driver: GateDriver | None = None
     channel: list[Channel] = []
+    low: dict[str, PinName] = {}
     reserved: dict[str, PinName] = {}
 
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: of the host link."""
+    """A checked board. lead: ticks. baud: of the host link. low: pins that are held low for good."""
 
     name: str
-    chip: str
+    chip: Chip
     hse_hz: int
     lead: int
     link: Link
     outputs: Outputs | None
     encoders: Encoders | None
+    gate_driver: GateDriver | None
     channels: tuple[Channel, ...]
+    low: dict[str, str]
+    reserved: dict[str, str]
     source: Path
 
     @property
@@ -120,7 +160,17 @@ class Board:
     @property
     def core_hz(self) -> int:
         """Cycles a second, as the control tick's cost is counted."""
-        return chip.SYSCLK_HZ
+        return self.chip.sysclk_hz
+
+    @property
+    def tick_preload(self) -> bool:
+        """Whether the hardware takes duties over once a tick, and neutral where none came: all its output timers
+        have a repetition counter."""
+        return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
+
+    def function(self, signal: str, pin: str) -> int:
+        """The alternate function that puts a signal on a pin."""
+        return self.chip.signals[signal][pin]
 
 
 # ---------------------------------------------------------------- reading
@@ -149,17 +199,18 @@ def read(path: Path) -> Board:
         file = BoardFile.model_validate(raw)
     except ValidationError as error:
         raise _bad_key(path, error) from None
-    board = Board(file.name, file.chip, file.hse_hz, file.lead, file.link, file.outputs, file.encoders,
-                  tuple(file.channel), path)
+    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.encoders,
+                  file.gate_driver, tuple(file.channel), file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
     _check_sections(board)
-    _check_functions(board)
-    _check_claims(board, file.reserved)
+    _check_peripherals(board)
+    _check_claims(board)
+    _check_pins(board)
     _check_link(board)
-    if chip.pll(board.hse_hz) is None:
-        raise BadInput(path.name, "hse_hz", board.hse_hz, f"cannot make {chip.SYSCLK_HZ // 10**6} MHz",
-                       "8, 12, 16 and 25 MHz can")
+    if board.chip.pll(board.hse_hz) is None:
+        raise BadInput(path.name, "hse_hz", board.hse_hz, f"cannot make {board.chip.sysclk_hz // 10**6} MHz",
+                       board.chip.crystals)
     return board
 
 
@@ -187,60 +238,123 @@ def _bad_key(path: Path, error: ValidationError) -> BadInput:
 
 def _keys_at(where: list[str | int]) -> list[str]:
     tables: dict[str, type[Table]] = {
-        "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "break": AlternatePin, "encoders": Encoders,
-        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm}
+        "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
+        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm,
+        "gate_driver": GateDriver}
     last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
-    fields = tables.get(last, BoardFile).model_fields
-    return [f.alias or name for name, f in fields.items()]
+    return list(tables.get(last, BoardFile).model_fields)
 
 
 # ---------------------------------------------------------------- what keys say together
 
 
 def _check_sections(board: Board) -> None:
-    """A board with channels needs outputs and encoders, and a lead of a tick: duties are preloaded."""
+    """A board with channels needs outputs and encoders, and a lead of a tick: a duty is taken over by the next one."""
+    file = board.source.name
     for key, there in (("outputs", board.outputs), ("encoders", board.encoders)):
         if bool(board.channels) != (there is not None):
             rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
-            raise BadInput(board.source.name, key, None, rule)
-    if board.channels and board.lead != 1:
-        raise BadInput(board.source.name, "lead", board.lead, "must be 1: the output timer takes a duty over at the "
-                       "update after the tick that computed it")
+            raise BadInput(file, key, None, rule)
+    if board.outputs is None:
+        return
+    if board.lead != 1:
+        raise BadInput(file, "lead", board.lead, "must be 1: a duty is taken over at the tick after the one that "
+                       "computed it")
+    for i, c in enumerate(board.channels):
+        if (c.direction is None) == (c.opposite is None):
+            raise BadInput(file, f"channel.{i}", None, "needs either direction or opposite, the second half bridge")
+        if c.opposite and not (c.pwm.low and c.opposite.low):
+            raise BadInput(file, f"channel.{i}.opposite", None, "half bridges need their low switch's pin, low")
+        if c.pwm.low and c.opposite is None:
+            raise BadInput(file, f"channel.{i}.pwm.low", c.pwm.low, "has no use without opposite")
+    if any(c.opposite for c in board.channels) and not board.outputs.dead_ns:
+        raise BadInput(file, "outputs.dead_ns", None, "is required by half bridges")
+    broken = {e.timer for e in board.outputs.estop}
+    for i, c in enumerate(board.channels):
+        if c.direction and c.pwm.timer not in broken and not board.outputs.gated:
+            raise BadInput(file, f"channel.{i}.pwm.timer", c.pwm.timer, "has no break input in outputs.estop: nothing "
+                           "but software would stop it", "let the loop cut the enable pin and write gated = true")
 
 
-def _check_functions(board: Board) -> None:
-    """Every alternate function must be the one on which the chip has that peripheral."""
-    uses: list[tuple[str, str, int, int]] = []  # key, peripheral, af given, af right
-    usart = chip.USARTS[board.link.usart]
-    uses += [(f"link.{side}.af", board.link.usart, getattr(board.link, side).af, usart.af) for side in ("tx", "rx")]
-    if board.outputs:
-        timer = board.outputs.timer
-        right = chip.OUTPUT_TIMERS[timer].af
-        uses.append(("outputs.break.af", timer, board.outputs.break_.af, right))
-        uses += [(f"channel.{i}.pwm.af", timer, c.pwm.af, right) for i, c in enumerate(board.channels)]
-    uses += [(f"channel.{i}.encoder.af", c.encoder.timer, c.encoder.af, chip.ENCODER_TIMERS[c.encoder.timer].af)
-             for i, c in enumerate(board.channels)]
-    for key, peripheral, given, right in uses:
-        if given != right:
-            raise BadInput(board.source.name, key, given, f"{peripheral} is alternate function {right}")
+def _timer(board: Board, key: str, name: str) -> Timer:
+    """The chip's timer of that name."""
+    timers = board.chip.timers
+    if name not in timers:
+        raise BadInput(board.source.name, key, name, f"{board.chip.part} has no such timer, or none of use here",
+                       hint(name, list(timers), "timers"))
+    return timers[name]
 
 
-def _check_claims(board: Board, reserved: dict[str, str]) -> None:
+def _check_peripherals(board: Board) -> None:
+    """Every timer, and the link, must exist and be able to do what is asked of it."""
+    file = board.source.name
+    if board.link.usart not in board.chip.usarts:
+        raise BadInput(file, "link.usart", board.link.usart, f"{board.chip.part} has no such link",
+                       hint(board.link.usart, list(board.chip.usarts), "links"))
+    for i, c in enumerate(board.channels):
+        key = f"channel.{i}.encoder.timer"
+        if not _timer(board, key, c.encoder.timer).encoder:
+            able = [name for name, timer in board.chip.timers.items() if timer.encoder]
+            raise BadInput(file, key, c.encoder.timer, "has no encoder mode", "these have: " + ", ".join(able))
+        for part, pwm in c.switches:
+            timer = _timer(board, f"channel.{i}.{part}.timer", pwm.timer)
+            if pwm.output > timer.outputs:
+                raise BadInput(file, f"channel.{i}.{part}.output", pwm.output,
+                               f"{pwm.timer} has {timer.outputs} output{'s' * (timer.outputs > 1)}")
+    for i, e in enumerate(board.outputs.estop if board.outputs else ()):
+        if e.timer and not _timer(board, f"outputs.estop.{i}.timer", e.timer).repetition:
+            raise BadInput(file, f"outputs.estop.{i}.timer", e.timer, "has no break input")
+
+
+def _signals(board: Board) -> Iterator[tuple[str, str, str]]:
+    """(key, signal, pin) of every pin that a peripheral uses."""
+    for side in ("tx", "rx"):
+        yield f"link.{side}.pin", f"{board.link.usart}_{side.upper()}", getattr(board.link, side).pin
+    for i, e in enumerate(board.outputs.estop if board.outputs else ()):
+        if e.timer:
+            yield f"outputs.estop.{i}.pin", f"{e.timer}_BKIN", e.pin
+    for i, c in enumerate(board.channels):
+        for side, number in (("a", 1), ("b", 2)):
+            yield f"channel.{i}.encoder.{side}", f"{c.encoder.timer}_CH{number}", getattr(c.encoder, side)
+        for part, pwm in c.switches:
+            yield f"channel.{i}.{part}.pin", f"{pwm.timer}_CH{pwm.output}", pwm.pin
+            if pwm.low:
+                yield f"channel.{i}.{part}.low", f"{pwm.timer}_CH{pwm.output}N", pwm.low
+    if board.gate_driver:
+        for line in ("sck", "miso", "mosi"):
+            yield f"gate_driver.{line}", f"{board.gate_driver.spi}_{line.upper()}", getattr(board.gate_driver, line)
+
+
+def _check_pins(board: Board) -> None:
+    """Every signal must be on its pin."""
+    for key, signal, pin in _signals(board):
+        places = board.chip.signals.get(signal, {})
+        if pin not in places:
+            where = " or ".join(places) if places else "nowhere on this package"
+            raise BadInput(board.source.name, key, pin, f"{board.chip.part} has no {signal} there", f"it is on {where}")
+
+
+def _check_claims(board: Board) -> None:
     """No pin, timer, timer output or DMA stream may have two users."""
     claims: list[tuple[str, str]] = []  # resource, user
-    claims += [(pin, f"reserved.{name}") for name, pin in reserved.items()]
-    for side in ("tx", "rx"):
-        wired: LinkPin = getattr(board.link, side)
-        claims += [(wired.pin, f"link.{side}.pin"), (wired.dma, f"link.{side}.dma")]
+    claims += [(pin, f"reserved.{name}") for name, pin in board.reserved.items()]
+    claims += [(pin, f"low.{name}") for name, pin in board.low.items()]
+    claims += [(pin, key) for key, _, pin in _signals(board)]
+    claims += [(getattr(board.link, side).dma, f"link.{side}.dma") for side in ("tx", "rx")]
     if board.outputs:
-        claims += [(board.outputs.timer, "outputs.timer"), (board.outputs.enable, "outputs.enable"),
-                   (board.outputs.break_.pin, "outputs.break.pin")]
-        for i, c in enumerate(board.channels):
-            key = f"channel.{i}"
-            claims += [(c.encoder.timer, f"{key}.encoder.timer"), (c.encoder.a, f"{key}.encoder.a"),
-                       (c.encoder.b, f"{key}.encoder.b"), (c.pwm.pin, f"{key}.pwm.pin"),
-                       (f"{board.outputs.timer} output {c.pwm.output}", f"{key}.pwm.output"),
-                       (c.direction, f"{key}.direction")]
+        claims.append((board.outputs.enable, "outputs.enable"))
+        claims += [(board.outputs.fault, "outputs.fault")] if board.outputs.fault else []
+        claims += [(e.pin, f"outputs.estop.{i}.pin") for i, e in enumerate(board.outputs.estop) if not e.timer]
+    driving = {pwm.timer: f"channel.{i}.{part}.timer" for i, c in reversed(list(enumerate(board.channels)))
+               for part, pwm in reversed(c.switches)}
+    claims += list(driving.items())
+    for i, c in enumerate(board.channels):
+        key = f"channel.{i}"
+        claims.append((c.encoder.timer, f"{key}.encoder.timer"))
+        claims += [(f"{pwm.timer} output {pwm.output}", f"{key}.{part}.output") for part, pwm in c.switches]
+        claims += [(c.direction, f"{key}.direction")] if c.direction else []
+    if board.gate_driver:
+        claims += [(pin, f"gate_driver.selects.{i}") for i, pin in enumerate(board.gate_driver.selects)]
     users: dict[str, str] = {}
     for resource, user in claims:
         if resource in users:
@@ -250,21 +364,21 @@ def _check_claims(board: Board, reserved: dict[str, str]) -> None:
 
 def _check_link(board: Board) -> None:
     """The DMA streams must be able to serve the USART; the baud rate must be exact on both clock trees."""
-    usart = chip.USARTS[board.link.usart]
+    link, usart = board.link, board.chip.usarts[board.link.usart]
     for side in ("tx", "rx"):
-        stream = getattr(board.link, side).dma
+        stream = getattr(link, side).dma
         if stream not in usart.dma[side]:
-            raise BadInput(board.source.name, f"link.{side}.dma", stream, f"does not serve {board.link.usart} {side}",
+            raise BadInput(board.source.name, f"link.{side}.dma", stream, f"does not serve {link.usart} {side}",
                            "use " + " or ".join(usart.dma[side]))
-    baud = board.link.baud
-    for clock_hz in (usart.clock_hz, chip.HSI_HZ):
-        divider = round(clock_hz / baud)
-        if divider < 16 or abs(clock_hz / divider / baud - 1.0) > 0.005:
+    for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
+        divider = round(usart.steps * clock_hz / link.baud)
+        if divider < usart.least or abs(usart.steps * clock_hz / divider / link.baud - 1.0) > BAUD_ERROR:
             fitting = [clock_hz // d for d in range(16, 400) if all(
-                c % (clock_hz // d) == 0 for c in (usart.clock_hz, chip.HSI_HZ)) and clock_hz % d == 0]
-            near = min(fitting, key=lambda b: abs(b - baud))
-            raise BadInput(board.source.name, "link.baud", baud,
+                c % (clock_hz // d) == 0 for c in (usart.clock_hz, board.chip.hsi_hz)) and clock_hz % d == 0]
+            near = min(fitting, key=lambda b: abs(b - link.baud))
+            raise BadInput(board.source.name, "link.baud", link.baud,
                            f"cannot be made within 0.5 % from {clock_hz / 1e6:g} MHz", f"nearest: {near}")
+
 
 
 # ---------------------------------------------------------------- rendering
@@ -311,7 +425,23 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
         if channel in users:
             raise BadInput(_file(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
         users[channel] = joint.name
+        _check_drive(mechanism, board, joint, board.channels[channel])
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.moving]
+
+
+def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
+    """The channel must be able to drive as the motor asks. In antiphase a low PWM pin is full voltage backwards, so
+    what stops the outputs in hardware must cut the bridge."""
+    assert joint.motor is not None and board.outputs is not None
+    if joint.motor.drive != "antiphase":
+        return
+    key = f"joint.{joint.name}.motor.drive"
+    if channel.opposite:
+        raise BadInput(_file(mechanism), key, "antiphase", f"board {board.name!r} has half bridges there: no need",
+                       "write 'voltage'")
+    if not board.outputs.gated:
+        raise BadInput(_file(mechanism), key, "antiphase", f"the e-stop loop of board {board.name!r} stops the PWM, "
+                       "not the bridge, and no PWM would be full voltage backwards", "write 'voltage'")
 
 
 def _file(mechanism: Mechanism) -> object:
@@ -321,30 +451,31 @@ def _file(mechanism: Mechanism) -> object:
 def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     """Everything the template lays out."""
     assert mechanism.board is not None
-    rate_hz = mechanism.control.rate_hz
+    rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
-    tick_cycles = _tick_cycles(mechanism)
-    prescaler, reload = _watchdog(rate_hz)
-    usart = chip.USARTS[board.link.usart]
+    prescaler, reload = _watchdog(board, rate_hz)
+    usart = chip.usarts[board.link.usart]
     return {
         "board": board,
         "joints": joints,
         "pll": chip.pll(board.hse_hz),
-        "sysclk_hz": chip.SYSCLK_HZ,
+        "sysclk_hz": chip.sysclk_hz,
         "rate_hz": rate_hz,
-        "tick_cycles": tick_cycles,
-        "tick_cycles_hsi": chip.HSI_HZ // rate_hz,
+        "tick_cycles": _tick_cycles(mechanism, board),
+        "tick_cycles_hsi": chip.hsi_hz // rate_hz,
         "pil": int(pil),
         "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
         "bus_voltage": repr(float(mechanism.board.bus_voltage)),
         "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints),
         "clocks": _clocks(board, joints),
-        "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.ENCODER_TIMERS.items()},
+        "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.timers.items()},
         "pwm": _pwm(mechanism, board, joints) if board.outputs and not pil else None,
-        "port": lambda pin: chip.PORTS.index(pin[1]),
+        "port": lambda pin: chip.ports.index(pin[1]),
         "bit": lambda pin: int(pin[2:]),
-        "brr": round(usart.clock_hz / board.baud),
-        "brr_hsi": round(chip.HSI_HZ / board.baud),
+        "brr": round(usart.steps * usart.clock_hz / board.baud),
+        "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
+        "interrupt": usart.interrupt,
+        "vectors": _vectors(board),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "watchdog_prescaler": prescaler,
@@ -352,52 +483,186 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     }
 
 
-def _tick_cycles(mechanism: Mechanism) -> int:
+def _vectors(board: Board) -> list[str]:
+    """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
+    used = {board.chip.usarts[board.link.usart].interrupt: "ft_link_interrupt"}
+    names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
+    return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
+
+
+def _tick_cycles(mechanism: Mechanism, board: Board) -> int:
     """Processor cycles a tick: whole, and within SysTick's 24 bits."""
-    rate_hz = mechanism.control.rate_hz
+    rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
 
     def fits(rate: int) -> bool:
-        return chip.SYSCLK_HZ % rate == 0 and chip.SYSCLK_HZ // rate <= 2**chip.SYSTICK_BITS
+        return sysclk_hz % rate == 0 and sysclk_hz // rate <= 2**bits
 
     if not fits(rate_hz):
         near = min((r for r in range(11, 100_001) if fits(r)), key=lambda r: abs(r - rate_hz))
         raise BadInput(_file(mechanism), "control.rate_hz", rate_hz,
-                       f"a tick must be a whole number of the {chip.SYSCLK_HZ // 10**6} MHz clock's cycles, at most "
-                       f"2^{chip.SYSTICK_BITS}", f"nearest: {near}")
-    return chip.SYSCLK_HZ // rate_hz
+                       f"a tick must be a whole number of the {sysclk_hz // 10**6} MHz clock's cycles, at most "
+                       f"2^{bits}", f"nearest: {near}")
+    return sysclk_hz // rate_hz
+
+
+# ---------------------------------------------------------------- PWM
+
+
+@dataclass(frozen=True)
+class PwmTimer:
+    """One output timer as the image sets it up. top: its largest count (auto-reload). start: the count it begins at.
+    repetition: of its repetition counter. outputs: of its compare channels 0 to 3. low_first: PWM mode 2.
+    protection: what its break register is for."""
+
+    name: str
+    centred: bool
+    low_first: bool
+    top: int
+    start: int
+    repetition: int
+    outputs: tuple[int, ...]
+    protection: Literal["FT_BREAK", "FT_NO_BREAK", "FT_PLAIN"]
+    complementary: bool
+
+    @property
+    def mask(self) -> str:
+        """The outputs as bits."""
+        return f"0x{sum(1 << n for n in self.outputs):X}u"
+
+    @property
+    def counts(self) -> int:
+        """Counts that a duty of 1 stands for."""
+        return self.top if self.centred else self.top + 1
 
 
 def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
-    """Top, repetition and output enables of the output timer.
+    """The output timers and, a joint, what its duty means to them.
 
-    The counter runs up and down, 2 top cycles a period. Its update comes every `repetition + 1` turning points and
-    must come once a tick and always at the top, so a tick holds a whole number of PWM periods.
+    A centred counter runs up and down, 2 top counts a period; the others begin anew after top. With repetition
+    counters the update comes once a tick, for centred timers always at the top, so a tick holds a whole number of
+    PWM periods; the others start in the middle of their period to come at the same time. Without them every period
+    has its update.
     """
-    assert mechanism.board is not None
+    assert mechanism.board is not None and board.outputs is not None
     rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
+    used: dict[str, set[int]] = {}
+    for _, c in joints:
+        for _, pwm in c.switches if c else ():
+            used.setdefault(pwm.timer, set()).add(pwm.output - 1)
+    used = used or {board.channels[0].pwm.timer: set()}  # every joint passive
+    timers = {name: board.chip.timers[name] for name in used}
+    slowest = min(t.clock_hz for t in timers.values())
+    periods = min((t.repetition // 2 if t.centred else t.repetition for t in timers.values()), default=1)
+    most = periods if board.tick_preload else 2**16
 
     def fits(hz: int) -> bool:
-        return (hz % rate_hz == 0 and 2 * hz // rate_hz <= UPDATES_MAX and chip.SYSCLK_HZ % (2 * hz) == 0
-                and chip.SYSCLK_HZ // (2 * hz) <= COUNTER_MAX)
+        return (hz % rate_hz == 0 and hz // rate_hz <= most and slowest % (2 * hz) == 0
+                and all(t.clock_hz // (2 * hz) <= COUNTER_MAX // (1 if t.centred else 2) for t in timers.values()))
 
     if not fits(pwm_hz):
-        fitting = [n * rate_hz for n in range(1, UPDATES_MAX // 2 + 1) if fits(n * rate_hz)]
-        rule = (f"must be 1 to {UPDATES_MAX // 2} times rate_hz = {rate_hz}, a divisor of "
-                f"{chip.SYSCLK_HZ // 2_000_000} MHz, and at least {-(-chip.SYSCLK_HZ // 2 // COUNTER_MAX)}")
+        fitting = [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
+        widest = max(t.clock_hz // (1 if t.centred else 2) for t in timers.values())
+        rule = (f"must be 1 to {most} times rate_hz = {rate_hz}, a divisor of "
+                f"{slowest // 2_000_000} MHz, and at least {-(-widest // 2 // COUNTER_MAX)}")
         near = f"nearest: {min(fitting, key=lambda hz: abs(hz - pwm_hz))}" if fitting else "choose another rate_hz"
         raise BadInput(_file(mechanism), "board.pwm_hz", pwm_hz, rule, near)
-    outputs = [c.pwm.output for _, c in joints if c]
+    broken = {e.timer for e in board.outputs.estop}
+    found = {name: _pwm_timer(board, name, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
+             for name, outputs in sorted(used.items())}
     return {
         "hz": pwm_hz,
-        "top": chip.SYSCLK_HZ // (2 * pwm_hz),
-        "repetition": 2 * pwm_hz // rate_hz - 1,
-        "ccer": " | ".join(f"1u << {4 * (n - 1)}" for n in sorted(outputs)),
+        "timers": list(found.values()),
+        "drives": [_drive(joint, c, found) for joint, c in joints],
+        "tick_preload": int(board.tick_preload),
+        "ahead": 0 if board.tick_preload else round(AHEAD_S * board.chip.sysclk_hz),
+        "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
+        "dead_time": _dead_time(board),
+        "gate_driver": _gate_driver(board),
     }
 
 
-def _watchdog(rate_hz: int) -> tuple[int, int]:
+def _pwm_timer(board: Board, name: str, pwm_hz: int, rate_hz: int, outputs: tuple[int, ...], broken: bool) -> PwmTimer:
+    timer = board.chip.timers[name]
+    half = timer.clock_hz // (2 * pwm_hz)
+    periods = pwm_hz // rate_hz if board.tick_preload else 1
+    complementary = any(pwm.timer == name and pwm.low for c in board.channels for _, pwm in c.switches)
+    return PwmTimer(
+        name, timer.centred, board.tick_preload and not timer.centred,
+        top=half if timer.centred else 2 * half - 1,
+        start=half if board.tick_preload and not timer.centred else 0,
+        repetition=2 * periods - 1 if timer.centred else periods - 1,
+        outputs=outputs,
+        protection="FT_PLAIN" if not timer.repetition else "FT_BREAK" if broken else "FT_NO_BREAK",
+        complementary=complementary)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
+    index' of the second half bridge, whose compare value is what remains of twice the neutral one."""
+
+    kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
+    compare: str
+    opposite: str
+    neutral: int
+    span: int
+    direction: str
+
+
+_UNDRIVEN = Drive("FT_NO_DRIVE", "0", "0", 0, 0, "PA0")
+
+
+def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -> Drive:
+    if channel is None or joint.motor is None:
+        return _UNDRIVEN
+    timer = timers[channel.pwm.timer]
+
+    def register(pwm: ChannelPwm | None) -> str:
+        return f"&{pwm.timer}->CCR[{pwm.output - 1}]" if pwm else "0"
+
+    sign = -1 if timer.low_first else 1
+    compare, opposite = register(channel.pwm), register(channel.opposite)
+    if channel.opposite or joint.motor.drive == "antiphase":
+        kind = "FT_HALF_BRIDGES" if channel.opposite else "FT_ANTIPHASE"
+        half = timer.counts // 2
+        return Drive(kind, compare, opposite, half, sign * half, channel.direction or "PA0")
+    assert channel.direction is not None
+    neutral = timer.counts if timer.low_first else 0
+    return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction)
+
+
+def _dead_time(board: Board) -> int:
+    """DTG: timer clocks of dead time, exact up to 127; 0 without half bridges."""
+    assert board.outputs is not None
+    clocks = -(-board.outputs.dead_ns * board.chip.sysclk_hz // 10**9)
+    if clocks > 127:
+        raise BadInput(board.source.name, "outputs.dead_ns", board.outputs.dead_ns,
+                       f"must be at most {127 * 10**9 // board.chip.sysclk_hz}")
+    return clocks
+
+
+# ---------------------------------------------------------------- gate driver
+
+_TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317, 358, 403, 454, 511, 576, 648, 730,
+            822, 926, 1043, 1175, 1324, 1491, 1679, 1892, 2131, 2400)  # OC_ADJ_SET, DRV8301 data sheet table 13
+
+
+def _gate_driver(board: Board) -> dict[str, int] | None:
+    """Control registers of the DRV8301: six PWM inputs, over-current limiting at the next lower trip voltage, 1.7 A
+    gate current; amplifier gain."""
+    driver = board.gate_driver
+    if driver is None:
+        return None
+    trip = max(i for i, mv in enumerate(_TRIP_MV) if mv <= driver.trip_mv)
+    return {"control_1": trip << 6, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
+
+
+# ---------------------------------------------------------------- watchdog, pins, clocks
+
+
+def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
     """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles a count, 12 bits."""
-    cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * chip.LSI_HZ
+    cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
 
@@ -415,44 +680,68 @@ class Pin:
 
 def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]:
     """Every pin that this image uses. Inputs are pulled to their safe side; so are outputs until they are driven."""
-    link = board.link
-    pins = [Pin(link.tx.pin, "FT_ALTERNATE", "FT_UP", link.tx.af, f"{link.usart} transmit"),
-            Pin(link.rx.pin, "FT_ALTERNATE", "FT_UP", link.rx.af, f"{link.usart} receive")]
-    if board.outputs:
-        stop = board.outputs.break_
-        pins += [Pin(stop.pin, "FT_ALTERNATE", "FT_DOWN", stop.af, f"{board.outputs.timer} break: e-stop loop"),
-                 Pin(board.outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable")]
+    link, outputs, driver = board.link, board.outputs, board.gate_driver
+
+    def alternate(pin: str, signal: str, pull: str, use: str) -> Pin:
+        return Pin(pin, "FT_ALTERNATE", pull, board.function(signal, pin), use)
+
+    pins = [alternate(link.tx.pin, f"{link.usart}_TX", "FT_UP", f"{link.usart} transmit"),
+            alternate(link.rx.pin, f"{link.usart}_RX", "FT_UP", f"{link.usart} receive")]
+    pins += [Pin(pin, "FT_OUTPUT", "FT_DOWN", 0, f"{name}: held low") for name, pin in board.low.items()]
+    if outputs is None:
+        return pins
+    for e in outputs.estop:
+        pins.append(alternate(e.pin, f"{e.timer}_BKIN", "FT_DOWN", f"{e.timer} break: e-stop loop") if e.timer else
+                    Pin(e.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
+    pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
+    if outputs.fault:
+        pins.append(Pin(outputs.fault, "FT_INPUT", "FT_UP", 0, "driver fault"))
+    if driver:
+        pins += [alternate(getattr(driver, line), f"{driver.spi}_{line.upper()}", "FT_DOWN", f"gate drivers {line}")
+                 for line in ("sck", "miso", "mosi")]
+        pins += [Pin(pin, "FT_OUTPUT_HIGH", "FT_UP", 0, "gate driver select") for pin in driver.selects]
     for joint, c in joints:
-        if c is None or board.outputs is None:
+        if c is None:
             continue
         e = c.encoder
-        pins += [Pin(e.a, "FT_ALTERNATE", "FT_UP", e.af, f"{joint.name}: encoder A, {e.timer}"),
-                 Pin(e.b, "FT_ALTERNATE", "FT_UP", e.af, f"{joint.name}: encoder B, {e.timer}"),
-                 Pin(c.pwm.pin, "FT_ALTERNATE", "FT_DOWN", c.pwm.af,
-                     f"{joint.name}: PWM, {board.outputs.timer} output {c.pwm.output}"),
-                 Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: direction")]
+        for side, number in (("a", 1), ("b", 2)):
+            pins.append(alternate(getattr(e, side), f"{e.timer}_CH{number}", "FT_UP",
+                                  f"{joint.name}: encoder {side.upper()}, {e.timer}"))
+        for _, pwm in c.switches:
+            signal = f"{pwm.timer}_CH{pwm.output}"
+            pins.append(alternate(pwm.pin, signal, "FT_DOWN", f"{joint.name}: PWM, {pwm.timer} output {pwm.output}"))
+            if pwm.low:
+                pins.append(alternate(pwm.low, f"{signal}N", "FT_DOWN", f"{joint.name}: its low switch"))
+        if c.direction:
+            use = "bridge enable" if joint.motor and joint.motor.drive == "antiphase" else "direction"
+            pins.append(Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: {use}"))
     return pins
 
 
 def _held_low(board: Board, pins: list[Pin]) -> list[Pin]:
     """Of these pins the link's, and as plain outputs all that could move something."""
-    live = {pin for c in board.channels for pin in (c.pwm.pin, c.direction)}
+    live = {pin for c in board.channels for _, pwm in c.switches for pin in (pwm.pin, pwm.low)}
+    live |= {c.direction for c in board.channels} | set(board.low.values())
     live |= {board.outputs.enable} if board.outputs else set()
-    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=f"{p.use}: held low")
-                       for p in pins if p.pin in live]
+    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=p.use.removesuffix(": held low") + ": held low")
+                       for p in pins[2:] if p.pin in live]
 
 
 def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, str]:
-    """Enable bits a bus: every peripheral that this image uses."""
-    enables = {chip.USARTS[board.link.usart].enable}
-    enables |= {f"AHB1ENR_{getattr(board.link, side).dma[:4]}EN" for side in ("tx", "rx")}
-    enables |= {chip.ENCODER_TIMERS[c.encoder.timer].enable for _, c in joints if c}
-    if board.outputs:
-        enables.add(chip.OUTPUT_TIMERS[board.outputs.timer].enable)
-    buses = ("AHB1ENR", "APB1ENR", "APB2ENR")
-    return {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(bus)) or "0u" for bus in buses}
+    """Enable bits a bus: every peripheral that this image uses, but for the ports."""
+    chip = board.chip
+    enables = {chip.usarts[board.link.usart].enable}
+    enables |= {chip.dma_enable[getattr(board.link, side).dma[:4]] for side in ("tx", "rx")}
+    for _, c in joints:
+        enables |= {chip.timers[name].enable for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
+    if board.gate_driver:
+        enables.add("APB1ENR_SPI3EN")
+    found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}
+    return {bus: bits for bus, bits in found.items() if bits}
 
 
 def _stream(board: Board, side: str) -> dict[str, Any]:
+    """Unit, index within it and request of a DMA stream; channels are numbered from 1, streams from 0."""
     name = getattr(board.link, side).dma
-    return {"unit": name[:4], "stream": int(name[-1]), "channel": chip.USARTS[board.link.usart].dma[side][name]}
+    number = int(name[-1]) - ("Channel" in name)
+    return {"unit": name[:4], "stream": number, "request": board.chip.usarts[board.link.usart].dma[side][name]}

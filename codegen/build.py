@@ -26,12 +26,12 @@ from elftools.elf.elffile import ELFFile
 
 from codegen import board as boards
 from codegen import emit, stack
+from codegen.board import Board
+from codegen.chips import Chip
 from codegen.digest import COMPILER, FIRMWARE, compiler_identity, digest
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 
-FLASH_BYTES = 1024 * 1024
-RAM_BYTES = 128 * 1024
 FOLDERS = ("application", "chip", "emitted")  # below src/
 
 Progress = Callable[[int, int, str], None]  # done, total, what
@@ -62,7 +62,7 @@ class Project:
     """Every file of one project, by its path in the folder, and whom it makes. Nothing is written yet."""
 
     name: str
-    board: str
+    board: Board
     digest: str
     files: dict[str, bytes]
 
@@ -71,19 +71,27 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
-                       f'write [board] use = "{boards.names()[-1]}"')
+                       f'write [board] use = "{boards.DEFAULT}"')
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     boards.served(mechanism, board)
     emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
     files |= _folder(FIRMWARE / "src", "src/application")
-    files |= _folder(FIRMWARE / "chip" / board.chip, "src/chip")
+    for folder in board.chip.folders:
+        files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
     files |= _folder(FIRMWARE / "platform", "platform")
     files |= _folder(FIRMWARE / "test", "test")
-    for name in ("platformio.ini", "flags.py"):
-        files[name] = (FIRMWARE / name).read_bytes()
-    return Project(mechanism.name, board.name, identity.hex(), files | _offline())
+    files["flags.py"] = (FIRMWARE / "flags.py").read_bytes()
+    files["platformio.ini"] = _settings(board.chip)
+    return Project(mechanism.name, board, identity.hex(), files | _offline())
+
+
+def _settings(chip: Chip) -> bytes:
+    """platformio.ini of the chip's family."""
+    text = (FIRMWARE / "platformio.ini").read_text(encoding="utf-8")
+    default = next(line for line in text.splitlines() if line.startswith("board = "))
+    return text.replace(default, f"board = {chip.platformio_board}").encode()
 
 
 def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
@@ -206,18 +214,20 @@ def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
     return examine(out, built, wanted.name, wanted.board, wanted.digest)
 
 
-def examine(out: Path, built: Path, name: str, board: str, digest: str) -> BuildResult:
+def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:
     """Read sizes and symbols of out/firmware.elf and the call graph below `built`. Raises Refused."""
     elf = out / "firmware.elf"
     _refuse_symbols(elf)
     flash, ram, reserved = _sizes(elf)
-    if flash > FLASH_BYTES or ram > RAM_BYTES:
-        raise Refused(f"the image does not fit: flash {flash} of {FLASH_BYTES} bytes, RAM {ram} of {RAM_BYTES} bytes")
+    chip = board.chip
+    if flash > chip.flash_bytes or ram > chip.ram_bytes:
+        raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
+                      f"{chip.ram_bytes} bytes")
     need = stack.bound(stack.read(sorted(built.rglob("*.ci"))))
     if need.bytes > reserved:
-        raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.tick)}")
-    return BuildResult(name, board, digest, compiler_identity(), flash, ram, need.bytes, reserved,
-                       (*need.main, "tick", *need.tick), elf, out / "firmware.bin")
+        raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
+    return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,
+                       need.path, elf, out / "firmware.bin")
 
 
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
@@ -241,16 +251,17 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
             if progress:
                 progress(done, total, line.split()[-1].rsplit("/", 1)[-1])
     if process.wait() != 0:
-        raise Refused(_reason(lines))
+        raise Refused(_reason(out, lines))
     return "\n".join(lines)
 
 
-def _reason(lines: list[str]) -> str:
+def _reason(out: Path, lines: list[str]) -> str:
     """One line out of a failed build's log."""
     text = "\n".join(lines)
     overflow = re.findall(r"region `(\w+)' overflowed by (\d+) bytes", text)
     if overflow:
-        room = {"FLASH": FLASH_BYTES, "RAM": RAM_BYTES}
+        script = (out / "src" / "chip" / "memory.ld").read_text(encoding="utf-8")
+        room = {name: 1024 * int(size) for name, size in re.findall(r"(\w+) +\(.*LENGTH = (\d+)K", script)}
         return "the image does not fit: " + ", ".join(
             f"{region} is too small by {excess} bytes (there are {room.get(region, 0)})" for region, excess in overflow)
     errors = [line for line in lines if re.search(

@@ -1,72 +1,99 @@
-"""What the generator must know of the STM32F405/F407: clocks, timers, alternate functions, DMA requests (RM0090)."""
+"""The STM32F405/F407: clocks, timers, DMA requests (RM0090); which signal is on which pin of the LQFP64 (data sheet,
+table 9)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from codegen.chips import Chip, Pll, Timer, Usart, signals
 
-SYSCLK_HZ = 168_000_000  # AHB, SysTick and the timers of APB2
-APB1_HZ = 42_000_000
-APB2_HZ = 84_000_000
-HSI_HZ = 16_000_000  # every bus of the fall-back clock tree
-LSI_HZ = 32_000  # 17 to 47 kHz over parts and temperature
-PORTS = "ABCDEFGHI"
-SYSTICK_BITS = 24
+_APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
+_SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
 
-
-@dataclass(frozen=True)
-class Timer:
-    """bits: width of the counter. af: alternate function of all its pins. enable: its clock bit."""
-
-    bits: int
-    af: int
-    enable: str
-
-
-ENCODER_TIMERS = {  # TIM9 and TIM12 have no encoder mode
-    "TIM1": Timer(16, 1, "APB2ENR_TIM1EN"),
-    "TIM2": Timer(32, 1, "APB1ENR_TIM2EN"),
-    "TIM3": Timer(16, 2, "APB1ENR_TIM3EN"),
-    "TIM4": Timer(16, 2, "APB1ENR_TIM4EN"),
-    "TIM5": Timer(32, 2, "APB1ENR_TIM5EN"),
-    "TIM8": Timer(16, 3, "APB2ENR_TIM8EN"),
-}
-OUTPUT_TIMERS = {name: ENCODER_TIMERS[name] for name in ("TIM1", "TIM8")}  # with repetition counter and break input
-
-
-@dataclass(frozen=True)
-class Usart:
-    """dma maps 'tx' and 'rx' to the streams that can serve them and the channel to select there (RM0090 10.3.3)."""
-
-    clock_hz: int
-    af: int
-    enable: str
-    dma: dict[str, dict[str, int]]
-
-
-USARTS = {
-    "USART1": Usart(APB2_HZ, 7, "APB2ENR_USART1EN",
-                    {"tx": {"DMA2_Stream7": 4}, "rx": {"DMA2_Stream2": 4, "DMA2_Stream5": 4}}),
-    "USART2": Usart(APB1_HZ, 7, "APB1ENR_USART2EN", {"tx": {"DMA1_Stream6": 4}, "rx": {"DMA1_Stream5": 4}}),
-    "USART3": Usart(APB1_HZ, 7, "APB1ENR_USART3EN",
-                    {"tx": {"DMA1_Stream3": 4, "DMA1_Stream4": 7}, "rx": {"DMA1_Stream1": 4}}),
-    "USART6": Usart(APB2_HZ, 8, "APB2ENR_USART6EN",
-                    {"tx": {"DMA2_Stream6": 5, "DMA2_Stream7": 5}, "rx": {"DMA2_Stream1": 5, "DMA2_Stream2": 5}}),
+_TIMERS = {  # TIM9 and TIM12 have no encoder mode
+    "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256),
+    "TIM2": Timer(32, _SLOW, "APB1ENR_TIM2EN", 4, encoder=True),
+    "TIM3": Timer(16, _SLOW, "APB1ENR_TIM3EN", 4, encoder=True),
+    "TIM4": Timer(16, _SLOW, "APB1ENR_TIM4EN", 4, encoder=True),
+    "TIM5": Timer(32, _SLOW, "APB1ENR_TIM5EN", 4, encoder=True),
+    "TIM8": Timer(16, _FAST, "APB2ENR_TIM8EN", 4, encoder=True, repetition=256),
+    "TIM9": Timer(16, _FAST, "APB2ENR_TIM9EN", 2, centred=False),
+    "TIM10": Timer(16, _FAST, "APB2ENR_TIM10EN", 1, centred=False),
+    "TIM11": Timer(16, _FAST, "APB2ENR_TIM11EN", 1, centred=False),
+    "TIM12": Timer(16, _SLOW, "APB1ENR_TIM12EN", 2, centred=False),
+    "TIM13": Timer(16, _SLOW, "APB1ENR_TIM13EN", 1, centred=False),
+    "TIM14": Timer(16, _SLOW, "APB1ENR_TIM14EN", 1, centred=False),
 }
 
+_USARTS = {  # streams and channels: RM0090 tables 42 and 43
+    "USART1": Usart(_APB2_HZ, "APB2ENR_USART1EN",
+                    {"tx": {"DMA2_Stream7": 4}, "rx": {"DMA2_Stream2": 4, "DMA2_Stream5": 4}}, 37),
+    "USART2": Usart(_APB1_HZ, "APB1ENR_USART2EN", {"tx": {"DMA1_Stream6": 4}, "rx": {"DMA1_Stream5": 4}}, 38),
+    "USART3": Usart(_APB1_HZ, "APB1ENR_USART3EN",
+                    {"tx": {"DMA1_Stream3": 4, "DMA1_Stream4": 7}, "rx": {"DMA1_Stream1": 4}}, 39),
+    "UART4": Usart(_APB1_HZ, "APB1ENR_UART4EN", {"tx": {"DMA1_Stream4": 4}, "rx": {"DMA1_Stream2": 4}}, 52),
+    "USART6": Usart(_APB2_HZ, "APB2ENR_USART6EN",
+                    {"tx": {"DMA2_Stream6": 5, "DMA2_Stream7": 5}, "rx": {"DMA2_Stream1": 5, "DMA2_Stream2": 5}}, 71),
+}
 
-@dataclass(frozen=True)
-class Pll:
-    """VCO = hse / m * n; SYSCLK = VCO / p; the 48 MHz of USB = VCO / q."""
+_SIGNALS = """
+SPI3_MISO PB4/6 PC11/6
+SPI3_MOSI PB5/6 PC12/6
+SPI3_SCK PB3/6 PC10/6
+TIM1_BKIN PA6/1 PB12/1
+TIM1_CH1 PA8/1
+TIM1_CH1N PA7/1 PB13/1
+TIM1_CH2 PA9/1
+TIM1_CH2N PB0/1 PB14/1
+TIM1_CH3 PA10/1
+TIM1_CH3N PB1/1 PB15/1
+TIM1_CH4 PA11/1
+TIM2_CH1 PA0/1 PA5/1 PA15/1
+TIM2_CH2 PA1/1 PB3/1
+TIM2_CH3 PA2/1 PB10/1
+TIM2_CH4 PA3/1 PB11/1
+TIM3_CH1 PA6/2 PB4/2 PC6/2
+TIM3_CH2 PA7/2 PB5/2 PC7/2
+TIM3_CH3 PB0/2 PC8/2
+TIM3_CH4 PB1/2 PC9/2
+TIM4_CH1 PB6/2
+TIM4_CH2 PB7/2
+TIM4_CH3 PB8/2
+TIM4_CH4 PB9/2
+TIM5_CH1 PA0/2
+TIM5_CH2 PA1/2
+TIM5_CH3 PA2/2
+TIM5_CH4 PA3/2
+TIM8_BKIN PA6/3
+TIM8_CH1 PC6/3
+TIM8_CH1N PA5/3 PA7/3
+TIM8_CH2 PC7/3
+TIM8_CH2N PB0/3 PB14/3
+TIM8_CH3 PC8/3
+TIM8_CH3N PB1/3 PB15/3
+TIM8_CH4 PC9/3
+TIM9_CH1 PA2/3
+TIM9_CH2 PA3/3
+TIM10_CH1 PB8/3
+TIM11_CH1 PB9/3
+TIM12_CH1 PB14/9
+TIM12_CH2 PB15/9
+TIM13_CH1 PA6/9
+TIM14_CH1 PA7/9
+UART4_RX PA1/8 PC11/8
+UART4_TX PA0/8 PC10/8
+USART1_RX PA10/7 PB7/7
+USART1_TX PA9/7 PB6/7
+USART2_RX PA3/7
+USART2_TX PA2/7
+USART3_RX PB11/7 PC11/7
+USART3_TX PB10/7 PC10/7
+USART6_RX PC7/8
+USART6_TX PC6/8
+"""
 
-    m: int
-    n: int
-    p: int
-    q: int
 
-
-def pll(hse_hz: int) -> Pll | None:
-    """The divisors that make SYSCLK_HZ exactly; the highest VCO input (least jitter) first. None if there are none."""
-    p, vco = 2, 2 * SYSCLK_HZ
+def _pll(hse_hz: int) -> Pll | None:
+    """The divisors that make _SYSCLK_HZ exactly; the highest VCO input (least jitter) first. None if there are none."""
+    p, vco = 2, 2 * _SYSCLK_HZ
     for m in range(2, 64):
         if not 1_000_000 <= hse_hz / m <= 2_000_000 or vco * m % hse_hz:
             continue
@@ -74,3 +101,28 @@ def pll(hse_hz: int) -> Pll | None:
         if 50 <= n <= 432:
             return Pll(m, n, p, vco // 48_000_000)
     return None
+
+
+CHIP = Chip(
+    name="stm32f4",
+    part="STM32F405",
+    sysclk_hz=_SYSCLK_HZ,
+    hsi_hz=16_000_000,  # every bus of the fall-back clock tree
+    lsi_hz=32_000,  # 17 to 47 kHz over parts and temperature
+    ports="ABCDEFGHI",
+    systick_bits=24,
+    timers=_TIMERS,
+    usarts=_USARTS,
+    signals=signals(_SIGNALS),
+    pll=_pll,
+    crystals="8, 12, 16 and 25 MHz can",
+    buses=("AHB1ENR", "APB1ENR", "APB2ENR"),
+    port_enable="AHB1ENR",
+    dma_enable={"DMA1": "AHB1ENR_DMA1EN", "DMA2": "AHB1ENR_DMA2EN"},
+    flash_bytes=1024 * 1024,
+    ram_bytes=128 * 1024,
+    wait_states=5,
+    rom_id=0x413,
+    interrupts=82,
+    platformio_board="genericSTM32F405RG",
+)

@@ -21,7 +21,8 @@ HELPER_FRAME = 64
 HELPERS = re.compile(r"^__(aeabi_u?l?(idiv|divmod|ldivmod|lmul|lls[lr]|lasr)\w*|u?(div|mod|divmod)[ds]i[34])$")
 
 INDIRECT = "__indirect_call"
-ENTRIES = {"ft_reset", "ft_tick_interrupt", "ft_crash_entry", "ft_crash"}  # called by the processor alone
+INTERRUPT = "_interrupt"
+ENTRIES = {"ft_reset", "ft_crash_entry", "ft_crash"}  # called by the processor alone, as are interrupts
 
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
@@ -56,7 +57,8 @@ def depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:
     the path already. Raises Refused on recursion, on frames of no fixed size and on functions without figures.
     """
     called = {callee for callees in graph.calls.values() for callee in callees}
-    pointed = {name for name in graph.frames if name not in called and name not in ENTRIES}
+    pointed = {name for name in graph.frames if name not in called and name not in ENTRIES
+               and not name.endswith(INTERRUPT)}
     known: dict[str, tuple[int, tuple[str, ...]]] = {}
 
     def frame(name: str) -> int:
@@ -90,15 +92,18 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class StackBound:
-    """bytes: main program's deepest path, one exception frame, the tick's deepest path."""
+    """bytes: what can be needed at most. path: the functions that are then on the stack, main program first."""
 
     bytes: int
-    main: tuple[str, ...]
-    tick: tuple[str, ...]
+    path: tuple[str, ...]
 
 
-def bound(graph: CallGraph, main: str = "ft_reset", tick: str = "ft_tick_interrupt") -> StackBound:
-    """The tick is the only interrupt, so it comes on top of the main program once. Faults use a stack of their own."""
-    below, main_path = depth(graph, main)
-    above, tick_path = depth(graph, tick)
-    return StackBound(below + EXCEPTION_FRAME + above, main_path, tick_path)
+def bound(graph: CallGraph, main: str = "ft_reset") -> StackBound:
+    """The main program's deepest path and, on top of it, once each interrupt there is (functions named
+    `..._interrupt`): each has a priority of its own. Faults use a stack of their own."""
+    size, path = depth(graph, main)
+    for name in sorted(name for name in graph.frames if name.endswith(INTERRUPT)):
+        above, deepest = depth(graph, name)
+        size += EXCEPTION_FRAME + above
+        path += deepest
+    return StackBound(size, path)

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as board_file
-from codegen.mechanism import Mechanism
+from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
+from hil import chips
 from hil.cortex_m4 import Handled
 from hil.disturbance import Disturbance
+from hil.drv8301 import Drv8301
 from hil.elf import Image
-from hil.nvic import SYSTICK
+from hil.nvic import PENDSV, SYSTICK
 from hil.plant import Plant
-from hil.stm32f4.chip import FLASH_START, REGIONS, Stm32F405
+from hil.stm32.chip import FLASH_START
 
 Array = NDArray[np.float64]
 
@@ -83,9 +85,11 @@ class VirtualBoard:
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0) -> None:
         self.mechanism, self.plant = mechanism, plant
         self.board = board_file.load(mechanism.board.use)
-        flash = REGIONS[0]
+        model = chips.model(self.board.chip)
+        flash = model.REGIONS[0]
         self.image = Image.load(elf, flash.start, flash.size)
-        self.chip = Stm32F405(self.image.flash, self.board.hse_hz)
+        self.chip = model(self.image.flash, self.board.hse_hz)
+        self.gate_drivers = [Drv8301() for _ in (self.board.gate_driver.selects if self.board.gate_driver else ())]
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage
         self.joints = board_file.served(mechanism, self.board)
@@ -97,6 +101,8 @@ class VirtualBoard:
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self.recording = True
         self._handled = Handled()
+        split = "ft_boundary_interrupt" in self.image.symbols
+        self._tick = PENDSV if split else SYSTICK  # the exception in which the control tick runs
         self._step_blocks: list = []
         self._known_blocks = self._step_before = 0
         self.chip.core.on_exception = self._exception_done
@@ -138,40 +144,75 @@ class VirtualBoard:
         for j, (_, channel) in enumerate(self.joints):
             if channel:
                 chip.timers[channel.encoder.timer].counts = self._counter(j, channel)
+        self._estop_open = False
         self.estop(False)
+        if self.gate_drivers:
+            chip.spi.exchange = self._exchange
+            self.chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
 
     def _pin(self, name: str) -> tuple[object, int]:
         return self.chip.gpio[name[1]], int(name[2:])
 
     def _counter(self, j: int, channel: board_file.Channel) -> Callable[[], int]:
         (port_a, a), (port_b, b) = self._pin(channel.encoder.a), self._pin(channel.encoder.b)
-        function, plant, fault = channel.encoder.af, self.plant, self.encoder_faults[j]
+        a_function, b_function = (self.board.function(f"{channel.encoder.timer}_CH{n}", pin)
+                                  for n, pin in ((1, channel.encoder.a), (2, channel.encoder.b)))
+        plant, fault = self.plant, self.encoder_faults[j]
 
         def counts() -> int:
-            connected = port_a.alternate(a) == port_b.alternate(b) == function
+            connected = port_a.alternate(a) == a_function and port_b.alternate(b) == b_function
             return fault.seen(int(plant.counts()[j])) if connected else 0
 
         return counts
+
+    def _move_enable(self) -> None:
+        """The line that wakes the gate drivers may have moved."""
+        for driver in self.gate_drivers:
+            driver.enable(self.seconds, self._high(self.board.outputs.enable))
+
+    def _exchange(self, word: int, mode: int) -> int:
+        """What the selected gate driver answers; two at once answer nothing sensible."""
+        selected = [driver for driver, pin in zip(self.gate_drivers, self.board.gate_driver.selects, strict=True)
+                    if self._pin(pin)[0].mode(int(pin[2:])) == 1 and not self._high(pin)]
+        return selected[0].exchange(self.seconds, word, mode) if len(selected) == 1 else 0
+
+    def _high(self, pin: str) -> bool:
+        port, number = self._pin(pin)
+        return port.driven(number)
+
+    def _connected(self, pwm: board_file.ChannelPwm) -> bool:
+        """Whether the timer's signals are on the pins of an output."""
+        signal = f"{pwm.timer}_CH{pwm.output}"
+        pins = [(signal, pwm.pin)] + ([(f"{signal}N", pwm.low)] if pwm.low else [])
+        return all(self._pin(pin)[0].alternate(int(pin[2:])) == self.board.function(name, pin) for name, pin in pins)
 
     def voltages(self) -> Array:
         """What the drivers put on the motors (n,) V; NaN where they let them float."""
         volts = np.full(len(self.joints), np.nan)
         outputs = self.board.outputs
-        if outputs is None:
-            return volts
-        timer = self.chip.timers[outputs.timer]
-        port, pin = self._pin(outputs.enable)
-        if not port.driven(pin):
+        if outputs is None or not self._high(outputs.enable) or outputs.gated and self._estop_open:
             return volts
         for j, (joint, channel) in enumerate(self.joints):
-            if channel is None:
-                continue
-            pwm_port, pwm = self._pin(channel.pwm.pin)
-            high = timer.duty(channel.pwm.output) if pwm_port.alternate(pwm) == channel.pwm.af else 0.0
-            direction_port, direction = self._pin(channel.direction)
-            way = -1.0 if direction_port.driven(direction) else 1.0
-            volts[j] = joint.motor.sign * way * high * self.bus_voltage
+            if channel:
+                share = self._bridges(channel) if channel.opposite else self._bridge(joint, channel)
+                volts[j] = np.nan if share is None else joint.motor.sign * share * self.bus_voltage
         return volts
+
+    def _bridge(self, joint: Joint, channel: board_file.Channel) -> float | None:
+        """Share of the bus voltage (-1..1) that an H-bridge with PWM and direction (or enable) gives; None: it is off."""
+        high = self.chip.timers[channel.pwm.timer].duty(channel.pwm.output) if self._connected(channel.pwm) else 0.0
+        pin_high = self._high(channel.direction)
+        if joint.motor.drive == "antiphase":
+            return 2.0 * high - 1.0 if pin_high else None
+        return -high if pin_high else high
+
+    def _bridges(self, channel: board_file.Channel) -> float | None:
+        """The same of two half bridges: the difference of what they give."""
+        shares = [self.chip.timers[pwm.timer].half_bridge(pwm.output) if self._connected(pwm) else None
+                  for _, pwm in channel.switches]
+        if None in shares or not all(driver.awake(self.seconds) for driver in self.gate_drivers):
+            return None
+        return shares[0] - shares[1]
 
     def outputs_safe(self) -> bool:
         """Whether no motor is driven: drivers off, or every PWM output low."""
@@ -270,11 +311,21 @@ class VirtualBoard:
     # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Open (True) or close the e-stop loop: the break input goes low."""
-        if self.board.outputs:
-            port, pin = self._pin(self.board.outputs.break_.pin)
+        """Open (True) or close the e-stop loop: its pins go low, and where it does so by itself, the enable line."""
+        if not self.board.outputs:
+            return
+        self.chip.before_change()
+        self._estop_open = pressed
+        for loop in self.board.outputs.estop:
+            port, pin = self._pin(loop.pin)
             port.drive(pin, not pressed)
-            self.chip.timers[self.board.outputs.timer].set_break(pressed)
+            if loop.timer:
+                self.chip.timers[loop.timer].set_break(pressed)
+
+    def driver_fault(self, present: bool) -> None:
+        """A motor driver pulls its fault line low, or lets go of it."""
+        port, pin = self._pin(self.board.outputs.fault)
+        port.drive(pin, False if present else None)
 
     def reset(self, cause: str = "pin") -> None:
         """Reset the chip in the middle of whatever it does: 'pin', 'brownout' or 'power'."""
@@ -287,12 +338,15 @@ class VirtualBoard:
     # -- recording ----------------------------------------------------------
 
     def _exception_done(self, number: int, done: Handled) -> None:
-        if number != SYSTICK:
+        if number != self._tick:
             return
         self.ticks += 1
-        instructions = done.instructions - self._handled.instructions
-        cycles = done.cycles - self._handled.cycles
-        self._handled = Handled(done.entries, done.instructions, done.cycles)
+        handled = self.chip.core.handled
+        both = [handled[n] for n in {number, SYSTICK} if n in handled]  # where the boundary has its own, that too
+        total = Handled(done.entries, sum(h.instructions for h in both), sum(h.cycles for h in both))
+        instructions = total.instructions - self._handled.instructions
+        cycles = total.cycles - self._handled.cycles
+        self._handled = total
         step = self._step_executed()
         if self.recording:
             raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codegen import board as boards
 from codegen.build import BuildResult
-from codegen.chip_stm32f4 import SYSCLK_HZ
 from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
@@ -45,7 +45,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True) 
     return Cost(
         instructions_step=int(record.step_instructions.max()), instructions_tick=int(record.instructions.max()),
         instructions_tick_mean=result.instructions_tick_mean, cycles_tick=int(record.cycles.max()),
-        cycles_budget=SYSCLK_HZ // mechanism.control.rate_hz,
+        cycles_budget=boards.load(mechanism.board.use).chip.sysclk_hz // mechanism.control.rate_hz,
     )
 
 

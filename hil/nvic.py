@@ -4,7 +4,7 @@ from __future__ import annotations
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16
-EXCEPTIONS = FIRST_IRQ + 96
+EXCEPTIONS = FIRST_IRQ + 128
 _FIXED = {RESET: -3, NMI: -2, HARD_FAULT: -1}
 _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 THREAD = 256  # execution priority of thread mode: lower than any exception

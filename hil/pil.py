@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as board_file
-from codegen.chip_stm32f4 import SYSCLK_HZ
 from codegen.codec import BadFrame, Codec, Drive, Sense, Status
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
@@ -63,7 +62,7 @@ class Relay:
         self.ticks = self.repeated = 0
         self._device, self._wall = device, wall or WallClock()
         self._codec, self._tag = Codec(len(self.joints)), tag
-        self._top = SYSCLK_HZ // (2 * mechanism.board.pwm_hz)
+        self._top = self.board.chip.sysclk_hz // (2 * mechanism.board.pwm_hz)
         self._tick = 0  # the board's number of the next one; its answer corrects it
         self._drive: Any = None  # the last that has come, as the status
         self._status: Any = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hil.cortex_m4 import CortexM4
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
-_IRQ_WORDS = 3  # 96 interrupt lines
+_IRQ_WORDS = 4  # 128 interrupt lines
 _KEY = 0x05FA  # AIRCR writes without it are ignored
 _SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
 
@@ -176,11 +176,12 @@ class _SysTick:
     def stop(self) -> None:
         self.enabled = self.interrupt = self.flag = False
         self.divider, self.reload, self.loaded = 1, 0, 0
+        self._from = 0  # what the counter was last loaded with
         self._schedule()
 
     @property
     def period(self) -> int:
-        return (self.reload + 1) * self.divider
+        return (self._from + 1) * self.divider
 
     def control(self) -> int:
         value = self.enabled | self.interrupt << 1 | (self.divider == 1) << 2 | self.flag << 16
@@ -192,26 +193,26 @@ class _SysTick:
         self.enabled, self.interrupt = bool(value & 1), bool(value & 2)
         self.divider, self.reload = 1 if value & 4 else 8, reload
         if starts:
-            self.loaded = self.core.events.now
+            self.loaded, self._from = self.core.events.now, reload
         self._schedule()
 
     def restart(self) -> None:
-        self.flag, self.loaded = False, self.core.events.now
+        self.flag, self.loaded, self._from = False, self.core.events.now, self.reload
         self._schedule()
 
     def counter(self) -> int:
-        if not self.enabled or not self.reload:
+        if not self.enabled or not self._from:
             return 0
-        return self.reload - (self.core.events.now - self.loaded) // self.divider % (self.reload + 1)
+        return self._from - (self.core.events.now - self.loaded) // self.divider % (self._from + 1)
 
     def _schedule(self) -> None:
         if self.event:
             self.event.cancel()
-        running = self.enabled and self.reload
+        running = self.enabled and self._from
         self.event = self.core.events.at(self.loaded + self.period, self._expire) if running else None
 
     def _expire(self) -> None:
-        self.loaded = self.event.at
+        self.loaded, self._from = self.event.at, self.reload
         self.flag = True
         if self.interrupt:
             self.core.nvic.pend(SYSTICK)

@@ -17,7 +17,7 @@ enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
 /* What went wrong while the chip was brought up, as bits; 0 is nothing.
  * CRASHED: the processor faulted before this reset, all else is good. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
-       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8 };
+       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16 };
 
 /* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
@@ -38,7 +38,7 @@ void ft_chip_safe(void);
 /* Encoder counts (x4) of all joints since the last call, signed. */
 void ft_chip_encoders(int32_t counts[]);
 
-bool ft_chip_estop(void);          /* true: the break input is active */
+bool ft_chip_estop(void);          /* true: the e-stop loop is open */
 float ft_chip_bus_voltage(void);   /* V; the nominal one where not measured */
 
 /* From the main loop: what the drivers say of themselves (false where they
@@ -53,6 +53,7 @@ bool ft_chip_index(uint32_t joint);
  * taken. ft_chip_send takes all or nothing. */
 size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
+uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
 
 uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
 uint32_t ft_chip_reset_cause(void);

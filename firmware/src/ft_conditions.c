@@ -281,7 +281,7 @@ uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     if ((chip_errors & FT_CHIP_CLOCK) != 0u)
         return FT_FAULT_CLOCK;
-    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK)) != 0u)
+    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER)) != 0u)
         return FT_FAULT_CHIP;
     if (!ft_watch_constants())
         return FT_FAULT_CONFIGURATION;

@@ -1,1 +1,1 @@
-"""The STM32F405 of the virtual board: one module a peripheral, put together in `chip`."""
+"""The STM32F405 of the virtual board: what is its own beside `hil.stm32`."""

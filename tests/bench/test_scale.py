@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from codegen import build, object_check, step_source
-from codegen.chip_stm32f4 import SYSCLK_HZ
+from codegen.chips import family
 from codegen.compiled import Turns
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import BASE, BoardUse, Joint, Mechanism
@@ -179,7 +179,7 @@ def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = Model.of(from_urdf(urdf, rate_hz=5000))
     s = Scaled.of(model)
-    budget = SYSCLK_HZ / 5000 / 2
+    budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [
         ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles], ["stalls for flash", s.stalls],
         ["cycles, flash with 5 wait states", s.cycles + s.stalls], ["half a tick at 168 MHz", f"{budget:.0f}"],
@@ -197,7 +197,8 @@ def test_an_image_of_64_links_fits_and_runs(tmp_path):
     mechanism = on_compute(64)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
     built = build.build(mechanism, tmp_path)
-    assert built.flash_bytes < build.FLASH_BYTES and built.ram_bytes < build.RAM_BYTES
+    chip = family("stm32f4")
+    assert built.flash_bytes < chip.flash_bytes and built.ram_bytes < chip.ram_bytes
     found = measure(mechanism, built)
     print(f"64 links on board compute: flash {built.flash_bytes}, RAM {built.ram_bytes}, stack at most {built.stack_bytes} "
           f"of {built.stack_reserved} bytes; the worst tick {found.instructions_tick} instructions")

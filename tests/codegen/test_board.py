@@ -1,5 +1,6 @@
 """Boards: what a board file may say, what conflicts, and every number in ft_board.h against its own definition."""
 
+import itertools
 import re
 import tomllib
 from dataclasses import replace
@@ -8,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from codegen import board as boards
-from codegen import chip_stm32f4 as chip
+from codegen import build
+from codegen.chips import family
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
+from codegen.trajectory import knots
+from hil.board import VirtualBoard
+from hil.measure import short_motion
+from hil.plant import Plant
+from hil.run import play
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = (ROOT / "firmware" / "boards" / "f405rg-4.toml").read_text(encoding="utf-8")
@@ -19,6 +26,14 @@ FILE = (ROOT / "firmware" / "boards" / "f405rg-4.toml").read_text(encoding="utf-
 @pytest.fixture(scope="module")
 def three_link() -> Mechanism:
     return Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+
+
+@pytest.fixture(scope="module")
+def two_joints(three_link) -> Mechanism:
+    """Without the wrist, for boards of two channels."""
+    joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
+                   for j in three_link.joints)
+    return replace(three_link, joints=joints)
 
 
 def at(mechanism: Mechanism, rate_hz: int = 1000, pwm_hz: int = 20000) -> Mechanism:
@@ -46,7 +61,7 @@ def test_every_board_of_the_project_loads():
 
 def test_default_board_has_four_channels_and_a_lead_of_one_tick():
     board = boards.load("f405rg-4")
-    assert (board.chip, board.lead, len(board.channels), board.baud) == ("stm32f4", 1, 4, 1_000_000)
+    assert (board.chip.name, board.lead, len(board.channels), board.baud) == ("stm32f4", 1, 4, 1_000_000)
     assert boards.load("compute").channels == ()
 
 
@@ -63,20 +78,30 @@ def test_unknown_board_names_the_nearest():
     ("lead = 1 ", "lead = 0 ", r"lead = 0: must be 1"),
     ('chip = "stm32f4"', 'chip = "stm32f5"', r"chip = 'stm32f5': .* did you mean 'stm32f4'"),
     ('name = "f405rg-4"', 'name = "other"', r"name = 'other': must be the file's name"),
-    ('usart = "USART2"', 'usart = "USART9"', r"link.usart = 'USART9'"),
+    ('usart = "USART2"', 'usart = "USART9"', r"link.usart = 'USART9': STM32F405 has no such link; did you mean 'USART"),
     ("baud = 1_000_000", "baud = 921_600", r"link.baud = 921600: cannot be made within 0.5 %.* nearest: 1000000"),
     ("baud = 1_000_000", "baud = 2_000_000", r"link.baud = 2000000: .* nearest: 1000000"),
     ("DMA1_Stream5", "DMA1_Stream4", r"link.rx.dma = 'DMA1_Stream4': does not serve USART2 rx; use DMA1_Stream5"),
     ("DMA1_Stream5", "DMA1_Stream6", r"link.rx.dma = 'DMA1_Stream6': is already used by link.tx.dma"),
     ('timer = "TIM4", a', 'timer = "TIM3", a', r"channel.3.encoder.timer = 'TIM3': is already used by channel.2"),
-    ('timer = "TIM4", a', 'timer = "TIM8", a', r"channel.3.encoder.af = 2: TIM8 is alternate function 3"),
-    ('timer = "TIM4", a', 'timer = "TIM9", a', r"channel.3.encoder.timer = 'TIM9'"),
-    ('a = "PB6"', 'a = "PA6"', r"channel.3.encoder.a = 'PA6': is already used by outputs.break.pin"),
+    ('timer = "TIM4", a', 'timer = "TIM8", a', r"channel.3.encoder.timer = 'TIM8': is already used by channel.0.pwm.timer"),
+    ('timer = "TIM4", a', 'timer = "TIM1", a', r"channel.3.encoder.a = 'PB6': STM32F405 has no TIM1_CH1 .* it is on PA8"),
+    ('timer = "TIM4", a', 'timer = "TIM9", a', r"channel.3.encoder.timer = 'TIM9': has no encoder mode; these have: TIM1, .*"),
+    ('timer = "TIM4", a', 'timer = "TIM7", a', r"channel.3.encoder.timer = 'TIM7': STM32F405 has no such timer"),
+    ('a = "PB6"', 'a = "PA6"', r"channel.3.encoder.a = 'PA6': is already used by outputs.estop.0.pin"),
+    ('a = "PB6"', 'a = "PD6"', r"channel.3.encoder.a = 'PD6': STM32F405 has no TIM4_CH1 there; it is on PB6"),
     ('direction = "PB12"', 'direction = "PC0"', r"channel.0.direction = 'PC0': is already used by reserved.ISENSE0"),
     ('direction = "PB12"', 'direction = "PK1"', r"channel.0.direction = 'PK1': must be a pin; such as 'PA0'"),
     ("output = 4", "output = 3", r"channel.3.pwm.output = 'TIM8 output 3': is already used by channel.2.pwm.output"),
     ("output = 4", "output = 5", r"channel.3.pwm.output = 5: .* less than or equal to 4"),
-    ('pin = "PC9", af = 3', 'pin = "PC9", af = 2', r"channel.3.pwm.af = 2: TIM8 is alternate function 3"),
+    ('pin = "PC9" }', 'pin = "PA10" }', r"channel.3.pwm.pin = 'PA10': STM32F405 has no TIM8_CH4 there; it is on PC9"),
+    ('pin = "PC9" }', 'pin = "PC9", low = "PA7" }', r"channel.3.pwm.low = 'PA7': has no use without opposite"),
+    ('direction = "PB15"', "", r"channel.3: needs either direction or opposite"),
+    ('direction = "PB15"', 'opposite = { timer = "TIM1", output = 1, pin = "PA8" }',
+     r"channel.3.opposite: half bridges need their low switch's pin"),
+    ('"PA6", timer = "TIM8" }', '"PA6" }', r"channel.0.pwm.timer = 'TIM8': has no break input in outputs.estop: nothing "
+     "but software would stop it; let the loop cut the enable pin and write gated = true"),
+    ("estop = [{", "estops = [{", r"outputs.estops = .*: unknown key; did you mean 'estop'"),
     ("[encoders]\nfilter = 6 ", "[encoders]\nfilter = 16 ", r"encoders.filter = 16"),
     ("[encoders]\nfilter = 6 ", "# ", r"encoders: is required by the channels"),
     ("[link] ", "[link ", r"file: is not TOML"),
@@ -90,21 +115,137 @@ def test_a_wrong_board_file_is_refused_in_one_line(tmp_path, old, new, message):
     assert "\n" not in str(caught.value)
 
 
-def test_pins_of_the_default_board_follow_the_checked_pin_map():
-    """ST's signal names: the pin a signal is on, written down independently of the board file."""
-    signals = {
-        "TIM5_CH1": "PA0", "TIM5_CH2": "PA1", "TIM2_CH1": "PA15", "TIM2_CH2": "PB3", "TIM3_CH1": "PB4",
-        "TIM3_CH2": "PB5", "TIM4_CH1": "PB6", "TIM4_CH2": "PB7", "TIM8_CH1": "PC6", "TIM8_CH2": "PC7",
-        "TIM8_CH3": "PC8", "TIM8_CH4": "PC9", "TIM8_BKIN": "PA6", "USART2_TX": "PA2", "USART2_RX": "PA3",
-    }
-    raw = tomllib.loads(FILE)
-    found = {"TIM8_BKIN": raw["outputs"]["break"]["pin"], "USART2_TX": raw["link"]["tx"]["pin"],
-             "USART2_RX": raw["link"]["rx"]["pin"]}
-    for c in raw["channel"]:
-        found[f"{c['encoder']['timer']}_CH1"] = c["encoder"]["a"]
-        found[f"{c['encoder']['timer']}_CH2"] = c["encoder"]["b"]
-        found[f"TIM8_CH{c['pwm']['output']}"] = c["pwm"]["pin"]
-    assert found == signals
+def walk(node, path=()):
+    """(path, pin) of every pin of a board file."""
+    if isinstance(node, dict | list):
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from walk(value, (*path, key))
+    elif re.fullmatch(r"P[A-I]\d+", str(node)):
+        yield path, node
+
+
+@pytest.mark.parametrize("name", boards.names())
+def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
+    """Whatever pin of whatever user is given to whatever other: the line names the pin and both."""
+    raw = tomllib.loads((ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8"))
+    path = boards.BOARDS / f"{name}.toml"
+    pins = list(walk(raw))
+    tried = 0
+    for (first, pin), (second, old) in itertools.permutations(pins, 2):
+        at = raw
+        for key in second[:-1]:
+            at = at[key]
+        at[second[-1]] = pin
+        monkeypatch.setattr(boards.tomllib, "loads", lambda text: raw)
+        with pytest.raises(BadInput) as caught:
+            boards.read(path)
+        users = {".".join(map(str, user)) for user in (first, second)}
+        assert {caught.value.key, str(caught.value).rsplit(" ", 1)[-1]} == users and f"'{pin}'" in str(caught.value)
+        at[second[-1]] = old
+        tried += 1
+    assert tried == len(pins) * (len(pins) - 1)
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), [
+    ("nucleo-g474re-6", "DMA1_Channel2", "DMA1_Channel1", "link.rx.dma = 'DMA1_Channel1': is already used by link.tx.dma"),
+    ("nucleo-g474re-6", "DMA1_Channel2", "DMA1_Stream2", "link.tx.dma = 'DMA1_Stream2': does not serve LPUART1 tx"),
+    ("nucleo-g474re-6", "24_000_000", "14_318_180", "hse_hz = 14318180: cannot make 170 MHz; 4, 8, 16, 20, 24"),
+    ("nucleo-g474re-6", '"TIM15", output = 2', '"TIM15", output = 3', "channel.5.pwm.output = 3: TIM15 has 2 outputs"),
+    ("nucleo-g474re-6", '"TIM15", output = 2', '"TIM15", output = 1',
+     "channel.5.pwm.output = 'TIM15 output 1': is already used by channel.4.pwm.output"),
+    ("nucleo-g474re-6", '"TIM20", a', '"TIM15", a', "channel.5.encoder.timer = 'TIM15': has no encoder mode"),
+    ("nucleo-g474re-6", 'timer = "TIM15" }]', 'timer = "TIM5" }, { pin = "PC4", timer = "TIM15" }]',
+     "outputs.estop.1.timer = 'TIM5': has no break input"),
+    ("f405rg-6", '"TIM14", output = 1', '"TIM14", output = 2', "channel.5.pwm.output = 2: TIM14 has 1 output"),
+    ("f405rg-6", "gated = true", "gated = false", "channel.0.pwm.timer = 'TIM10': has no break input in outputs.estop"),
+    ("f405rg-6", '"TIM14", output', '"TIM13", output',
+     "channel.5.pwm.output = 'TIM13 output 1': is already used by channel.4.pwm.output"),
+    ("odrive-v3.6", "dead_ns = 120", "", "outputs.dead_ns: is required by half bridges"),
+    ("odrive-v3.6", 'spi = "SPI3"', 'spi = "SPI2"', "gate_driver.spi = 'SPI2'"),
+    ("odrive-v3.6", 'sck = "PC10"', 'sck = "PC6"', "channel.1.pwm.pin = 'PC6': is already used by gate_driver.sck|"
+     "gate_driver.sck = 'PC6': is already used by"),
+    ("odrive-v3.6", "gain = 20", "gain = 30", "gate_driver.gain = 30"),
+    ("odrive-v3.6", 'opposite = { timer = "TIM8", output = 2', 'opposite = { timer = "TIM1", output = 2',
+     "channel.1.opposite.output = 'TIM1 output 2': is already used by channel.0.opposite.output"),
+])
+def test_wrong_files_of_the_other_boards_are_refused(tmp_path, name, old, new, message):
+    text = (ROOT / "firmware" / "boards" / f"{name}.toml").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / f"{name}.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(BadInput, match=message):
+        boards.read(path)
+
+
+# ST's signal of every pin of every board, as ST's pin data, Zephyr's and stm32duino's tables agree on.
+SIGNALS = {
+    "f405rg-4": "PA0 TIM5_CH1 2, PA1 TIM5_CH2 2, PA15 TIM2_CH1 1, PB3 TIM2_CH2 1, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, "
+                "PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, PC8 TIM8_CH3 3, PC9 TIM8_CH4 3, "
+                "PA6 TIM8_BKIN 3, PA2 USART2_TX 7, PA3 USART2_RX 7",
+    "f405rg-6": "PA0 TIM5_CH1 2, PA1 TIM5_CH2 2, PA15 TIM2_CH1 1, PB3 TIM2_CH2 1, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, "
+                "PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, PA8 TIM1_CH1 1, PA9 TIM1_CH2 1, "
+                "PB8 TIM10_CH1 3, PB9 TIM11_CH1 3, PB14 TIM12_CH1 9, PB15 TIM12_CH2 9, PA6 TIM13_CH1 9, "
+                "PA7 TIM14_CH1 9, PA2 USART2_TX 7, PA3 USART2_RX 7",
+    "nucleo-g474re-6": "PA0 TIM5_CH1 2, PA1 TIM5_CH2 2, PA15 TIM2_CH1 1, PB3 TIM2_CH2 1, PB4 TIM3_CH1 2, "
+                       "PB5 TIM3_CH2 2, PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, PC6 TIM8_CH1 4, PC7 TIM8_CH2 4, "
+                       "PB2 TIM20_CH1 3, PC2 TIM20_CH2 6, PA8 TIM1_CH1 6, PA9 TIM1_CH2 6, PA10 TIM1_CH3 6, "
+                       "PC3 TIM1_CH4 2, PB14 TIM15_CH1 1, PB15 TIM15_CH2 1, PB12 TIM1_BKIN 6, PC5 TIM15_BKIN 2, "
+                       "PA2 LPUART1_TX 12, PA3 LPUART1_RX 12",
+    "odrive-v3.6": "PA8 TIM1_CH1 1, PA9 TIM1_CH2 1, PB13 TIM1_CH1N 1, PB14 TIM1_CH2N 1, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, "
+                   "PA7 TIM8_CH1N 3, PB0 TIM8_CH2N 3, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, "
+                   "PA0 UART4_TX 8, PA1 UART4_RX 8, PC10 SPI3_SCK 6, PC11 SPI3_MISO 6, PC12 SPI3_MOSI 6",
+    "compute": "PA2 USART2_TX 7, PA3 USART2_RX 7",
+}
+
+
+@pytest.mark.parametrize("name", boards.names())
+def test_signals_of_a_board_follow_the_checked_pin_map(name):
+    board = boards.load(name)
+    found = {(pin, signal, board.function(signal, pin)) for _, signal, pin in boards._signals(board)}
+    assert found == {(pin, signal, int(af)) for pin, signal, af in (row.split() for row in SIGNALS[name].split(", "))}
+
+
+NEW_BOARD = '''
+name = "mine"
+chip = "stm32g4"
+hse_hz = 8_000_000
+lead = 1
+[link]
+usart = "USART1"
+baud = 1_000_000
+tx = { pin = "PC4", dma = "DMA2_Channel7" }
+rx = { pin = "PC5", dma = "DMA2_Channel8" }
+[outputs]
+enable = "PA4"
+estop = [{ pin = "PB8", timer = "TIM1" }]
+[encoders]
+filter = 4
+[[channel]]
+encoder = { timer = "TIM3", a = "PC6", b = "PC7" }
+pwm = { timer = "TIM1", output = 2, pin = "PC1" }
+direction = "PA5"
+[[channel]]
+encoder = { timer = "TIM2", a = "PA0", b = "PA1" }
+pwm = { timer = "TIM1", output = 4, pin = "PA11" }
+direction = "PA6"
+[[channel]]
+encoder = { timer = "TIM4", a = "PB6", b = "PB7" }
+pwm = { timer = "TIM1", output = 1, pin = "PA8" }
+direction = "PA7"
+'''
+
+
+def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
+    """Its image is built, starts, arms and moves three joints on the virtual board; nothing else was written."""
+    monkeypatch.setattr(boards, "BOARDS", tmp_path)
+    (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
+    boards.load.cache_clear()
+    mechanism = replace(three_link, board=replace(three_link.board, use="mine"))
+    built = build.build(mechanism, tmp_path / "build")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+    assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3
+    boards.load.cache_clear()
 
 
 # ---------------------------------------------------------------- numbers
@@ -112,22 +253,58 @@ def test_pins_of_the_default_board_follow_the_checked_pin_map():
 
 @pytest.mark.parametrize("hse_hz", [4_000_000, 8_000_000, 12_000_000, 16_000_000, 25_000_000, 26_000_000])
 def test_pll_makes_168_and_48_mhz_within_its_limits(hse_hz):
-    pll = chip.pll(hse_hz)
+    pll = family("stm32f4").pll(hse_hz)
     vco_in = hse_hz / pll.m
     assert 1e6 <= vco_in <= 2e6 and 100e6 <= vco_in * pll.n <= 432e6
     assert vco_in * pll.n / pll.p == 168e6 and vco_in * pll.n / pll.q == 48e6
 
 
+@pytest.mark.parametrize("hse_hz", [4_000_000, 8_000_000, 16_000_000, 20_000_000, 24_000_000, 25_000_000])
+def test_pll_makes_170_mhz_within_its_limits(hse_hz):
+    pll = family("stm32g4").pll(hse_hz)
+    vco_in = hse_hz / pll.m
+    assert 1 <= pll.m <= 16 and 8 <= pll.n <= 127 and 2.66e6 <= vco_in <= 16e6 and 96e6 <= vco_in * pll.n <= 344e6
+    assert vco_in * pll.n / pll.p == 170e6
+
+
+def timers(header: str) -> dict[str, tuple[str, ...]]:
+    """FT_PWM_TIMER's arguments by timer."""
+    rows = (re.split(r", *", m[1]) for m in re.finditer(r"FT_PWM_TIMER\(([A-Z].*)\)(?: \\)?$", header, re.M))
+    return {row[0]: tuple(row[1:]) for row in rows if row[0].startswith("TIM")}
+
+
 @pytest.mark.parametrize(("rate_hz", "pwm_hz"), [
     (1000, 20000), (100, 10000), (1000, 1500 * 2), (2000, 24000), (4000, 20000), (500, 20000), (250, 28000)])
 def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link, rate_hz, pwm_hz):
-    header = defines(boards.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))["ft_board.h"])
-    top, repetition = number(header["FT_PWM_TOP"]), number(header["FT_PWM_REPETITION"])
+    text = boards.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))["ft_board.h"]
+    header, (alignment, mode, top, start, repetition, outputs, protection, _) = defines(text), timers(text)["TIM8"]
     tick = number(header["FT_TICK_CYCLES"])
-    assert top * (repetition + 1) == tick == 168_000_000 // rate_hz
-    assert repetition % 2 == 1 and repetition <= 255  # odd: always at the same turning point
-    assert 168_000_000 / (2 * top) == pwm_hz and top <= 0xFFFF
+    assert (alignment, mode, start, outputs, protection) == ("FT_CENTRED", "FT_HIGH_FIRST", "0", "0x7u", "FT_BREAK")
+    assert int(top) * (int(repetition) + 1) == tick == 168_000_000 // rate_hz
+    assert int(repetition) % 2 == 1 and int(repetition) <= 255  # odd: always at the same turning point
+    assert 168_000_000 / (2 * int(top)) == pwm_hz and int(top) <= 0xFFFF
     assert number(header["FT_TICK_CYCLES_HSI"]) == 16_000_000 // rate_hz
+
+
+def test_timers_of_a_board_are_updated_together(three_link):
+    """TIM1 counts up and down, TIM15 only up: from where each starts it is as far to the first update, and on."""
+    joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
+              for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
+    board = boards.load("nucleo-g474re-6")
+    text = boards.render(replace(three_link, joints=tuple(joints)), board)["ft_board.h"]
+    one, fifteen = timers(text)["TIM1"], timers(text)["TIM15"]
+    assert one[:2] == ("FT_CENTRED", "FT_HIGH_FIRST") and fifteen[:2] == ("FT_EDGE", "FT_LOW_FIRST")
+    assert int(one[2]) == 4250 == int(fifteen[2]) + 1 - int(fifteen[3])  # clocks to the first update
+    assert int(one[2]) * (int(one[4]) + 1) == (int(fifteen[2]) + 1) * (int(fifteen[4]) + 1) == 170_000
+    assert (one[5], fifteen[5]) == ("0x9u", "0x2u")
+
+
+@pytest.mark.parametrize(("timer", "clocks"), [("TIM10", 8400), ("TIM12", 4200)])
+def test_timers_of_either_bus_have_the_same_period(three_link, timer, clocks):
+    text = boards.render(three_link, boards.load("f405rg-6"))["ft_board.h"]
+    alignment, mode, top, start, *_ = timers(text)[timer]
+    assert (alignment, mode, int(top) + 1, start) == ("FT_EDGE", "FT_HIGH_FIRST", clocks, "0")
+    assert number(defines(text)["FT_TICK_AHEAD"]) == 420 and defines(text)["FT_TICK_PRELOAD"] == "0"
 
 
 @pytest.mark.parametrize(("rate_hz", "pwm_hz", "message"), [
@@ -143,10 +320,12 @@ def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz
         boards.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))
 
 
-def test_baud_rate_is_exact_on_both_clocks(three_link):
-    header = defines(boards.render(three_link, boards.load("f405rg-4"))["ft_board.h"])
-    assert chip.APB1_HZ / number(header["FT_LINK_BRR"]) == 1_000_000
-    assert chip.HSI_HZ / number(header["FT_LINK_BRR_HSI"]) == 1_000_000
+@pytest.mark.parametrize(("name", "steps"), [("f405rg-4", 1), ("odrive-v3.6", 1), ("nucleo-g474re-6", 256)])
+def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
+    board = boards.load(name)
+    header = defines(boards.render(two_joints, board)["ft_board.h"])
+    assert steps * board.chip.usarts[board.link.usart].clock_hz / number(header["FT_LINK_BRR"]) == 1_000_000
+    assert steps * board.chip.hsi_hz / number(header["FT_LINK_BRR_HSI"]) == 1_000_000
 
 
 @pytest.mark.parametrize("rate_hz", [12, 50, 100, 1000, 5000])
@@ -168,7 +347,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     header = boards.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
-    assert re.findall(r"FT_DRIVE\((\d), (\d), (\d+)\) /\* (\w+)", header) == [
+    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+)\) /\* (\w+)", header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
     assert "TIM3" not in header and "PC8" not in header  # what no joint uses is left alone
 
@@ -195,7 +374,7 @@ def test_passive_joint_gets_no_drive(three_link):
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
     header = boards.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
-    assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0) /* wrist */" in header
+    assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0) /* wrist */" in header
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):

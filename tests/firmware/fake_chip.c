@@ -48,6 +48,7 @@ void ft_chip_encoders(int32_t counts[])
     memset(fake.counts, 0, sizeof fake.counts);
 }
 
+uint32_t ft_chip_line_errors(void) { return 0; }
 bool ft_chip_estop(void) { return fake.estop != 0u; }
 float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
 float ft_chip_temperature(void) { return fake.temperature; }

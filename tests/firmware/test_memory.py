@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-SOURCE = Path(__file__).resolve().parents[2] / "firmware" / "chip" / "stm32f4" / "ft_memory.c"
+SOURCE = Path(__file__).resolve().parents[2] / "firmware" / "chip" / "stm32" / "ft_memory.c"
 SIZE = 96
 
 place = st.integers(0, SIZE // 2)

@@ -1,21 +1,11 @@
 /* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. If the crystal
  * or the PLL does not come up the chip stays on its 16 MHz HSI. */
 #include "ft_board.h" /* FT_PLL_* */
+#include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
-
-enum { FT_PATIENCE = 400000 }; /* turns of the waiting loop */
+#include "ft_registers.h"
 
 static bool ft_clock_is_good;
-
-bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
-{
-    for (uint32_t turns = FT_PATIENCE; turns != 0; turns--) {
-        if ((*reg & mask) == value)
-            return true;
-    }
-    return false;
-}
 
 /* Return to the state after reset, whatever ran before (a boot loader). */
 static void ft_clock_to_hsi(void)
@@ -71,4 +61,26 @@ bool ft_clock_start(void)
 bool ft_clock_good(void)
 {
     return ft_clock_is_good;
+}
+
+/* Read and clear the reset flags. A power-up sets the brown-out and pin flags
+ * too, and every reset sets the pin flag: the order decides. */
+uint32_t ft_reset_cause(void)
+{
+    uint32_t csr = RCC->CSR;
+    RCC->CSR |= RCC_CSR_RMVF;
+    if ((csr & RCC_CSR_PORRSTF) != 0)
+        return FT_RESET_POWER;
+    if ((csr & RCC_CSR_BORRSTF) != 0)
+        return FT_RESET_BROWNOUT;
+    if ((csr & (RCC_CSR_IWDGRSTF | RCC_CSR_WWDGRSTF)) != 0)
+        return FT_RESET_WATCHDOG;
+    if ((csr & RCC_CSR_SFTRSTF) != 0)
+        return FT_RESET_SOFTWARE;
+    return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
+}
+
+/* Nothing keeps this family's pins from their work. */
+void ft_pins_prepare(void)
+{
 }

@@ -2,11 +2,11 @@
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
 
 #if FT_POLLED_LINK
 
-bool ft_usart_start(void)
+bool ft_link_chip_start(void)
 {
     USART_TypeDef *u = FT_LINK_USART;
     u->BRR = ft_clock_good() ? FT_LINK_BRR : FT_LINK_BRR_HSI;
@@ -32,6 +32,18 @@ bool ft_chip_send(const uint8_t *bytes, size_t size)
         u->DR = bytes[i];
     }
     return true;
+}
+
+uint32_t ft_chip_line_errors(void)
+{
+    return 0;
+}
+
+void ft_link_interrupt(void);
+
+/* Never enabled. */
+void ft_link_interrupt(void)
+{
 }
 
 /* Do not sleep: nothing but polling sees the next byte. */

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 from hil.elf import Image
-from hil.stm32f4.chip import FLASH_START, REGIONS, Stm32F405
+from hil.stm32.chip import FLASH_START
+from hil.stm32f4.chip import Stm32F405
 
 HERE = Path(__file__).parent
 FLAGS = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-O1", "-std=c99", "-Wall", "-Werror",
@@ -30,7 +31,7 @@ class Program:
     """A compiled program on a chip of its own."""
 
     def __init__(self, folder: Path, source: str, hse_hz: int | None = 8_000_000) -> None:
-        self.image = Image.load(compile_image(folder, source), FLASH_START, REGIONS[0].size)
+        self.image = Image.load(compile_image(folder, source), FLASH_START, Stm32F405.REGIONS[0].size)
         self.chip = Stm32F405(self.image.flash, hse_hz)
 
     def run(self, seconds: float) -> Program:

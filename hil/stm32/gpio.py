@@ -1,4 +1,4 @@
-"""A GPIO port (RM0090 section 8)."""
+"""A GPIO port (RM0090 section 8, RM0440 section 9)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ class Gpio(Peripheral):
         0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
     }
 
-    def __init__(self, name: str, base: int) -> None:
+    def __init__(self, name: str, base: int, after_reset: dict[str, int]) -> None:
         self._wired: dict[int, bool] = {}
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
+        self.on_output: Callable[[], None] = lambda: None  # called after
         super().__init__(name, base)
-        if name == "GPIOA":  # the debug port's pins
-            self._after_reset = {"MODER": 0xA8000000, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000}
-        elif name == "GPIOB":
-            self._after_reset = {"MODER": 0x00000280, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}
-        else:
-            self._after_reset = {}
+        self._after_reset = after_reset
         self.reset()
 
     def reset(self) -> None:
         self.before_change()
         self.clear()
         self.value.update(self._after_reset)
+        self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
         if level is None:
@@ -68,6 +65,7 @@ class Gpio(Peripheral):
         if value != self.value["ODR"]:
             self.before_change()
             self.value["ODR"] = value
+            self.on_output()
 
     def write_ODR(self, value: int) -> None:
         self._output(value)
@@ -81,3 +79,4 @@ class Gpio(Peripheral):
     def write_MODER(self, value: int) -> None:
         self.before_change()
         self.value["MODER"] = value
+        self.on_output()

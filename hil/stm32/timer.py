@@ -1,21 +1,23 @@
-"""Timers TIM1 to TIM5 and TIM8 (RM0090 sections 17, 18): time base with repetition, PWM, break, encoder mode."""
+"""Timers (RM0090 sections 17 to 19, RM0440 sections 28 to 30): time base with repetition, PWM, break, encoder mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from codegen.chips import Timer as TimerKind
 from hil.events import Event, Events
 from hil.registers import WORD, Peripheral, Register, Unmodelled
 
 CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
 UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
-_PWM1, _PWM2 = 6, 7
+_FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 _LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
 
 
 class Timer(Peripheral):
-    """One timer. `width` is 16 or 32 bits; `advanced` timers have repetition counter, break and MOE.
+    """One timer, as `codegen.chips.Timer` says: width, outputs, encoder mode, whether it counts up and down; those with
+    a repetition counter have break and MOE too.
 
     Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
     and the level of the break pin by `set_break`. `before_change` is called before an output changes,
@@ -25,15 +27,15 @@ class Timer(Peripheral):
     REGISTERS = {
         0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, 0), 0x08: Register("SMCR", 0, 7),
         0x0C: Register("DIER", 0, 0), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
-        0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3333),
+        0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3777),
         0x24: Register("CNT"), 0x28: Register("PSC", 0, 0xFFFF), 0x2C: Register("ARR"),
-        0x30: Register("RCR", 0, 0xFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
-        0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF00),
+        0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
+        0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF7F),
     }
 
-    def __init__(self, name: str, base: int, events: Events, width: int, advanced: bool,
+    def __init__(self, name: str, base: int, events: Events, kind: TimerKind,
                  cycles_per_clock: Callable[[], float]) -> None:
-        self.events, self.width, self.advanced = events, width, advanced
+        self.events, self.kind, self.width, self.advanced = events, kind, kind.bits, bool(kind.repetition)
         self._cycles_per_clock = cycles_per_clock
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
@@ -63,6 +65,8 @@ class Timer(Peripheral):
     def _store(self, key: str, value: int) -> None:
         if not self.advanced and key in ("RCR", "BDTR"):
             raise Unmodelled(f"{self.name}.{key}: this timer has none")
+        if key == "RCR" and value >= self.kind.repetition:
+            raise Unmodelled(f"{self.name}.RCR = {value}: it counts to {self.kind.repetition - 1}")
         self.value[key] = value
 
     @property
@@ -104,8 +108,8 @@ class Timer(Peripheral):
     def write_CR1(self, value: int) -> None:
         if self.value["CR1"] & CEN & value and value != self.value["CR1"]:
             raise Unmodelled(f"{self.name}.CR1 changed while the timer runs")
-        if value & DIR:
-            raise Unmodelled(f"{self.name}.CR1: counting down is not modelled")
+        if value & DIR or value & CMS and not self.kind.centred:
+            raise Unmodelled(f"{self.name}.CR1 = 0x{value:X}: counting down is not modelled, or not there")
         started = value & CEN and not self.value["CR1"] & CEN
         self.value["CR1"] = value
         if started and self.encoder:
@@ -113,9 +117,10 @@ class Timer(Peripheral):
                 raise Unmodelled(f"{self.name}: encoder mode with ARR = 0x{self.value['ARR']:X} loses counts")
             self._origin = self.value["CNT"] - self._signed_counts()
         elif started:
-            if self.value["CNT"]:
+            if self.value["CNT"] and value & CMS:
                 raise Unmodelled(f"{self.name}: started with CNT = {self.value['CNT']}")
-            self._phase, self._rising = self.events.now, True
+            gone = self.value["CNT"] * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
+            self._phase, self._rising = self.events.now - gone, True
         self._schedule()
 
     def write_EGR(self, value: int) -> None:
@@ -198,13 +203,24 @@ class Timer(Peripheral):
     def outputs_on(self) -> bool:
         return not self.advanced or bool(self.value["BDTR"] & MOE)
 
+    def half_bridge(self, channel: int) -> float | None:
+        """Share of time (0..1) for which a half bridge on a channel and its complement is switched to the supply; None
+        while both of its switches are off."""
+        if self.value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self.outputs_on:
+            return None
+        if not self.value["BDTR"] & 0x7F:
+            raise Unmodelled(f"{self.name} channel {channel}: a half bridge without dead time shorts the supply")
+        return self.duty(channel)
+
     def duty(self, channel: int) -> float:
         """Share of time (0..1) for which the pin of a channel (1..4) is high."""
         if not self.value["CCER"] >> 4 * (channel - 1) & 1 or not self.outputs_on:
             return 0.0
         mode = self._output_mode(channel)
-        if mode & 3 or mode >> 4 & 7 not in (_PWM1, _PWM2):
-            raise Unmodelled(f"{self.name} channel {channel}: only PWM modes 1 and 2 drive outputs")
+        if mode & 3 or mode >> 4 & 7 not in (_FORCED_LOW, _PWM1, _PWM2):
+            raise Unmodelled(f"{self.name} channel {channel}: only forced low and PWM modes 1, 2 drive outputs")
+        if mode >> 4 & 7 == _FORCED_LOW:
+            return 0.0
         top = self._shadow["ARR"] + (0 if self.value["CR1"] & CMS else 1)
         share = min(self._shadow[f"CCR{channel}"] / top, 1.0) if top else 0.0
         inverted = (mode >> 4 & 7 == _PWM2) != bool(self.value["CCER"] >> 4 * (channel - 1) & 2)
@@ -247,7 +263,7 @@ class Timer(Peripheral):
         return -self.counts() if inverted else self.counts()
 
     def write_SMCR(self, value: int) -> None:
-        if value not in (0, 3):
+        if value not in (0, 3) or value and not self.kind.encoder:
             raise Unmodelled(f"{self.name}.SMCR = {value}: only encoder mode 3 (x4) is modelled")
         self.value["SMCR"] = value
 
@@ -258,11 +274,15 @@ class Timer(Peripheral):
         self._modes("CCMR2", value)
 
     def _modes(self, key: str, value: int) -> None:
+        if value and (key == "CCMR2" and self.kind.outputs < 3 or value >> 8 and self.kind.outputs < 2):
+            raise Unmodelled(f"{self.name}.{key} = 0x{value:X}: it has {self.kind.outputs} outputs")
         if self.advanced and self.value["BDTR"] >> 8 & 3 == 3 and value != self.value[key]:
             return  # LOCK level 3
         self.before_change()
         self.value[key] = value
 
     def write_CCER(self, value: int) -> None:
+        if value >> 4 * self.kind.outputs or value & 0x0444 and not self.advanced:
+            raise Unmodelled(f"{self.name}.CCER = 0x{value:X}: it has no such outputs")
         self.before_change()
         self.value["CCER"] = value

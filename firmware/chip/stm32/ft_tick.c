@@ -4,7 +4,9 @@
 #include "ft_board.h" /* FT_TICK_*, FT_APB*, FT_WATCHDOG_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
+
+enum { FT_PIL_LATE_CYCLES = 128 };
 
 static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
 static uint32_t ft_last_word; /* remembered before it */
@@ -12,23 +14,6 @@ static uint32_t ft_last_word; /* remembered before it */
 /****************************************************************
  * What a reset leaves behind
  ****************************************************************/
-
-/* Read and clear the reset flags. A power-up sets the brown-out and pin flags
- * too, and every reset sets the pin flag: the order decides. */
-static uint32_t ft_read_reset_cause(void)
-{
-    uint32_t csr = RCC->CSR;
-    RCC->CSR |= RCC_CSR_RMVF;
-    if ((csr & RCC_CSR_PORRSTF) != 0)
-        return FT_RESET_POWER;
-    if ((csr & RCC_CSR_BORRSTF) != 0)
-        return FT_RESET_BROWNOUT;
-    if ((csr & (RCC_CSR_IWDGRSTF | RCC_CSR_WWDGRSTF)) != 0)
-        return FT_RESET_WATCHDOG;
-    if ((csr & RCC_CSR_SFTRSTF) != 0)
-        return FT_RESET_SOFTWARE;
-    return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
-}
 
 /* Take out of the kept memory what the last run left; true: it crashed. */
 static bool ft_read_kept(void)
@@ -63,16 +48,16 @@ uint32_t ft_chip_remembered(void)
 /* Give their clocks to the peripherals that the board uses. */
 static void ft_peripherals_start(void)
 {
-    RCC->AHB1ENR |= FT_AHB1ENR;
-    RCC->APB1ENR |= FT_APB1ENR;
-    RCC->APB2ENR |= FT_APB2ENR;
+#define FT_CLOCK(bus, bits) RCC->bus |= bits;
+    FT_CLOCKS
+#undef FT_CLOCK
     (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
 }
 
 uint32_t ft_chip_start(void)
 {
     uint32_t errors = FT_CHIP_GOOD;
-    ft_cause = ft_read_reset_cause();
+    ft_cause = ft_reset_cause();
     if (ft_read_kept())
         errors |= FT_CHIP_CRASHED;
     if (!ft_clock_start())
@@ -82,25 +67,30 @@ uint32_t ft_chip_start(void)
     ft_peripherals_start();
     bool timers = ft_outputs_start(); /* before its pins: they stay low */
     ft_pins_start();
+    if (!ft_gate_drivers_start())
+        errors |= FT_CHIP_DRIVER;
     timers = ft_encoders_start() && timers;
     if (!timers && !FT_TOLERANT)
         errors |= FT_CHIP_TIMER;
-    if (!ft_usart_start())
+    if (!ft_link_chip_start())
         errors |= FT_CHIP_LINK;
     ft_watchdog_start();
     return errors;
 }
 
-/* Ticks are counted from an update of the PWM timer; both run from the same
- * clock, so each tick stays some twenty cycles behind its update. */
+/* Ticks are counted from an update of the last PWM timer; both run from the
+ * same clock, so each tick keeps its distance: some twenty cycles behind the
+ * update, or, where that takes over what the tick writes, FT_TICK_AHEAD before
+ * it. The first period is shorter by as much. */
 void ft_chip_run(void)
 {
     uint32_t cycles = ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI;
-    SysTick->LOAD = cycles / FT_WAKES - 1u;
+    SysTick->LOAD = cycles / FT_WAKES - 1u - FT_TICK_AHEAD;
     (void)ft_outputs_await_boundary();
     SysTick->VAL = 0;
     SysTick->CTRL = SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
                     SysTick_CTRL_ENABLE;
+    SysTick->LOAD = cycles / FT_WAKES - 1u; /* from the second one on */
 }
 
 /****************************************************************
@@ -108,9 +98,7 @@ void ft_chip_run(void)
  ****************************************************************/
 
 void ft_tick_interrupt(void);
-
-/* So close to the next tick an update could fall between two writes. */
-enum { FT_LATE_CYCLES = 128 };
+void ft_boundary_interrupt(void);
 
 #if FT_PIL
 
@@ -121,7 +109,7 @@ void ft_tick_interrupt(void)
     if (!ft_pil_due())
         return;
     ft_app_tick();
-    if (ft_chip_cycles() - began < FT_TICK_CYCLES - FT_LATE_CYCLES)
+    if (ft_chip_cycles() - began < FT_TICK_CYCLES - FT_PIL_LATE_CYCLES)
         return;
     ft_pil_neutral();
     ft_app_missed();
@@ -129,26 +117,50 @@ void ft_tick_interrupt(void)
 
 #else
 
-/* Return whether the next tick is due, or as good as. */
-static bool ft_tick_is_late(void)
+/* The application, then its duties; if it was too late for them, the neutral
+ * that was written first stays. */
+static inline void ft_tick(void)
 {
-    return (SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 ||
-           SysTick->VAL < FT_LATE_CYCLES;
+    ft_outputs_begin();
+    ft_app_tick();
+    if (!ft_outputs_hand_over())
+        ft_app_missed();
 }
 
-/* SysTick: directions first, then the application, then its duties; if it was
- * too late for them, the neutral that was preloaded first stays. */
+#if FT_TICK_PRELOAD
+
+/* SysTick: what the timers have taken over comes first. */
 void ft_tick_interrupt(void)
 {
     ft_outputs_take_over();
-    ft_app_tick();
-    if (ft_tick_is_late())
-        ft_app_missed();
-    else
-        ft_outputs_hand_over();
+    ft_tick();
+}
+
+#else
+
+/* SysTick: make the last tick's duties count, whatever the processor is
+ * doing, and let the next tick follow. */
+void ft_boundary_interrupt(void)
+{
+    ft_outputs_take_over();
+    SCB->ICSR = SCB_ICSR_PENDSVSET;
+}
+
+/* PendSV, below SysTick. */
+void ft_tick_interrupt(void)
+{
+    ft_tick();
 }
 
 #endif
+#endif
+
+/* Let an interrupt of a peripheral come. The upper four bits count. */
+void ft_interrupt_enable(uint32_t number, uint32_t priority)
+{
+    NVIC_IPR[number] = (uint8_t)(priority << 4);
+    NVIC_ISER[number / 32u] = 1u << (number % 32u);
+}
 
 uint32_t ft_chip_cycles(void)
 {
@@ -187,11 +199,6 @@ float ft_chip_bus_voltage(void)
 float ft_chip_temperature(void)
 {
     return 25.0f;
-}
-
-bool ft_chip_driver_fault(void)
-{
-    return false;
 }
 
 bool ft_chip_index(uint32_t joint)

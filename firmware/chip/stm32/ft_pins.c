@@ -1,10 +1,12 @@
 /* Pins: every pin that the board file gives a use, from the emitted table. */
 #include "ft_board.h" /* FT_PINS */
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
 
-typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE } ft_pin_mode; /* MODER */
-typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull;          /* PUPDR */
+/* MODER; an output that starts high is told by a bit above it. */
+typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE, FT_ANALOGUE,
+               FT_OUTPUT_HIGH = 5 } ft_pin_mode;
+typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull; /* PUPDR */
 
 typedef struct {
     uint8_t port, pin, mode, pull, function;
@@ -18,29 +20,28 @@ static const ft_pin ft_pin_table[] = { FT_PINS };
 enum { FT_PIN_COUNT = sizeof ft_pin_table / sizeof ft_pin_table[0],
        FT_FAST_SPEED = 2 };
 
-/* Replace a field of `width` bits at the pin's place. */
-static void ft_field(volatile uint32_t *reg, uint32_t index, uint32_t width,
-                     uint32_t value)
+/* Put a level on an output. */
+void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
-    uint32_t mask = ((1u << width) - 1u) << (index * width);
-    *reg = (*reg & ~mask) | value << (index * width);
+    GPIO(port)->BSRR = 1u << (high ? pin : pin + 16u);
 }
 
-/* Set one pin up; outputs start low. */
+/* Set one pin up; outputs start with their level. */
 static void ft_pin_start(const ft_pin *p)
 {
     GPIO_TypeDef *gpio = GPIO(p->port);
-    RCC->AHB1ENR |= 1u << p->port;
-    (void)RCC->AHB1ENR; /* erratum: two cycles until the port listens */
-    gpio->BSRR = 1u << (p->pin + 16u);
+    FT_PORT_ENR |= 1u << p->port;
+    (void)FT_PORT_ENR; /* erratum: two cycles until the port listens */
+    ft_pin_put(p->port, p->pin, p->mode == FT_OUTPUT_HIGH);
     ft_field(&gpio->PUPDR, p->pin, 2, p->pull);
     ft_field(&gpio->OSPEEDR, p->pin, 2, FT_FAST_SPEED);
     ft_field(&gpio->AFR[p->pin / 8u], p->pin % 8u, 4, p->function);
-    ft_field(&gpio->MODER, p->pin, 2, p->mode);
+    ft_field(&gpio->MODER, p->pin, 2, p->mode & 3u);
 }
 
 void ft_pins_start(void)
 {
+    ft_pins_prepare();
     for (uint32_t i = 0; i < FT_PIN_COUNT; i++)
         ft_pin_start(&ft_pin_table[i]);
 }

@@ -4,7 +4,7 @@
 #include "ft_board.h" /* FT_PIL, FT_WAKES */
 #include "ft_parts.h"
 #include "ft_pil.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
 
 #if FT_PIL
 

@@ -22,15 +22,42 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
 
 bool ft_clock_start(void);        /* false: HSE or PLL dead, runs on HSI */
 bool ft_clock_good(void);
+uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
+void ft_pins_prepare(void);       /* what the family's pins need first */
 void ft_pins_start(void);
+void ft_pin_put(uint32_t port, uint32_t pin, bool high);
 bool ft_pin_high(uint32_t port, uint32_t pin);
 bool ft_encoders_start(void);
 bool ft_outputs_start(void);
 bool ft_outputs_await_boundary(void); /* returns just after a PWM update */
-void ft_outputs_take_over(void);      /* first act of a tick */
-void ft_outputs_hand_over(void);      /* last act of a tick */
-bool ft_usart_start(void);
+void ft_outputs_take_over(void);      /* at the boundary of two ticks */
+void ft_outputs_begin(void);          /* first act of a tick */
+bool ft_outputs_hand_over(void);      /* last act; false: too late */
+bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
 void ft_watchdog_start(void);
+void ft_interrupt_enable(uint32_t number, uint32_t priority);
+
+/* Priorities: a smaller number interrupts a larger one. Faults have 0. */
+enum { FT_PRIORITY_BOUNDARY = 1, FT_PRIORITY_TICK = 2, FT_PRIORITY_LINK = 3 };
+
+/* Let a bit field of a register have this value. */
+static inline void ft_field(volatile uint32_t *reg, uint32_t index,
+                            uint32_t width, uint32_t value)
+{
+    uint32_t mask = ((1u << width) - 1u) << (index * width);
+    *reg = (*reg & ~mask) | value << (index * width);
+}
+
+/* The link's hardware, one family's: a stream that receives round and round,
+ * one that sends piece by piece, line errors. */
+bool ft_link_chip_start(void);    /* false: it does not receive */
+bool ft_usart_start(void);
+void ft_receive_start(volatile uint8_t *buffer, uint32_t size);
+bool ft_receive_runs(void);
+uint32_t ft_receive_left(void);   /* until the buffer's end */
+bool ft_send_runs(void);
+void ft_send_start(const volatile uint8_t *bytes, uint32_t size);
+bool ft_line_flags_clear(void);   /* idle and errors; true: an error */
 
 /* With the plant at the host (FT_PIL). */
 bool ft_pil_due(void); /* SysTick came: whether to run a tick */
@@ -45,8 +72,10 @@ typedef struct {
     uint32_t exception;            /* number, 2 NMI ... 6 usage fault */
     uint32_t pc, lr, psr;          /* of the code that faulted, 0 unknown */
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
+    uint32_t power_check;          /* FT_POWER_CHECK: was powered before */
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
+#define FT_POWER_CHECK 0x900D900Du
 
 #endif

@@ -1,11 +1,12 @@
-/* Start-up of the STM32F4: vector table, reset, and what happens when the
+/* Start-up: vector table, reset, and what happens when the
  * processor faults: outputs safe first, remember why, reset. */
 #include <stddef.h>
 
 #include "ft_app.h"
+#include "ft_board.h" /* FT_VECTORS, FT_TICK_PRELOAD */
 #include "ft_chip.h"
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
 
 /* Placed by memory.ld. */
 extern uint32_t ft_stack_top, ft_ram_start, ft_ram_end;
@@ -13,7 +14,9 @@ extern uint32_t ft_data_start, ft_data_end, ft_data_image;
 extern uint32_t ft_bss_start, ft_bss_end;
 
 void ft_reset(void);
+void ft_boundary_interrupt(void);
 void ft_tick_interrupt(void);
+void ft_link_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 int main(void);
@@ -26,16 +29,12 @@ __attribute__((section(".noinit"))) ft_keepsake ft_kept;
 
 typedef void (*ft_vector)(void);
 
-#define CRASH_8 \
-    ft_crash_entry, ft_crash_entry, ft_crash_entry, ft_crash_entry, \
-        ft_crash_entry, ft_crash_entry, ft_crash_entry, ft_crash_entry
-
 typedef struct {
     uint32_t *stack;
     ft_vector reset, nmi, hard_fault, mem_manage, bus_fault, usage_fault;
     ft_vector reserved_7[4], sv_call, debug_monitor, reserved_13, pend_sv;
     ft_vector sys_tick;
-    ft_vector interrupts[88]; /* none is enabled; one that comes is a fault */
+    ft_vector interrupts[FT_VECTOR_COUNT]; /* one without a use is a fault */
 } ft_vector_table;
 
 __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
@@ -48,10 +47,14 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
     .usage_fault = ft_crash_entry,
     .sv_call = ft_crash_entry,
     .debug_monitor = ft_crash_entry,
+#if FT_TICK_PRELOAD || FT_PIL
     .pend_sv = ft_crash_entry,
     .sys_tick = ft_tick_interrupt,
-    .interrupts = { CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8,
-                    CRASH_8, CRASH_8, CRASH_8, CRASH_8, CRASH_8 },
+#else
+    .pend_sv = ft_tick_interrupt,
+    .sys_tick = ft_boundary_interrupt,
+#endif
+    .interrupts = { FT_VECTORS },
 };
 
 /****************************************************************
@@ -66,8 +69,9 @@ static void ft_core_start(void)
     SCB->CPACR |= SCB_CPACR_CP10_CP11;
     __asm__ volatile("dsb\n\tisb" ::: "memory");
     SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
-    /* Faults keep priority 0 and interrupt the tick, which has priority 1. */
-    SCB->SHPR[2] = 1u << (SCB_SHPR3_SYSTICK_Pos + 4u);
+    SCB->SHPR[2] =
+        FT_PRIORITY_BOUNDARY << (SCB_SHPR3_SYSTICK_Pos + 4u) |
+        FT_PRIORITY_TICK << (SCB_SHPR3_PENDSV_Pos + 4u);
     SCB->SHCSR |= SCB_SHCSR_MEMFAULTENA | SCB_SHCSR_BUSFAULTENA |
                   SCB_SHCSR_USGFAULTENA;
     SCB->CCR |= SCB_CCR_DIV_0_TRP;

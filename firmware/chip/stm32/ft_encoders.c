@@ -4,7 +4,7 @@
 #include "ft_board.h" /* FT_ENCODERS, FT_ENCODER_FILTER */
 #include "ft_chip.h"
 #include "ft_parts.h"
-#include "stm32f4_registers.h"
+#include "ft_registers.h"
 
 #if FT_ENCODER_COUNT > 0
 

@@ -1,13 +1,9 @@
 /* Registers of the STM32F405 that this firmware uses, and no others.
- * Names, offsets and bits as in ST's reference manual RM0090 and, for the
- * core, ARM's ARMv7-M architecture manual. */
-#ifndef STM32F4_REGISTERS_H
-#define STM32F4_REGISTERS_H
+ * Names, offsets and bits as in ST's reference manual RM0090. */
+#ifndef FT_REGISTERS_H
+#define FT_REGISTERS_H
 
-#include <stdint.h>
-
-#define RESERVED(first, last) \
-    const uint32_t reserved_##first[((last) - (first)) / 4 + 1]
+#include "stm32_registers.h" /* what the families share, and the core */
 
 /****************************************************************
  * Reset and clock control, RM0090 section 7
@@ -53,13 +49,21 @@ typedef struct {
 #define RCC_APB1ENR_TIM3EN (1u << 1)
 #define RCC_APB1ENR_TIM4EN (1u << 2)
 #define RCC_APB1ENR_TIM5EN (1u << 3)
+#define RCC_APB1ENR_TIM12EN (1u << 6)
+#define RCC_APB1ENR_TIM13EN (1u << 7)
+#define RCC_APB1ENR_TIM14EN (1u << 8)
+#define RCC_APB1ENR_SPI3EN (1u << 15)
 #define RCC_APB1ENR_USART2EN (1u << 17)
 #define RCC_APB1ENR_USART3EN (1u << 18)
+#define RCC_APB1ENR_UART4EN (1u << 19)
 #define RCC_APB1ENR_PWREN (1u << 28)
 #define RCC_APB2ENR_TIM1EN (1u << 0)
 #define RCC_APB2ENR_TIM8EN (1u << 1)
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
+#define RCC_APB2ENR_TIM9EN (1u << 16)
+#define RCC_APB2ENR_TIM10EN (1u << 17)
+#define RCC_APB2ENR_TIM11EN (1u << 18)
 
 #define RCC_CSR_RMVF (1u << 24)
 #define RCC_CSR_BORRSTF (1u << 25)
@@ -95,44 +99,26 @@ typedef struct {
  * General-purpose pins, section 8
  ****************************************************************/
 
-typedef struct {
-    volatile uint32_t MODER, OTYPER, OSPEEDR, PUPDR, IDR, ODR, BSRR, LCKR;
-    volatile uint32_t AFR[2];
-} GPIO_TypeDef;
+/* Ports are numbered from A; their clocks are bits of this register. */
+#define FT_PORT_ENR (RCC->AHB1ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x40020000u + 0x400u * (port)))
 
 /****************************************************************
- * Timers, sections 17 (TIM1, TIM8) and 18 (TIM2 to TIM5)
+ * Timers, sections 17 (TIM1, TIM8), 18 (TIM2 to TIM5), 19 (TIM9 to TIM14)
  ****************************************************************/
 
-typedef struct {
-    volatile uint32_t CR1, CR2, SMCR, DIER, SR, EGR, CCMR1, CCMR2, CCER, CNT,
-        PSC, ARR, RCR, CCR[4], BDTR;
-} TIM_TypeDef;
 #define TIM1 ((TIM_TypeDef *)0x40010000u)
 #define TIM2 ((TIM_TypeDef *)0x40000000u)
 #define TIM3 ((TIM_TypeDef *)0x40000400u)
 #define TIM4 ((TIM_TypeDef *)0x40000800u)
 #define TIM5 ((TIM_TypeDef *)0x40000C00u)
 #define TIM8 ((TIM_TypeDef *)0x40010400u)
-
-#define TIM_CR1_CEN (1u << 0)
-#define TIM_CR1_CMS_1 (1u << 5)
-#define TIM_CR1_ARPE (1u << 7)
-#define TIM_SMCR_SMS_ENCODER3 (3u << 0)
-#define TIM_SR_UIF (1u << 0)
-#define TIM_SR_BIF (1u << 7)
-#define TIM_EGR_UG (1u << 0)
-#define TIM_CCMR1_CC1S_TI1 (1u << 0)
-#define TIM_CCMR1_IC1F_Pos 4u
-#define TIM_CCMR1_CC2S_TI2 (1u << 8)
-#define TIM_CCMR1_IC2F_Pos 12u
-#define TIM_CCMR_OC_PRELOAD_PWM1 (1u << 3 | 6u << 4) /* OCxPE, OCxM */
-#define TIM_BDTR_LOCK_3 (3u << 8)
-#define TIM_BDTR_OSSI (1u << 10)
-#define TIM_BDTR_OSSR (1u << 11)
-#define TIM_BDTR_BKE (1u << 12)
-#define TIM_BDTR_MOE (1u << 15)
+#define TIM9 ((TIM_TypeDef *)0x40014000u)
+#define TIM10 ((TIM_TypeDef *)0x40014400u)
+#define TIM11 ((TIM_TypeDef *)0x40014800u)
+#define TIM12 ((TIM_TypeDef *)0x40001800u)
+#define TIM13 ((TIM_TypeDef *)0x40001C00u)
+#define TIM14 ((TIM_TypeDef *)0x40002000u)
 
 /****************************************************************
  * USART, section 30
@@ -144,19 +130,42 @@ typedef struct {
 #define USART1 ((USART_TypeDef *)0x40011000u)
 #define USART2 ((USART_TypeDef *)0x40004400u)
 #define USART3 ((USART_TypeDef *)0x40004800u)
+#define UART4 ((USART_TypeDef *)0x40004C00u)
 #define USART6 ((USART_TypeDef *)0x40011400u)
 
 #define USART_SR_PE (1u << 0)
 #define USART_SR_FE (1u << 1)
 #define USART_SR_NF (1u << 2)
 #define USART_SR_ORE (1u << 3)
+#define USART_SR_IDLE (1u << 4)
 #define USART_SR_RXNE (1u << 5)
 #define USART_SR_TXE (1u << 7)
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_UE (1u << 13)
+#define USART_CR3_EIE (1u << 0)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
+
+/****************************************************************
+ * SPI, section 28
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t CR1, CR2, SR, DR;
+} SPI_TypeDef;
+#define SPI3 ((SPI_TypeDef *)0x40003C00u)
+
+#define SPI_CR1_CPHA (1u << 0)
+#define SPI_CR1_MSTR (1u << 2)
+#define SPI_CR1_BR_DIV16 (3u << 3)
+#define SPI_CR1_SPE (1u << 6)
+#define SPI_CR1_SSI (1u << 8)
+#define SPI_CR1_SSM (1u << 9)
+#define SPI_CR1_DFF (1u << 11)
+#define SPI_SR_RXNE (1u << 0)
+#define SPI_SR_BSY (1u << 7)
 
 /****************************************************************
  * DMA, section 10. Flags and their clear bits: streams 0 to 3 in index 0,
@@ -180,59 +189,5 @@ typedef struct {
 #define DMA_SxCR_PL_HIGH (2u << 16)
 #define DMA_SxCR_CHSEL_Pos 25u
 #define DMA_ALL_FLAGS 0x3Du /* FEIF DMEIF TEIF HTIF TCIF of a stream */
-
-/****************************************************************
- * Independent watchdog, section 21
- ****************************************************************/
-
-typedef struct {
-    volatile uint32_t KR, PR, RLR, SR;
-} IWDG_TypeDef;
-#define IWDG ((IWDG_TypeDef *)0x40003000u)
-
-#define IWDG_KR_UNLOCK 0x5555u
-#define IWDG_KR_START 0xCCCCu
-#define IWDG_KR_FEED 0xAAAAu
-
-/****************************************************************
- * Core: SysTick, system control block, FPU, cycle counter
- ****************************************************************/
-
-typedef struct {
-    volatile uint32_t CTRL, LOAD, VAL;
-} SysTick_Type;
-#define SysTick ((SysTick_Type *)0xE000E010u)
-
-#define SysTick_CTRL_ENABLE (1u << 0)
-#define SysTick_CTRL_TICKINT (1u << 1)
-#define SysTick_CTRL_CLKSOURCE (1u << 2) /* the processor's clock */
-
-typedef struct {
-    volatile uint32_t CPUID, ICSR, VTOR, AIRCR, SCR, CCR, SHPR[3], SHCSR, CFSR,
-        HFSR, DFSR, MMFAR, BFAR;
-    RESERVED(0x3C, 0x84);
-    volatile uint32_t CPACR;
-} SCB_Type;
-#define SCB ((SCB_Type *)0xE000ED00u)
-
-#define SCB_ICSR_VECTACTIVE 0x1FFu
-#define SCB_ICSR_PENDSTSET (1u << 26)
-#define SCB_AIRCR_VECTKEY (0x05FAu << 16)
-#define SCB_AIRCR_SYSRESETREQ (1u << 2)
-#define SCB_CCR_DIV_0_TRP (1u << 4)
-#define SCB_SHPR3_SYSTICK_Pos 24u
-#define SCB_SHCSR_MEMFAULTENA (1u << 16)
-#define SCB_SHCSR_BUSFAULTENA (1u << 17)
-#define SCB_SHCSR_USGFAULTENA (1u << 18)
-#define SCB_CPACR_CP10_CP11 (0xFu << 20)
-
-typedef struct {
-    volatile uint32_t CTRL, CYCCNT;
-} DWT_Type;
-#define DWT ((DWT_Type *)0xE0001000u)
-#define DWT_CTRL_CYCCNTENA (1u << 0)
-
-#define DEMCR (*(volatile uint32_t *)0xE000EDFCu)
-#define DEMCR_TRCENA (1u << 24)
 
 #endif

@@ -1,5 +1,6 @@
-"""The chip folder on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
-the break input, dead and dying crystals, faults, watchdog, encoders, link."""
+"""The chip folders on the virtual chip, below small applications: timing of duties and directions, missed deadlines,
+the e-stop, dead and dying crystals, faults, watchdog, encoders, link. Each on both families, and on a board whose
+timers have neither break input nor repetition counter."""
 
 from __future__ import annotations
 
@@ -14,16 +15,16 @@ import pytest
 
 from codegen import board as boards
 from codegen.mechanism import Mechanism
+from hil import chips
 from hil.elf import Image
-from hil.stm32f4.chip import REGIONS, Stm32F405
+from hil.stm32.serial import FE
 
 ROOT = Path(__file__).resolve().parents[2]
-CHIP = ROOT / "firmware" / "chip" / "stm32f4"
+CHIP = ROOT / "firmware" / "chip"
 SOURCES = ROOT / "firmware" / "src"
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
-HSE_HZ = 8_000_000
-TICK = 168_000  # cycles
+BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 
 APPLICATION = """
 #include "ft_app.h"
@@ -54,35 +55,50 @@ _OBJECTS = tempfile.TemporaryDirectory(prefix="chip-")
 
 
 @cache
-def compiled(chip: Path, header: str) -> Path:
-    """The folder of the chip folder's objects for one ft_board.h."""
+def compiled(root: Path, folders: tuple[str, ...], header: str) -> Path:
+    """The folder of the chip folders' objects for one ft_board.h."""
     folder = Path(tempfile.mkdtemp(dir=_OBJECTS.name))
     (folder / "ft_board.h").write_text(header, encoding="utf-8")
-    subprocess.run([*GCC, f"-I{folder}", f"-I{chip}", f"-I{SOURCES}", "-c", *sorted(chip.glob("*.c"))], check=True,
-                   cwd=folder)
+    sources = sorted(path for name in folders for path in (root / name).glob("*.c"))
+    subprocess.run([*GCC, f"-I{folder}", *(f"-I{root / name}" for name in folders), f"-I{SOURCES}", "-c", *sources],
+                   check=True, cwd=folder)
     return folder
 
 
 class Machine:
-    """The chip folder with an application on the virtual chip."""
+    """The chip folders with an application on the virtual chip, three joints of the board wired as three_link is."""
 
-    def __init__(self, folder: Path, application: str, rate_hz: int = 1000, crystal: bool = True) -> None:
+    def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000, pwm_hz: int = 20_000,
+                 crystal: bool = True, drive: str = "voltage") -> None:
         mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
-        mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz))
-        header = boards.render(mechanism, boards.load("f405rg-4"))["ft_board.h"]
+        joints = tuple(replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints)
+        self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
+                                 board=replace(mechanism.board, pwm_hz=pwm_hz))
+        self.board = boards.load(name)
+        header = boards.render(self.mechanism, self.board)["ft_board.h"]
         (folder / "app.c").write_text(APPLICATION + application, encoding="utf-8")
         elf = folder / "app.elf"
-        chip = compiled(CHIP, header)
-        subprocess.run([*GCC, f"-I{SOURCES}", folder / "app.c", *sorted(chip.glob("*.o")), "-nostartfiles", "-nostdlib",
-                        f"-T{CHIP / 'memory.ld'}", "-lgcc", "-o", elf], check=True)
-        self.image = Image.load(elf, REGIONS[0].start, REGIONS[0].size)
-        self.chip = Stm32F405(self.image.flash, HSE_HZ if crystal else None)
-        self.timer, self.usart = self.chip.timers["TIM8"], self.chip.usarts["USART2"]
+        folders = self.board.chip.folders
+        objects = compiled(CHIP, folders, header)
+        subprocess.run([*GCC, f"-I{SOURCES}", folder / "app.c", *sorted(objects.glob("*.o")), "-nostartfiles",
+                        "-nostdlib", f"-T{CHIP / folders[-1] / 'memory.ld'}", "-lgcc", "-o", elf], check=True)
+        model = chips.model(self.board.chip)
+        self.image = Image.load(elf, model.REGIONS[0].start, model.REGIONS[0].size)
+        self.chip = model(self.image.flash, self.board.hse_hz if crystal else None)
+        self.channels = [c for _, c in boards.served(self.mechanism, self.board)]
+        self.timer = self.chip.timers[self.channels[0].pwm.timer]
+        self.usart = self.chip.usarts[self.board.link.usart]
+        self.tick_cycles = self.board.chip.sysclk_hz // rate_hz
         self.estop(False)
 
     def estop(self, pressed: bool) -> None:
-        self.chip.gpio["A"].drive(6, not pressed)
-        self.timer.set_break(pressed)
+        for loop in self.board.outputs.estop:
+            self.port(loop.pin).drive(int(loop.pin[2:]), not pressed)
+            if loop.timer:
+                self.chip.timers[loop.timer].set_break(pressed)
+
+    def port(self, pin: str):  # noqa: ANN201
+        return self.chip.gpio[pin[1]]
 
     def run(self, seconds: float) -> Machine:
         self.chip.run(self.chip.seconds + seconds)
@@ -98,18 +114,19 @@ class Machine:
 
     @property
     def drivers_on(self) -> bool:
-        return self.chip.gpio["C"].driven(11)
+        enable = self.board.outputs.enable
+        return self.port(enable).driven(int(enable[2:]))
 
     @property
     def outputs(self) -> tuple[float, ...]:
-        """Signed duty of the three joints as the pins show it."""
-        directions = self.chip.gpio["B"]
-        return tuple((-1 if directions.driven(12 + i) else 1) * self.timer.duty(1 + i) for i in range(3))
+        """Signed duty of the three joints as the pins show it, to three digits: a count is 1/4200 or less."""
+        return tuple(round((-1 if self.port(c.direction).driven(int(c.direction[2:])) else 1)
+                           * self.chip.timers[c.pwm.timer].duty(c.pwm.output), 3) for c in self.channels)
 
 
-@pytest.fixture
-def machine(tmp_path):
-    return lambda application, **options: Machine(tmp_path, application, **options)
+@pytest.fixture(params=BOARDS)
+def machine(tmp_path, request):
+    return lambda application, **options: Machine(tmp_path, application, **{"name": request.param, **options})
 
 
 # ---------------------------------------------------------------- duties
@@ -138,14 +155,16 @@ def test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine):
         assert board.outputs == (-0.25 if k % 2 else 0.75, 0.5 if k % 3 else -0.125, 0.0)
 
 
-def test_direction_switches_within_the_low_time_that_follows_the_update(machine):
-    """The new sign comes at most 100 cycles after the new magnitude, and never before it."""
+def test_direction_switches_within_the_low_time_around_the_update(machine):
+    """The new sign comes at most 100 cycles after the new magnitude, and never before it; where every PWM period has an
+    update, at most 2.5 us before it."""
     board = machine(PATTERN).run(0.02)
     events = board.chip.core.events
     updates: list[int] = []
     switches: list[int] = []
     board.timer.on_update = lambda: updates.append(events.now)
-    port, write = board.chip.gpio["B"], board.chip.gpio["B"]._output
+    port = board.port(board.channels[0].direction)
+    write = port._output
 
     def output(value: int) -> None:
         if value != port.value["ODR"]:
@@ -155,43 +174,66 @@ def test_direction_switches_within_the_low_time_that_follows_the_update(machine)
     port._output = output
     board.run(0.05)
     assert len(updates) >= 49 and len(switches) >= 49
-    delays = [min(s - u for u in updates if u <= s) for s in switches if s > updates[0]]
-    assert max(delays) <= 100, max(delays)
+    if board.board.tick_preload:
+        delays = [min(s - u for u in updates if u <= s) for s in switches if s > updates[0]]
+        assert max(delays) <= 100, max(delays)
+    else:
+        leads = [min(u - s for u in updates if u >= s) for s in switches if s < updates[-1]]
+        assert max(leads) <= 2.5e-6 * 168e6 and min(leads) > 100, leads
 
 
 def test_updates_and_ticks_keep_their_distance(machine):
     """Timer and tick run from one clock: the distance from update to tick does not drift."""
     board = machine(PATTERN).run(0.02)
-    board.chip.core.on_exception = lambda number, done: ticks.append(board.chip.core.events.now)
-    ticks: list[int] = []
+    pairs: list[int] = []
     updates: list[int] = []
     board.timer.on_update = lambda: updates.append(board.chip.core.events.now)
+    board.chip.core.on_systick = lambda: pairs.append(board.chip.core.events.now - updates[-1])
     board.run(0.3)
+    tick = board.tick_cycles // (1 if board.board.tick_preload else board.mechanism.board.pwm_hz // 1000)
     assert len(updates) >= 299
-    assert {b - a for a, b in zip(updates, updates[1:], strict=False)} <= {TICK - 1, TICK, TICK + 1}
+    jitter = 1 if board.board.tick_preload else 30  # the model sees updates at the end of a block, asleep at once
+    assert max(abs(b - a - tick) for a, b in zip(updates, updates[1:], strict=False)) <= jitter
+    assert len(pairs) >= 299 and max(pairs) - min(pairs) <= 2
 
 
-@pytest.mark.parametrize("busy", [TICK + 20_000, TICK - 60])
+def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
+    board = machine(PATTERN).run(0.02)
+    names = sorted({c.pwm.timer for c in board.board.channels} & {c.pwm.timer for c in board.channels})
+    updates: dict[str, list[int]] = {name: [] for name in names}
+    for name in names:
+        board.chip.timers[name].on_update = lambda name=name: updates[name].append(board.chip.core.events.now)
+    board.run(0.01)
+    first = updates[names[0]]
+    for name in names[1:]:
+        assert all(min(abs(u - v) for v in first) <= 20 for u in updates[name][1:-1]), name
+
+
+@pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is told."""
-    board = machine(START + QUIET + f"""
+    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is told. A tick
+    that is just in time counts."""
+    board = machine(START + QUIET + """
+    uint32_t busy;
     void ft_app_tick(void)
-    {{
+    {
         uint32_t since = ft_chip_cycles();
         if (ticks == 1) ft_chip_outputs(true);
-        ft_chip_duties((const float[]){{ 0.5f, 0.0f, 0.0f }});
-        if (ticks == 20) while (ft_chip_cycles() - since < {busy}) {{ }}
+        ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f });
+        if (ticks == 20) while (ft_chip_cycles() - since < busy) { }
         ticks++;
-    }}
+    }
     """).run(0.01)  # memory holds anything before the start
+    board.poke("busy", round(busy * board.tick_cycles))
     while board["ticks"] < 20:
         board.run(20e-6)
     held = []
     for _ in range(30):
         board.run(0.1e-3)
         held.append(board.outputs[0])
-    assert board["missed"] == 1
-    assert held.count(0.0) == 10  # neutral lasts one tick
+    missed = busy != 0.99
+    assert board["missed"] == missed
+    assert held.count(0.0) == (10 if missed else 0)  # neutral lasts one tick
     assert held[-1] == 0.5 and held[0] == 0.5
 
 
@@ -233,12 +275,13 @@ def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
     assert not board.drivers_on and board.outputs[0] == 0.0 and not board["enabled"]
 
 
-def test_estop_drops_the_outputs_without_software_and_they_do_not_come_back(machine):
+def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     board = machine(ARMED).run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
     board.estop(True)
-    assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run
+    if not board.board.outputs.gated:  # otherwise the loop itself has cut the drivers' enable
+        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run
     board.run(0.002)
     assert board["seen"] and not board["enabled"]
     board.poke("arm", 1)
@@ -276,6 +319,8 @@ def test_crystal_that_stops_drops_the_outputs_and_restarts_into_the_clock_fault(
     board.run(0.005)
     assert board.outputs[0] == 0.5
     board.chip.rcc.fail_hse()
+    if board.board.outputs.gated:
+        board.run(50e-6)  # without a break input it takes the interrupt
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(1.0)
     assert board.chip.resets == ["power", "software"]
@@ -325,7 +370,7 @@ def test_a_stack_that_leaves_memory_drops_the_outputs_by_the_next_update_and_res
     board = machine(CRASHING).run(0.02)
     assert board.outputs[0] == 0.5
     board.poke("crash", STACK)
-    board.run(0.003)
+    board.run(0.003 if board.board.tick_preload else 0.1)  # without a repetition counter the watchdog must do
     assert board.outputs == (0.0, 0.0, 0.0)
     board.run(0.2)
     assert len(board.chip.resets) == 2 and board["remembered"] == 42
@@ -364,8 +409,8 @@ def test_encoders_count_through_every_wrap(machine, steps):
     }
     """)
     now = 0
-    for name in ("TIM5", "TIM2", "TIM3"):
-        board.chip.timers[name].counts = lambda: now
+    for c in board.channels:
+        board.chip.timers[c.encoder.timer].counts = lambda: now
     board.run(0.01)
     for now in steps:
         board.run(0.002)
@@ -383,6 +428,41 @@ def test_link_echoes_every_byte_round_its_buffers(machine):
     for _ in range(120):
         back += board.run(1e-3).usart.line_out()
     assert back == sent
+
+
+SLEEPY = """
+void ft_app_missed(void) { missed++; }
+void ft_app_idle(void)
+{
+    static uint8_t bytes[64];
+    size_t size = ft_chip_receive(bytes, sizeof bytes);
+    if (size) (void)ft_chip_send(bytes, size);
+    ft_chip_feed_watchdog();
+    ft_chip_wait();
+}
+void ft_app_tick(void) { ticks++; }
+"""
+
+
+def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
+    """The main loop sleeps; at 50 ticks a second an idle line must wake it, not the next tick."""
+    board = machine(START + SLEEPY, rate_hz=50, pwm_hz=5000).run(0.045)
+    done = board["ticks"]
+    board.usart.line_in(b"are you there?")
+    board.run(0.4e-3)
+    assert board["ticks"] == done
+    assert board.usart.line_out() == b"are you there?"
+
+
+def test_line_errors_are_counted_and_do_not_stop_the_link(machine):
+    board = machine(START + SLEEPY.replace("ticks++;", "ticks++; place[0] = (int32_t)ft_chip_line_errors();")).run(0.01)
+    board.usart.line_in(b"noisy", errors=FE)
+    board.run(0.01)
+    assert 1 <= board["place"] <= 5
+    board.usart.line_out()
+    board.usart.line_in(b"quiet")
+    board.run(0.01)
+    assert board.usart.line_out() == b"quiet"
 
 
 def test_send_takes_all_or_nothing(machine):
@@ -406,38 +486,52 @@ def test_send_takes_all_or_nothing(machine):
 
 MUTATIONS = {
     "fault handler leaves the outputs on": (
-        "ft_start.c", "    ft_chip_safe();\n", "",
+        "f405rg-4", "stm32/ft_start.c", "    ft_chip_safe();\n", "",
         lambda machine: test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine, UNDEFINED, {6})),
     "neutral is not preloaded": (
-        "ft_outputs.c", "[i]; /* 0: none */\n    ft_preload_neutral();", "[i];",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, TICK + 20_000)),
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "    ft_switch_directions();\n    ft_write_neutral();",
+        "    ft_switch_directions();",
+        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
+    "neutral is not written": (
+        "f405rg-6", "stm32/ft_outputs.c", "    } else {\n        ft_write_neutral();", "    } else {",
+        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
     "a late tick hands over": (
-        "ft_tick.c", "    if (ft_tick_is_late())", "    if (ft_tick_is_late() && false)",
-        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, TICK - 60)),
+        "f405rg-4", "stm32/ft_outputs.c", "SysTick->VAL < FT_LATE_CYCLES)\n        return false;",
+        "SysTick->VAL < FT_LATE_CYCLES)\n        { }",
+        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 0.9997)),
+    "a boundary that was missed is not told": (
+        "f405rg-6", "stm32/ft_outputs.c", "    if (ft_boundary == next)", "    if (false)",
+        lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
     "break input is off": (
-        "ft_outputs.c", " | TIM_BDTR_BKE)", ")",
-        lambda machine: test_estop_drops_the_outputs_without_software_and_they_do_not_come_back(machine)),
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "? TIM_BDTR_BKE : 0u", "? 0u : 0u",
+        lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
+    "the loop is not looked at": (
+        "f405rg-6", "stm32/ft_outputs.c", "ft_wanted && ft_chip_estop())", "false)",
+        lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
     "direction switches with the tick that computes it": (
-        "ft_outputs.c", "        ft_next_direction[i] = ft_direction[i];",
+        "f405rg-4", "stm32/ft_outputs.c", "        ft_next_direction[i] = ft_direction[i];",
         "        GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i] = ft_direction[i];",
         lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
     "outputs may go on without a crystal": (
-        "ft_outputs.c", "!enabled || !ft_clock_good() || FT_TOLERANT", "!enabled",
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "!enabled || !ft_clock_good() || FT_TOLERANT", "!enabled",
         lambda machine: test_dead_crystal_leaves_link_and_tick_working_and_outputs_off(machine)),
     "compare values are not preloaded": (
-        "stm32f4_registers.h", "(1u << 3 | 6u << 4)", "(6u << 4)",
+        "f405rg-4", "stm32/stm32_registers.h", "TIM_CCMR_OC_PRELOAD (1u << 3)", "TIM_CCMR_OC_PRELOAD 0u",
         lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
+    "an idle line wakes nobody": (
+        "nucleo-g474re-6", "stm32g4/ft_usart.c", " | USART_CR1_IDLEIE;", ";",
+        lambda machine: test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine)),
 }
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_a_safety_measure_that_is_taken_out_is_noticed(tmp_path, monkeypatch, machine, mutation):
-    file, old, new, check = MUTATIONS[mutation]
+def test_a_safety_measure_that_is_taken_out_is_noticed(tmp_path, monkeypatch, mutation):
+    name, file, old, new, check = MUTATIONS[mutation]
     chip = tmp_path / "chip"
     shutil.copytree(CHIP, chip)
     text = (chip / file).read_text(encoding="utf-8")
     assert text.count(old) == 1
     (chip / file).write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr("tests.firmware.test_stm32f4.CHIP", chip)
+    monkeypatch.setattr("tests.firmware.test_chip.CHIP", chip)
     with pytest.raises(AssertionError):
-        check(machine)
+        check(lambda application, **options: Machine(tmp_path, application, **{"name": name, **options}))

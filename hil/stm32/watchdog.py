@@ -1,4 +1,4 @@
-"""The independent watchdog (RM0090 section 21): runs from its own 32 kHz oscillator and really resets."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43): runs from its own 32 kHz oscillator and really resets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hil.events import Event, Events
 from hil.registers import Peripheral, Register
-from hil.stm32f4.clocks import LSI_HZ
+from hil.stm32.clocks import LSI_HZ
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 

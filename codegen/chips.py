@@ -1,0 +1,107 @@
+"""What the generator must know of a chip family: clocks, timers, what signal is on which pin, DMA requests, memory.
+
+A family is one `Chip` in a module of its own (`chip_stm32f4`, `chip_stm32g4`) and one folder of firmware/chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+FAMILIES = ("stm32f4", "stm32g4")
+
+
+@dataclass(frozen=True)
+class Timer:
+    """bits: width of the counter. clock_hz: its clock. enable: the bit that clocks it. encoder: has encoder mode.
+    repetition: updates that its repetition counter can span, 0 without one; timers that have one have a break input
+    and complementary outputs too. centred: counts up and down. outputs: compare channels."""
+
+    bits: int
+    clock_hz: int
+    enable: str
+    outputs: int
+    encoder: bool = False
+    repetition: int = 0
+    centred: bool = True
+
+
+@dataclass(frozen=True)
+class Usart:
+    """clock_hz: of the bus. steps: of the baud-rate divider a clock. dma: 'tx' and 'rx' to the streams (channels)
+    that can serve them and the request to select there. interrupt: its number."""
+
+    clock_hz: int
+    enable: str
+    dma: Mapping[str, Mapping[str, int]]
+    interrupt: int
+    steps: int = 1
+    least: int = 16
+
+
+@dataclass(frozen=True)
+class Pll:
+    """VCO = hse / m * n; SYSCLK = VCO / p; q: divider of the 48 MHz of USB, 0 where there are none."""
+
+    m: int
+    n: int
+    p: int
+    q: int
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
+
+    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it.
+    wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
+    """
+
+    name: str
+    part: str
+    sysclk_hz: int
+    hsi_hz: int
+    lsi_hz: int
+    ports: str
+    systick_bits: int
+    timers: Mapping[str, Timer]
+    usarts: Mapping[str, Usart]
+    signals: Mapping[str, Mapping[str, int]]
+    pll: Callable[[int], Pll | None]
+    crystals: str
+    buses: tuple[str, ...]
+    port_enable: str
+    dma_enable: Mapping[str, str]
+    flash_bytes: int
+    ram_bytes: int
+    wait_states: int
+    rom_id: int
+    platformio_board: str
+    interrupts: int
+
+    @property
+    def folders(self) -> tuple[str, str]:
+        """The folders of firmware/chip that make up an image: what the families share, and the family's own."""
+        return "stm32", self.name
+
+    @property
+    def encoder_timers(self) -> dict[str, Timer]:
+        return {name: timer for name, timer in self.timers.items() if timer.encoder}
+
+
+def signals(text: str) -> dict[str, dict[str, int]]:
+    """A table of lines `SIGNAL PIN/af PIN/af ...`."""
+    table = {}
+    for line in text.split("\n"):
+        if line.strip():
+            name, *places = line.split()
+            table[name] = {pin: int(af) for pin, _, af in (place.partition("/") for place in places)}
+    return table
+
+
+@cache
+def family(name: str) -> Chip:
+    """The family of that name, one of FAMILIES."""
+    return import_module(f"codegen.chip_{name}").CHIP

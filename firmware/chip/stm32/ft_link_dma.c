@@ -1,0 +1,112 @@
+/* The link by DMA: a circular stream receives without end into a buffer that
+ * is read behind it; a second stream sends what is queued, piece by piece.
+ * Both ends are looked at from the main loop, which sleeps until the next tick
+ * or until the line has been idle for a character: a frame is answered when it
+ * ends, however long a tick is.
+ *
+ * A byte lost to line noise or overrun shows as a bad frame; here it is only
+ * counted, and its flag cleared, or the next one would go unseen. Should the reader fall
+ * behind by a whole buffer (20 ms at 1 Mbaud), frames fail their check too. */
+#include "ft_board.h" /* FT_LINK_* */
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+#if !FT_POLLED_LINK
+
+enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
+
+/* Written by the DMA, hence volatile; where every DMA reaches. */
+__attribute__((section(".dma")))
+static volatile uint8_t ft_received[FT_RECEIVE_SIZE];
+__attribute__((section(".dma")))
+static volatile uint8_t ft_to_send[FT_LINK_SEND_SIZE];
+
+static uint32_t ft_read;   /* index of the next byte to read */
+static uint32_t ft_queued; /* bytes ever queued, wraps */
+static uint32_t ft_handed; /* of these, handed to the DMA */
+static uint32_t ft_done;   /* of these, sent */
+static volatile uint32_t ft_errors; /* of the line, wraps */
+
+/* Receive from the beginning of the buffer. */
+static void ft_receive_anew(void)
+{
+    ft_receive_start(ft_received, FT_RECEIVE_SIZE);
+    ft_read = 0;
+}
+
+bool ft_link_chip_start(void)
+{
+    if (!ft_usart_start())
+        return false;
+    ft_receive_anew();
+    ft_interrupt_enable(FT_LINK_INTERRUPT, FT_PRIORITY_LINK);
+    return ft_receive_runs();
+}
+
+/* Send the next contiguous piece once the last one has left. */
+static void ft_send_on(void)
+{
+    if (ft_send_runs())
+        return;
+    ft_done = ft_handed;
+    uint32_t size = ft_queued - ft_done;
+    if (size == 0)
+        return;
+    uint32_t from = ft_done % FT_LINK_SEND_SIZE;
+    if (size > FT_LINK_SEND_SIZE - from)
+        size = FT_LINK_SEND_SIZE - from;
+    ft_handed += size;
+    __asm__ volatile("dmb" ::: "memory");
+    ft_send_start(&ft_to_send[from], size);
+}
+
+void ft_link_interrupt(void);
+
+/* The line went idle, which wakes the main loop, or a byte came in wrong. */
+void ft_link_interrupt(void)
+{
+    if (ft_line_flags_clear())
+        ft_errors++;
+}
+
+size_t ft_chip_receive(uint8_t *bytes, size_t room)
+{
+    ft_send_on();
+    if (!ft_receive_runs()) /* a bus error stopped it */
+        ft_receive_anew();
+    uint32_t write = (FT_RECEIVE_SIZE - ft_receive_left()) % FT_RECEIVE_SIZE;
+    size_t taken = 0;
+    while (taken < room && ft_read != write) {
+        bytes[taken++] = ft_received[ft_read];
+        ft_read = (ft_read + 1u) % FT_RECEIVE_SIZE;
+    }
+    return taken;
+}
+
+bool ft_chip_send(const uint8_t *bytes, size_t size)
+{
+    ft_send_on();
+    if (size > FT_LINK_SEND_SIZE - (ft_queued - ft_done))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        ft_to_send[ft_queued++ % FT_LINK_SEND_SIZE] = bytes[i];
+    ft_send_on();
+    return true;
+}
+
+uint32_t ft_chip_line_errors(void)
+{
+    return ft_errors;
+}
+
+/* Sleep until the next tick or the end of a frame. Ticks that wait for the
+ * host's plant may be far between: then the watchdog watches the main loop
+ * alone. */
+void ft_chip_wait(void)
+{
+    if (FT_PIL)
+        ft_chip_feed_watchdog();
+    __asm__ volatile("wfi" ::: "memory");
+}
+
+#endif

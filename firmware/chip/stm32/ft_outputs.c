@@ -1,0 +1,461 @@
+/* Outputs: PWM and direction a joint, driver enable, e-stop, driver fault.
+ *
+ * Where every output timer has a repetition counter (FT_TICK_PRELOAD) compare
+ * values are preloaded and the timers' updates come together, once a tick. A
+ * centred timer's comes at its top, in the middle of the time in which its
+ * outputs are low; one that only counts up begins its period low (mode 2).
+ *
+ *   tick k         writes neutral to the preload registers when it starts and
+ *                  its own duty when it is done in time;
+ *   update at k+1  takes over what is preloaded: a tick that is late leaves
+ *                  neutral behind without any code running.
+ *
+ * Without one an update comes with every PWM period, so the same is done by
+ * an interrupt above the tick, FT_TICK_AHEAD cycles before an update: it
+ * writes what the last tick handed over, or neutral if it has not.
+ *
+ * Direction pins have no preload. The direction of tick k is kept and put on
+ * the pins by the first instructions of tick k+1, some 100 cycles after the
+ * update (or FT_TICK_AHEAD before it), while the PWM is low: the old sign
+ * never meets the new magnitude below a duty of about 1 - 100 cycles / half a
+ * PWM period (97 % at 20 kHz; 95 % where it comes before the update), and
+ * above it for half a microsecond at a change of sign.
+ *
+ * A break input is active low on a normally closed loop: an open loop or a
+ * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
+ * OSSI the timer then drives the pins low instead of letting them float. */
+#include "ft_board.h" /* FT_PWM_TIMERS, FT_DRIVES, FT_ENABLE_*, FT_ESTOPS */
+#include "ft_chip.h"
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+#if FT_DRIVE_COUNT > 0
+
+typedef enum { FT_CENTRED = TIM_CR1_CMS_1, FT_EDGE = 0 } ft_alignment;
+typedef enum { FT_HIGH_FIRST = TIM_CCMR_OC_PWM1,
+               FT_LOW_FIRST = TIM_CCMR_OC_PWM2 } ft_pwm_mode;
+/* FT_PLAIN: the timer has neither break nor repetition counter. */
+typedef enum { FT_BREAK, FT_NO_BREAK, FT_PLAIN } ft_protection;
+
+typedef struct {
+    TIM_TypeDef *timer;
+    uint16_t alignment, mode, top, start, repetition;
+    uint8_t outputs; /* as bits */
+    uint8_t protection;
+    bool complements;
+} ft_pwm_timer;
+
+#define FT_PWM_TIMER(timer, alignment, mode, top, start, repetition, outputs, \
+                     protection, complements) \
+    { timer, alignment, mode, top, start, repetition, outputs, protection, \
+      complements },
+static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
+#undef FT_PWM_TIMER
+
+/* How a duty x becomes a compare value: neutral + span |x| with the sign on
+ * the direction pin, or neutral + span x, where a second half bridge gets
+ * neutral - span x, or (antiphase) the direction pin enables the bridge. */
+typedef enum { FT_NO_DRIVE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
+               FT_HALF_BRIDGES } ft_drive_kind;
+
+typedef struct {
+    volatile uint32_t *compare, *opposite;
+    float span;
+    uint16_t neutral;
+    uint8_t kind, port, pin;
+} ft_drive;
+
+#define FT_DRIVE(kind, compare, opposite, neutral, span, port, pin) \
+    { compare, opposite, span, neutral, kind, port, pin },
+static const ft_drive ft_drive_table[] = { FT_DRIVES };
+#undef FT_DRIVE
+enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
+
+/* The tables are constant: a loop that is unrolled holds no table any more. */
+#define FT_FOLDED _Pragma("GCC unroll 8")
+
+static uint32_t ft_width[FT_TABLE_SIZE];          /* compare value */
+static uint32_t ft_direction[FT_TABLE_SIZE];      /* BSRR word, this tick's */
+static uint32_t ft_next_direction[FT_TABLE_SIZE]; /* handed over */
+static volatile bool ft_wanted; /* outputs were switched on, and not off */
+
+/****************************************************************
+ * Timers
+ ****************************************************************/
+
+/* Give every used output of a timer this mode; one byte of CCMR1, CCMR2 is an
+ * output's. */
+static void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
+{
+    uint32_t modes[2] = { 0, 0 };
+    for (uint32_t i = 0; i < 4; i++) {
+        if ((t->outputs >> i & 1u) != 0)
+            modes[i / 2u] |= (mode | TIM_CCMR_OC_PRELOAD) << (i % 2u * 8u);
+    }
+    t->timer->CCMR1 = modes[0];
+    if ((t->outputs & 0xCu) != 0)
+        t->timer->CCMR2 = modes[1];
+}
+
+/* Return what the break register of a timer holds, but for MOE. */
+static uint32_t ft_break_register(const ft_pwm_timer *t)
+{
+    return TIM_BDTR_LOCK_3 | TIM_BDTR_OSSI | TIM_BDTR_OSSR |
+           (t->protection == FT_BREAK ? TIM_BDTR_BKE : 0u) |
+           (t->complements ? FT_DEAD_TIME : 0u);
+}
+
+/* Let the outputs of a timer follow its compare registers, or hold them low. */
+static void ft_timer_drive(const ft_pwm_timer *t, bool on)
+{
+    if (t->protection == FT_PLAIN)
+        ft_outputs_mode(t, on ? t->mode : (uint32_t)TIM_CCMR_OC_FORCED_LOW);
+    else
+        t->timer->BDTR = ft_break_register(t) | (on ? TIM_BDTR_MOE : 0u);
+}
+
+/* Switch the outputs of all timers. */
+static void ft_timers_drive(bool on)
+{
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        ft_timer_drive(&ft_pwm_table[i], on);
+}
+
+/* Set one timer up with its outputs off. */
+static void ft_timer_prepare(const ft_pwm_timer *t)
+{
+    TIM_TypeDef *timer = t->timer;
+    uint32_t one = TIM_CCER_CC1E | (t->complements ? TIM_CCER_CC1NE : 0u);
+    uint32_t enables = 0;
+    for (uint32_t i = 0; i < 4; i++)
+        enables |= (t->outputs >> i & 1u) != 0 ? one << (4u * i) : 0u;
+    timer->CR1 = TIM_CR1_ARPE | t->alignment;
+    timer->PSC = 0;
+    timer->ARR = t->top;
+    ft_outputs_mode(t, t->protection == FT_PLAIN
+                           ? (uint32_t)TIM_CCMR_OC_FORCED_LOW : t->mode);
+    timer->CCER = enables;
+    if (t->protection != FT_PLAIN) {
+        timer->BDTR = ft_break_register(t);
+        timer->RCR = 0; /* the first update comes at the first top ... */
+    }
+    timer->EGR = TIM_EGR_UG;
+    if (t->protection != FT_PLAIN)
+        timer->RCR = t->repetition; /* ... where this one is taken over */
+    timer->CNT = t->start;
+    timer->SR = 0;
+}
+
+/* Write neutral to every compare register. */
+static inline void ft_write_neutral(void)
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
+        const ft_drive *d = &ft_drive_table[i];
+        if (d->kind == FT_NO_DRIVE)
+            continue;
+        *d->compare = d->neutral;
+        if (d->kind == FT_HALF_BRIDGES)
+            *d->opposite = d->neutral;
+    }
+}
+
+/* Write the duties that were computed to the compare registers. */
+static inline void ft_write_duties(void)
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
+        const ft_drive *d = &ft_drive_table[i];
+        if (d->kind == FT_NO_DRIVE)
+            continue;
+        *d->compare = ft_width[i];
+        if (d->kind == FT_HALF_BRIDGES)
+            *d->opposite = 2u * d->neutral - ft_width[i];
+    }
+}
+
+/* Set the timers up with their outputs off and let them count together. */
+bool ft_outputs_start(void)
+{
+    bool good = true;
+    ft_write_neutral();
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        ft_timer_prepare(&ft_pwm_table[i]);
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        ft_pwm_table[i].timer->CR1 =
+            TIM_CR1_ARPE | ft_pwm_table[i].alignment | TIM_CR1_CEN;
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        good = ft_wait_for(&ft_pwm_table[i].timer->SR, TIM_SR_UIF,
+                           TIM_SR_UIF) && good;
+    return good;
+}
+
+/* The last timer was started last, so its update is the last one. */
+bool ft_outputs_await_boundary(void)
+{
+    TIM_TypeDef *timer = ft_pwm_table[FT_PWM_TIMER_COUNT - 1].timer;
+    timer->SR = 0;
+    for (uint32_t tries = 0; tries < 8; tries++) { /* ticks of up to 0.1 s */
+        if (ft_wait_for(&timer->SR, TIM_SR_UIF, TIM_SR_UIF))
+            return true;
+    }
+    return false;
+}
+
+/****************************************************************
+ * A tick's duties
+ ****************************************************************/
+
+/* Where no timer has a break input every tick looks at the loop first. */
+static inline void ft_stop_by_software(void)
+{
+    if (FT_STOP_BY_SOFTWARE && ft_wanted && ft_chip_estop())
+        ft_chip_safe();
+}
+
+/* Put the directions on the pins that belong to the interval at hand. */
+static inline void ft_switch_directions(void)
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
+        GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i]; /* 0: none */
+}
+
+/* Keep this tick's directions for the next one. */
+static inline void ft_keep_directions(void)
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
+        ft_next_direction[i] = ft_direction[i];
+}
+
+#if FT_TICK_PRELOAD
+
+/* So close to the next tick an update could fall between two writes. */
+enum { FT_LATE_CYCLES = 128 };
+
+/* Switch the directions of the interval that has just begun, and preload
+ * neutral for the next one. */
+void ft_outputs_take_over(void)
+{
+    ft_stop_by_software();
+    ft_switch_directions();
+    ft_write_neutral();
+}
+
+void ft_outputs_begin(void)
+{
+}
+
+/* Preload this tick's duty, unless the next tick is due or as good as. */
+bool ft_outputs_hand_over(void)
+{
+    if ((SCB->ICSR & SCB_ICSR_PENDSTSET) != 0 ||
+        SysTick->VAL < FT_LATE_CYCLES)
+        return false;
+    ft_write_duties();
+    ft_keep_directions();
+    return true;
+}
+
+#else
+
+static volatile uint32_t ft_boundary;  /* tick boundaries so far */
+static volatile uint32_t ft_ready_for; /* the one that duties are ready for */
+static uint32_t ft_began_at;           /* the one that the tick came from */
+
+/* Write what the last tick has handed over, else neutral. */
+void ft_outputs_take_over(void)
+{
+    ft_stop_by_software();
+    ft_boundary++;
+    if (ft_ready_for == ft_boundary) {
+        ft_switch_directions();
+        ft_write_duties();
+    } else {
+        ft_write_neutral();
+    }
+}
+
+void ft_outputs_begin(void)
+{
+    ft_began_at = ft_boundary;
+}
+
+/* Hand this tick's duty over to the next boundary, unless that has been. */
+bool ft_outputs_hand_over(void)
+{
+    uint32_t next = ft_began_at + 1u;
+    ft_keep_directions();
+    __asm__ volatile("dmb" ::: "memory");
+    if (ft_boundary == next)
+        return false;
+    ft_ready_for = next;
+    return true;
+}
+
+#endif
+
+void ft_chip_duties(const float duty[])
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
+        const ft_drive *d = &ft_drive_table[i];
+        float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty[i])
+                                               : duty[i];
+        bool low = d->kind == FT_SIGN_MAGNITUDE ? !(duty[i] < 0.0f)
+                                                : !ft_wanted;
+        if (d->kind == FT_NO_DRIVE)
+            continue;
+        if (!(__builtin_fabsf(x) <= 1.0f)) /* 0: not a number */
+            x = x > 1.0f ? 1.0f : x < -1.0f ? -1.0f : 0.0f;
+        ft_width[i] = (uint32_t)((float)d->neutral + d->span * x + 0.5f);
+        if (d->kind != FT_HALF_BRIDGES)
+            ft_direction[i] = 1u << (low ? d->pin + 16u : d->pin);
+    }
+}
+
+/****************************************************************
+ * On and off
+ ****************************************************************/
+
+/* Let the drivers on or off. Gate drivers stay on: the enable pin also powers
+ * what they were told; their timers hold every switch off. */
+static void ft_drivers_enable(bool on)
+{
+#ifndef FT_GATE_SELECTS
+    ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, on);
+#else
+    (void)on;
+#endif
+}
+
+/* Switch off the bridges that a low PWM pin would drive backwards. */
+static void ft_bridges_off(void)
+{
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
+        if (ft_drive_table[i].kind != FT_ANTIPHASE)
+            continue;
+        ft_next_direction[i] = 0;
+        ft_pin_put(ft_drive_table[i].port, ft_drive_table[i].pin, false);
+    }
+}
+
+void ft_chip_outputs(bool enabled)
+{
+    if (!enabled || !ft_clock_good() || FT_TOLERANT ||
+        (FT_STOP_BY_SOFTWARE && ft_chip_estop())) {
+        ft_chip_safe();
+        return;
+    }
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
+        if (ft_pwm_table[i].protection == FT_BREAK)
+            ft_pwm_table[i].timer->SR = ~TIM_SR_BIF;
+    ft_wanted = true;
+    ft_timers_drive(true);
+    ft_drivers_enable(true);
+}
+
+bool ft_chip_outputs_enabled(void)
+{
+    bool on = ft_wanted;
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        if (ft_pwm_table[i].protection != FT_PLAIN)
+            on = on && (ft_pwm_table[i].timer->BDTR & TIM_BDTR_MOE) != 0;
+    return on;
+}
+
+void ft_chip_safe(void)
+{
+    ft_drivers_enable(false);
+    ft_bridges_off();
+    ft_timers_drive(false);
+    ft_wanted = false;
+}
+
+/****************************************************************
+ * What the board tells
+ ****************************************************************/
+
+/* An emulator without pins reads them low; it has no outputs to stop. */
+bool ft_chip_estop(void)
+{
+    bool closed = true;
+#define FT_ESTOP(port, pin) closed = closed && ft_pin_high(port, pin);
+    FT_ESTOPS
+#undef FT_ESTOP
+    return !FT_TOLERANT && !closed;
+}
+
+bool ft_chip_driver_fault(void)
+{
+#ifdef FT_DRIVER_FAULT_PORT
+    return !FT_TOLERANT &&
+           !ft_pin_high(FT_DRIVER_FAULT_PORT, FT_DRIVER_FAULT_PIN);
+#else
+    return false;
+#endif
+}
+
+#else /* a board without drives */
+
+#include "ft_model.h" /* FT_JOINTS */
+
+bool ft_outputs_start(void)
+{
+    return true;
+}
+
+bool ft_outputs_await_boundary(void)
+{
+    return true;
+}
+
+void ft_outputs_take_over(void)
+{
+}
+
+void ft_outputs_begin(void)
+{
+}
+
+bool ft_outputs_hand_over(void)
+{
+    return (SCB->ICSR & SCB_ICSR_PENDSTSET) == 0;
+}
+
+void ft_chip_duties(const float duty[])
+{
+    for (uint32_t i = 0; FT_PIL && i < FT_JOINTS; i++)
+        ft_pil_duty(i, duty[i]);
+}
+
+static volatile bool ft_pretended; /* so that every state can be reached */
+
+void ft_chip_outputs(bool enabled)
+{
+    ft_pretended = enabled;
+}
+
+bool ft_chip_outputs_enabled(void)
+{
+    return ft_pretended;
+}
+
+void ft_chip_safe(void)
+{
+    ft_pretended = false;
+}
+
+bool ft_chip_estop(void)
+{
+    return false;
+}
+
+bool ft_chip_driver_fault(void)
+{
+    return false;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/* Clock tree: HSE -> PLL -> 170 MHz for the core, both APBs and every timer.
+ * If the crystal or the PLL does not come up the chip stays on its 16 MHz
+ * HSI. */
+#include "ft_board.h" /* FT_PLL_* */
+#include "ft_chip.h"  /* FT_RESET_* */
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+static bool ft_clock_is_good;
+
+/* Return to the state after reset, whatever ran before (a boot loader). */
+static void ft_clock_to_hsi(void)
+{
+    RCC->CR |= RCC_CR_HSION;
+    ft_wait_for(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY);
+    RCC->CFGR = RCC_CFGR_SW_HSI;
+    ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
+    RCC->CR &= ~(RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON);
+}
+
+/* Make core voltage and flash keep up with 170 MHz: range 1 boost, 4 wait
+ * states, all caches. */
+static bool ft_flash_prepare(void)
+{
+    RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
+    (void)RCC->APB1ENR1;
+    PWR->CR5 &= ~PWR_CR5_R1MODE;
+    FLASH->ACR = FLASH_ACR_LATENCY_4WS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN |
+                 FLASH_ACR_DCEN;
+    return ft_wait_for(&FLASH->ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_4WS);
+}
+
+/* Wait for more than a microsecond at 85 MHz. */
+static void ft_settle(void)
+{
+    for (volatile uint32_t turns = 40; turns != 0; turns--) {
+    }
+}
+
+/* Start crystal and PLL, then switch over to it, by way of half the speed as
+ * the voltage regulator asks. */
+static bool ft_clock_to_pll(void)
+{
+    RCC->CR |= RCC_CR_HSEON;
+    if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
+        return false;
+    RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSE |
+                   (FT_PLL_M - 1u) << RCC_PLLCFGR_PLLM_Pos |
+                   FT_PLL_N << RCC_PLLCFGR_PLLN_Pos |
+                   (FT_PLL_P / 2u - 1u) << RCC_PLLCFGR_PLLR_Pos |
+                   RCC_PLLCFGR_PLLREN;
+    RCC->CR |= RCC_CR_PLLON;
+    if (!ft_wait_for(&RCC->CR, RCC_CR_PLLRDY, RCC_CR_PLLRDY))
+        return false;
+    RCC->CFGR = RCC_CFGR_SW_PLL | RCC_CFGR_HPRE_DIV2;
+    if (!ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL))
+        return false;
+    ft_settle();
+    RCC->CFGR = RCC_CFGR_SW_PLL;
+    return true;
+}
+
+bool ft_clock_start(void)
+{
+    ft_clock_to_hsi();
+    ft_clock_is_good = ft_flash_prepare() && ft_clock_to_pll();
+    if (ft_clock_is_good)
+        RCC->CR |= RCC_CR_CSSON; /* a crystal that stops: break, then NMI */
+    else
+        ft_clock_to_hsi();
+    return ft_clock_is_good;
+}
+
+bool ft_clock_good(void)
+{
+    return ft_clock_is_good;
+}
+
+/* Read and clear the reset flags. Power-up and brown-out are one flag here; of
+ * these two only a power-up loses the memory that is kept over resets, and
+ * with it the mark that this leaves there. Every reset sets the pin flag. */
+uint32_t ft_reset_cause(void)
+{
+    uint32_t csr = RCC->CSR;
+    bool kept = ft_kept.power_check == FT_POWER_CHECK;
+    ft_kept.power_check = FT_POWER_CHECK;
+    RCC->CSR |= RCC_CSR_RMVF;
+    if ((csr & RCC_CSR_BORRSTF) != 0)
+        return kept ? FT_RESET_BROWNOUT : FT_RESET_POWER;
+    if ((csr & (RCC_CSR_IWDGRSTF | RCC_CSR_WWDGRSTF)) != 0)
+        return FT_RESET_WATCHDOG;
+    if ((csr & RCC_CSR_SFTRSTF) != 0)
+        return FT_RESET_SOFTWARE;
+    return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
+}
+
+/* USB power delivery pulls PB4 and PB6 down out of reset. */
+void ft_pins_prepare(void)
+{
+    PWR->CR3 |= PWR_CR3_UCPD1_DBDIS;
+}

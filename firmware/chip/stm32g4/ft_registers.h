@@ -1,0 +1,176 @@
+/* Registers of the STM32G474 that this firmware uses, and no others.
+ * Names, offsets and bits as in ST's reference manual RM0440. */
+#ifndef FT_REGISTERS_H
+#define FT_REGISTERS_H
+
+#include "stm32_registers.h" /* what the families share, and the core */
+
+/****************************************************************
+ * Reset and clock control, RM0440 section 7
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t CR, ICSCR, CFGR, PLLCFGR;
+    RESERVED(0x10, 0x14);
+    volatile uint32_t CIER, CIFR, CICR;
+    RESERVED(0x24, 0x24);
+    volatile uint32_t AHB1RSTR, AHB2RSTR, AHB3RSTR;
+    RESERVED(0x34, 0x34);
+    volatile uint32_t APB1RSTR1, APB1RSTR2, APB2RSTR;
+    RESERVED(0x44, 0x44);
+    volatile uint32_t AHB1ENR, AHB2ENR, AHB3ENR;
+    RESERVED(0x54, 0x54);
+    volatile uint32_t APB1ENR1, APB1ENR2, APB2ENR;
+    RESERVED(0x64, 0x90);
+    volatile uint32_t CSR;
+} RCC_TypeDef;
+#define RCC ((RCC_TypeDef *)0x40021000u)
+
+#define RCC_CR_HSION (1u << 8)
+#define RCC_CR_HSIRDY (1u << 10)
+#define RCC_CR_HSEON (1u << 16)
+#define RCC_CR_HSERDY (1u << 17)
+#define RCC_CR_CSSON (1u << 19)
+#define RCC_CR_PLLON (1u << 24)
+#define RCC_CR_PLLRDY (1u << 25)
+
+#define RCC_CFGR_SW_HSI (1u << 0)
+#define RCC_CFGR_SW_PLL (3u << 0)
+#define RCC_CFGR_SWS (3u << 2)
+#define RCC_CFGR_SWS_HSI (1u << 2)
+#define RCC_CFGR_SWS_PLL (3u << 2)
+#define RCC_CFGR_HPRE_DIV2 (8u << 4)
+
+#define RCC_PLLCFGR_PLLSRC_HSE (3u << 0)
+#define RCC_PLLCFGR_PLLM_Pos 4u
+#define RCC_PLLCFGR_PLLN_Pos 8u
+#define RCC_PLLCFGR_PLLREN (1u << 24)
+#define RCC_PLLCFGR_PLLR_Pos 25u
+
+#define RCC_AHB1ENR_DMA1EN (1u << 0)
+#define RCC_AHB1ENR_DMA2EN (1u << 1)
+#define RCC_AHB1ENR_DMAMUX1EN (1u << 2)
+#define RCC_APB1ENR1_TIM2EN (1u << 0)
+#define RCC_APB1ENR1_TIM3EN (1u << 1)
+#define RCC_APB1ENR1_TIM4EN (1u << 2)
+#define RCC_APB1ENR1_TIM5EN (1u << 3)
+#define RCC_APB1ENR1_USART2EN (1u << 17)
+#define RCC_APB1ENR1_USART3EN (1u << 18)
+#define RCC_APB1ENR1_PWREN (1u << 28)
+#define RCC_APB1ENR2_LPUART1EN (1u << 0)
+#define RCC_APB2ENR_TIM1EN (1u << 11)
+#define RCC_APB2ENR_TIM8EN (1u << 13)
+#define RCC_APB2ENR_USART1EN (1u << 14)
+#define RCC_APB2ENR_TIM15EN (1u << 16)
+#define RCC_APB2ENR_TIM20EN (1u << 20)
+
+#define RCC_CSR_RMVF (1u << 23)
+#define RCC_CSR_PINRSTF (1u << 26)
+#define RCC_CSR_BORRSTF (1u << 27)
+#define RCC_CSR_SFTRSTF (1u << 28)
+#define RCC_CSR_IWDGRSTF (1u << 29)
+#define RCC_CSR_WWDGRSTF (1u << 30)
+
+/****************************************************************
+ * Flash interface, section 3, and power control, section 6
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t ACR;
+} FLASH_TypeDef;
+#define FLASH ((FLASH_TypeDef *)0x40022000u)
+
+#define FLASH_ACR_LATENCY_4WS (4u << 0)
+#define FLASH_ACR_LATENCY (0xFu << 0)
+#define FLASH_ACR_PRFTEN (1u << 8)
+#define FLASH_ACR_ICEN (1u << 9)
+#define FLASH_ACR_DCEN (1u << 10)
+
+typedef struct {
+    volatile uint32_t CR1, CR2, CR3;
+    RESERVED(0x0C, 0x7C);
+    volatile uint32_t CR5;
+} PWR_TypeDef;
+#define PWR ((PWR_TypeDef *)0x40007000u)
+
+#define PWR_CR3_UCPD1_DBDIS (1u << 14)
+#define PWR_CR5_R1MODE (1u << 8)
+
+/****************************************************************
+ * General-purpose pins, section 9
+ ****************************************************************/
+
+/* Ports are numbered from A; their clocks are bits of this register. */
+#define FT_PORT_ENR (RCC->AHB2ENR)
+#define GPIO(port) ((GPIO_TypeDef *)(0x48000000u + 0x400u * (port)))
+
+/****************************************************************
+ * Timers, sections 28 (TIM1, TIM8, TIM20), 29 (TIM2 to TIM5), 30 (TIM15)
+ ****************************************************************/
+
+#define TIM1 ((TIM_TypeDef *)0x40012C00u)
+#define TIM2 ((TIM_TypeDef *)0x40000000u)
+#define TIM3 ((TIM_TypeDef *)0x40000400u)
+#define TIM4 ((TIM_TypeDef *)0x40000800u)
+#define TIM5 ((TIM_TypeDef *)0x40000C00u)
+#define TIM8 ((TIM_TypeDef *)0x40013400u)
+#define TIM15 ((TIM_TypeDef *)0x40014000u)
+#define TIM20 ((TIM_TypeDef *)0x40015000u)
+
+/****************************************************************
+ * USART, section 37, and LPUART, section 38
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t CR1, CR2, CR3, BRR;
+    RESERVED(0x10, 0x18);
+    volatile uint32_t ISR, ICR, RDR, TDR;
+} USART_TypeDef;
+#define USART1 ((USART_TypeDef *)0x40013800u)
+#define USART2 ((USART_TypeDef *)0x40004400u)
+#define USART3 ((USART_TypeDef *)0x40004800u)
+#define LPUART1 ((USART_TypeDef *)0x40008000u)
+
+#define USART_CR1_UE (1u << 0)
+#define USART_CR1_RE (1u << 2)
+#define USART_CR1_TE (1u << 3)
+#define USART_CR1_IDLEIE (1u << 4)
+#define USART_CR3_EIE (1u << 0)
+#define USART_CR3_DMAR (1u << 6)
+#define USART_CR3_DMAT (1u << 7)
+/* ISR and, at the same places, ICR, which clears. */
+#define USART_ISR_PE (1u << 0)
+#define USART_ISR_FE (1u << 1)
+#define USART_ISR_NE (1u << 2)
+#define USART_ISR_ORE (1u << 3)
+#define USART_ISR_IDLE (1u << 4)
+
+/****************************************************************
+ * DMA, section 12, and its request multiplexer, section 13. Four flags and
+ * their clear bits a channel. Channels of DMA2 follow those of DMA1.
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t CCR, CNDTR, CPAR, CMAR;
+    RESERVED(0x10, 0x10);
+} DMA_Channel_TypeDef;
+typedef struct {
+    volatile uint32_t ISR, IFCR;
+    DMA_Channel_TypeDef C[8];
+} DMA_TypeDef;
+#define DMA1 ((DMA_TypeDef *)0x40020000u)
+#define DMA2 ((DMA_TypeDef *)0x40020400u)
+
+#define DMA_CCR_EN (1u << 0)
+#define DMA_CCR_DIR_TO_PERIPHERAL (1u << 4)
+#define DMA_CCR_CIRC (1u << 5)
+#define DMA_CCR_MINC (1u << 7)
+#define DMA_CCR_PL_HIGH (2u << 12)
+#define DMA_ALL_FLAGS 0xFu /* TEIF HTIF TCIF GIF of a channel */
+
+typedef struct {
+    volatile uint32_t CCR[16];
+} DMAMUX_TypeDef;
+#define DMAMUX1 ((DMAMUX_TypeDef *)0x40020800u)
+
+#endif

@@ -1,0 +1,162 @@
+"""An STM32 as the families share it: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family brings its
+addresses, clock controller, links and DMA."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from codegen.chips import Chip
+from hil.cortex_m4 import CortexM4, Region
+from hil.nvic import NMI
+from hil.registers import Bus, Peripheral
+from hil.stm32.clocks import ClockController
+from hil.stm32.gpio import Gpio
+from hil.stm32.serial import Serial
+from hil.stm32.timer import Timer
+from hil.stm32.watchdog import Watchdog
+
+FLASH_START, SRAM_START = 0x08000000, 0x20000000
+
+Gate = tuple[str, int]  # enable register and bit
+
+
+class Stm32(ABC):
+    """The chip. `hse_hz`: the crystal; None if it is dead. The board around it hangs on the hooks of the parts.
+
+    before_change: called before any output changes, so that what the outputs drive can be brought up to date.
+    TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports. AFTER_RESET: registers of a port.
+    """
+
+    FAMILY: ClassVar[Chip]
+    REGIONS: ClassVar[tuple[Region, ...]]
+    TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
+    PORT_BASE: ClassVar[int]
+    PORT_GATE: ClassVar[str]
+
+    def __init__(self, image: bytes, hse_hz: int | None) -> None:
+        self.before_change: Callable[[], None] = lambda: None
+        self.before_read: Callable[[], None] = lambda: None
+        self.bus = Bus()
+        self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
+        self.seconds_before = 0.0  # of simulated time until the clock last changed
+        self._cycles_then = 0
+        events = self.core.events
+        self.rcc = self._clocks(hse_hz)
+        self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i, self._port_after_reset(letter))
+                     for i, letter in enumerate(self.FAMILY.ports)}
+        self.timers = {name: Timer(name, base, events, self.FAMILY.timers[name], self._timer_cycles(second))
+                       for name, (base, second, _) in self.TIMERS.items()}
+        self.usarts, links = self._links()
+        self.watchdog = Watchdog(0x40003000, events, lambda: self.rcc.hclk)
+        self._wire(links)
+        self.resets: list[str] = []
+        self._reset("power")
+
+    # -- what a family brings -----------------------------------------------
+
+    @abstractmethod
+    def _clocks(self, hse_hz: int | None) -> ClockController: ...
+
+    @abstractmethod
+    def _ungated(self) -> tuple[Peripheral, ...]:
+        """Peripherals that are always clocked."""
+
+    @abstractmethod
+    def _port_after_reset(self, letter: str) -> dict[str, int]: ...
+
+    @abstractmethod
+    def _links(self) -> tuple[dict[str, Serial], dict[Gate, Peripheral]]:
+        """The links by name; they and what serves them by the gates of their clocks."""
+
+    # -- wiring -------------------------------------------------------------
+
+    def _timer_cycles(self, second: bool) -> Callable[[], float]:
+        return lambda: self.rcc.hclk / self.rcc.timer_hz(second)
+
+    def _bus_cycles(self, second: bool) -> Callable[[], float]:
+        return lambda: self.rcc.hclk / (self.rcc.apb2 if second else self.rcc.apb1)
+
+    def _wire(self, links: dict[Gate, Peripheral]) -> None:
+        gated = dict(links)
+        gated |= {self.TIMERS[name][2]: timer for name, timer in self.timers.items()}
+        gated |= {(self.PORT_GATE, i): port for i, port in enumerate(self.gpio.values())}
+        self.rcc.gates = gated
+        for peripheral in (self.rcc, self.watchdog, *self._ungated(), *gated.values()):
+            self.bus.attach(peripheral)
+        for part in (*self.gpio.values(), *self.timers.values()):
+            part.before_change = lambda: self.before_change()
+        for timer in self.timers.values():
+            timer.before_read = lambda: self.before_read()
+        for name, usart in self.usarts.items():
+            usart.request = self._line(self.FAMILY.usarts[name].interrupt)
+        self.rcc.on_clock = self._clock_changed
+        self.rcc.on_clock_failure = self._clock_failed
+        self.watchdog.on_bite = self._bite
+
+    def _line(self, number: int) -> Callable[[bool], None]:
+        """What drives one interrupt request."""
+        def drive(asserted: bool) -> None:
+            self.core.nvic.line(number, asserted)
+            if asserted:
+                self.core.events.attend()
+        return drive
+
+    # -- time ---------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Simulated seconds since power-on."""
+        return self.seconds_before + (self.core.now - self._cycles_then) / self.rcc.hclk
+
+    def _clock_changed(self, old: int, new: int) -> None:
+        self.seconds_before += (self.core.now - self._cycles_then) / old
+        self._cycles_then = self.core.now
+
+    def run(self, seconds: float) -> None:
+        """Run until `seconds` after power-on, through clock changes and resets."""
+        while (left := (seconds - self.seconds) * self.rcc.hclk) > 0.5:
+            hclk = self.rcc.hclk
+            self.core.run(self.core.now + max(int(left), 1), stop=lambda hclk=hclk: self.rcc.hclk != hclk)
+            if self.core.reset_requested:
+                self._reset(self._why)
+
+    # -- resets -------------------------------------------------------------
+
+    _why = "software"
+
+    def _bite(self) -> None:
+        self._why = "watchdog"
+        self.core.request_reset()
+
+    def reset(self, cause: str = "pin") -> None:
+        """A reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
+        self._reset(cause)
+
+    def _reset(self, cause: str) -> None:
+        self.resets.append(cause)
+        self._why = "software"
+        if cause == "power":
+            self._scramble_memory()
+        self.rcc.flag_reset(cause)
+        self.before_change()
+        for peripheral in self.bus.peripherals:
+            if peripheral not in (self.core.scs, self.core.dwt):
+                peripheral.reset()
+        self.core.reset()
+
+    def _scramble_memory(self) -> None:
+        """Memory after power-on holds anything: always the same anything, so that runs repeat."""
+        random = np.random.default_rng(0x5EED)
+        for region in self.REGIONS:
+            if region.writable:
+                self.core.load(region.start, random.bytes(region.size))
+
+    def _clock_failed(self) -> None:
+        for timer in self.timers.values():
+            timer.clock_failed()
+        self.core.nvic.pend(NMI)
+        self.core.events.attend()

@@ -1,0 +1,224 @@
+"""Serial links and the DMA streams that serve them, as the families share them: bytes take their time on the wire.
+
+Nothing but the end of a burst is scheduled. The rest is brought up to date whenever the image looks at it or the board
+asks, byte by byte with each byte's own time. Interrupts come on an idle line and on errors; others are refused.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import ClassVar
+
+from hil.events import Event, Events
+from hil.registers import Peripheral, Unmodelled
+
+TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
+PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
+ERRORS = PE | FE | NE | ORE
+EIE, DMAR, DMAT = 1 << 0, 1 << 6, 1 << 7
+_BITS = 10  # start, eight data, stop
+
+
+class Serial(Peripheral):
+    """8 data bits, no parity, one stop bit. A family names its registers and where UE is; STEPS: of BRR a clock.
+
+    request: drives the interrupt request.
+    """
+
+    UE: ClassVar[int]
+    STEPS: ClassVar[int] = 1
+    LEAST: ClassVar[int] = 16
+
+    def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
+        self.events, self._cycles_per_clock = events, cycles_per_clock
+        self.request: Callable[[bool], None] = lambda asserted: None
+        self.receive_stream: Stream | None = None  # set while a DMA stream serves this request
+        self.transmit_stream: Stream | None = None
+        self._line_in: deque[tuple[float, int, int]] = deque()  # (cycle at which it has arrived, byte, its errors)
+        self._line_free = 0.0
+        self._out = bytearray()
+        self._quiet: Event | None = None
+        super().__init__(name, base)
+        self.reset()
+
+    def reset(self) -> None:
+        self.clear()
+        self._status = TXE | TC
+        self._received = 0
+        self._held: int | None = None  # the transmit data register, while the shift register is busy
+        self._shifting: tuple[float, int] | None = None  # (cycle at which it is out, byte)
+        self.receive_stream = self.transmit_stream = None
+        self.request(False)
+
+    @property
+    @abstractmethod
+    def receive_address(self) -> int:
+        """Of the data register that DMA reads."""
+
+    @property
+    @abstractmethod
+    def transmit_address(self) -> int: ...
+
+    @property
+    def byte_cycles(self) -> float:
+        return _BITS * self.value["BRR"] / self.STEPS * self._cycles_per_clock()
+
+    def line_in(self, data: bytes, errors: int = 0) -> None:
+        """Bytes that the other side puts on the wire, one after another from now on; errors: FE, NE of each of them."""
+        self.catch_up()
+        spacing = self.byte_cycles
+        at = max(float(self.events.now), self._line_free)
+        for byte in data:
+            at += spacing
+            self._line_in.append((at, byte, errors))
+        self._line_free = at
+        if self._quiet:
+            self._quiet.cancel()
+        self._quiet = self.events.at(round(at + spacing), self._line_idle) if data else None
+
+    def _line_idle(self) -> None:
+        """A character's time has passed without one."""
+        self._quiet = None
+        self.catch_up()
+        if self.value["CR1"] & (self.UE | RE) == self.UE | RE:
+            self._status |= IDLE
+            self._ask()
+
+    def _ask(self) -> None:
+        """Drive the interrupt request as the flags and their enables say."""
+        self.request(bool(self.value["CR1"] & IDLEIE and self._status & IDLE
+                          or self.value["CR3"] & EIE and self._status & (FE | NE | ORE)))
+
+    def line_out(self) -> bytes:
+        """Bytes that have left since last asked."""
+        self.catch_up()
+        data, self._out = bytes(self._out), bytearray()
+        return data
+
+    @property
+    def waiting(self) -> int:
+        """Bytes on the wire that have not arrived yet."""
+        return len(self._line_in)
+
+    def catch_up(self) -> None:
+        self._receive()
+        self._transmit()
+
+    def _receive(self) -> None:
+        listening = self.value["CR1"] & (self.UE | RE) == self.UE | RE
+        while self._line_in and self._line_in[0][0] <= self.events.now:
+            _, byte, errors = self._line_in.popleft()
+            if not listening:
+                continue
+            self._status |= errors
+            if not (self.value["CR3"] & DMAR and self.receive_stream and self.receive_stream.put(byte)):
+                if self._status & RXNE:
+                    self._status |= ORE
+                else:
+                    self._received = byte
+                    self._status |= RXNE
+            if self._status & ERRORS:
+                self._ask()
+
+    def _transmit(self) -> None:
+        now = float(self.events.now)
+        free = now  # when the shift register could start
+        while True:
+            if self._shifting:
+                if self._shifting[0] > now:
+                    self._refill()
+                    return
+                free, byte = self._shifting
+                self._out.append(byte)
+                self._shifting = None
+            self._refill()
+            if self._held is None:
+                return
+            self._shifting, self._held = (free + self.byte_cycles, self._held), None
+
+    def _refill(self) -> None:
+        """DMA fills the transmit data register as soon as it is empty."""
+        if self._held is None and self.value["CR3"] & DMAT and self.transmit_stream:
+            self._held = self.transmit_stream.take()
+
+    # registers that the families name
+    def _flags(self) -> int:
+        self.catch_up()
+        idle = self._shifting is None and self._held is None
+        return self._status & ~(TXE | TC) | (TXE if self._held is None else 0) | (TC if idle else 0)
+
+    def _take_received(self) -> int:
+        self.catch_up()
+        self._status &= ~RXNE
+        return self._received
+
+    def _give(self, value: int) -> None:
+        self.catch_up()
+        if self.value["CR1"] & (self.UE | TE) != self.UE | TE:
+            raise Unmodelled(f"{self.name} sent to while its transmitter is off")
+        self._held = value & 0xFF
+        self._transmit()
+
+    def write_BRR(self, value: int) -> None:
+        if value < self.LEAST:
+            raise Unmodelled(f"{self.name}.BRR = {value}: below {self.LEAST}")
+        self.catch_up()
+        self.value["BRR"] = value
+
+    def write_CR1(self, value: int) -> None:
+        self.catch_up()
+        self.value["CR1"] = value
+        self._ask()
+
+    def write_CR3(self, value: int) -> None:
+        self.catch_up()
+        self.value["CR3"] = value
+        self._ask()
+
+
+class Stream:
+    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: memory."""
+
+    def __init__(self, fetch: Callable[[int, int], bytes], store: Callable[[int, bytes], None], circular: int) -> None:
+        self._fetch, self._store, self._circular = fetch, store, circular
+        self.clear()
+
+    def clear(self) -> None:
+        self.control = self.left = self.peripheral = self.memory = 0
+        self.reload = 0
+        self.half = self.complete = False
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self.control & 1)
+
+    def ended(self) -> None:
+        """All bytes have been moved, and it does not go round."""
+        self.control &= ~1
+
+    def _step(self) -> int:
+        """Address of the next byte; counts it."""
+        address = self.memory + self.reload - self.left
+        self.left -= 1
+        if self.left == self.reload // 2:
+            self.half = True
+        if self.left == 0:
+            self.complete = True
+            if self.control & self._circular:
+                self.left = self.reload
+            else:
+                self.ended()
+        return address
+
+    def put(self, byte: int) -> bool:
+        """A byte from the peripheral to memory; False if the stream does not run."""
+        if not self.enabled or not self.left:
+            return False
+        self._store(self._step(), bytes([byte]))
+        return True
+
+    def take(self) -> int | None:
+        """The next byte from memory for the peripheral."""
+        return self._fetch(self._step(), 1)[0] if self.enabled and self.left else None

@@ -1,0 +1,55 @@
+"""An STM32G474: its addresses, links, DMA requests and what its pins are out of reset (RM0440)."""
+
+from __future__ import annotations
+
+from codegen.chips import family
+from hil.cortex_m4 import Region
+from hil.registers import Peripheral
+from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
+from hil.stm32.serial import Serial
+from hil.stm32g4.clocks import Flash, Power, Rcc
+from hil.stm32g4.serial import Dma, DmaMux, LpUart, Usart
+
+# name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
+_USARTS = {
+    "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24), "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
+    "USART3": (Usart, 0x40004800, False, ("APB1ENR1", 18), 28), "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
+}
+
+
+class Stm32G474(Stm32):
+    FAMILY = family("stm32g4")
+    REGIONS = (Region("flash", FLASH_START, 512 << 10, writable=False), Region("sram", SRAM_START, 128 << 10))
+    TIMERS = {
+        "TIM1": (0x40012C00, True, ("APB2ENR", 11)), "TIM2": (0x40000000, False, ("APB1ENR1", 0)),
+        "TIM3": (0x40000400, False, ("APB1ENR1", 1)), "TIM4": (0x40000800, False, ("APB1ENR1", 2)),
+        "TIM5": (0x40000C00, False, ("APB1ENR1", 3)), "TIM8": (0x40013400, True, ("APB2ENR", 13)),
+        "TIM15": (0x40014000, True, ("APB2ENR", 16)), "TIM20": (0x40015000, True, ("APB2ENR", 20)),
+    }
+    PORT_BASE, PORT_GATE = 0x48000000, "AHB2ENR"
+
+    def _clocks(self, hse_hz: int | None) -> Rcc:
+        self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
+        return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
+
+    def _ungated(self) -> tuple[Peripheral, ...]:
+        return (self.flash,)
+
+    def _port_after_reset(self, letter: str) -> dict[str, int]:
+        """Pins are analogue, but for the debug port's."""
+        return {"A": {"MODER": 0xABFFFFFF, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000},
+                "B": {"MODER": 0xFFFFFEBF, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}}.get(letter, {"MODER": 0xFFFFFFFF})
+
+    def _links(self) -> tuple[dict[str, Serial], dict[Gate, Peripheral]]:
+        core = self.core
+        usarts = {name: kind(name, base, core.events, self._bus_cycles(second))
+                  for name, (kind, base, second, _, _) in _USARTS.items()}
+        self.mux = DmaMux("DMAMUX1", 0x40020800)
+        dmas = [Dma(f"DMA{i + 1}", 0x40020000 + 0x400 * i, 8 * i, self.mux, core.memory, core.uc.mem_write)
+                for i in range(2)]
+        for dma in dmas:
+            for name, (*_, request) in _USARTS.items():
+                dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
+        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux}
+        gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
+        return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}
