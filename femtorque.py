@@ -248,15 +248,21 @@ def plan(
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
     speed: Annotated[float, typer.Option(min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
     reserve: Annotated[float, typer.Option(min=0.0, max=0.9, help="share of the effort that is left to feedback")] = 0.1,
+    ends: Annotated[Literal["free", "static"], typer.Option(
+        help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
                                                 help="draw a preview")] = None,
     json: Json = False,
 ) -> Answer:
-    """Plan a jerk-limited motion through waypoints, within all limits."""
+    """Plan a jerk-limited motion through waypoints, within all limits.
+
+    For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
+    with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
+    """
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
+    from host import flexible_plan, plan_figure
     from host import plan as planning
-    from host import plan_figure
     from host import waypoints as files
     from host.board import Board
 
@@ -267,10 +273,14 @@ def plan(
     if port:
         with Board.connect(port, mechanism, look=True) as board:
             begin = board.positions
-    found = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
-                          reserve=reserve)
+    if any(link.beam for link in mechanism.links):
+        bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
+        found, draw = bent, flexible_plan.draw
+    else:
+        found, draw = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+                                    reserve=reserve), plan_figure.draw
     if figure is not None:
-        plan_figure.draw(figure, mechanism, found)
+        draw(figure, mechanism, found)
     found.trajectory.save(out)
     drawn = {} if figure is None else {"figure": figure}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.elastic import hermite
+
 Array = NDArray[np.float64]
 
 
@@ -71,14 +73,9 @@ class ChordBeam:
         nodes = 2 * (elements + 1)
         n = nodes + 1
         BB, K, B, Bx = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n)
-        l, rho = length / elements, mass / length
-        for e in range(elements):
-            at = slice(2 * e, 2 * e + 4)
-            BB[at, at] += rho * hermite_mass(l)
-            K[at, at] += EI * hermite_stiffness(l)
-            whole, moment = hermite_moments(l)
-            B[at] += rho * whole
-            Bx[at] += rho * (e * l * whole + moment)
+        free = hermite(length, mass, elements)
+        BB[:nodes, :nodes], K[:nodes, :nodes] = free.M, EI * free.K
+        B[:nodes], Bx[:nodes] = free.first, free.second
         C = damping * K
         tip, slope = nodes - 2, n - 1
         part = np.zeros(n)  # deflection of the end part's centre of gravity
@@ -112,26 +109,3 @@ class ChordBeam:
             second=mass * length**2 / 3 + end.mass * x**2 + end.inertia,
             reach=length + end.point, hub=T.T @ hub, active=T.T @ apart)
 
-
-def hermite_mass(l: float) -> Array:
-    """int B B dx of the cubic element of length l over [w0, slope0, w1, slope1]."""
-    return l / 420.0 * np.array([
-        [156.0, 22 * l, 54.0, -13 * l],
-        [22 * l, 4 * l * l, 13 * l, -3 * l * l],
-        [54.0, 13 * l, 156.0, -22 * l],
-        [-13 * l, -3 * l * l, -22 * l, 4 * l * l]])
-
-
-def hermite_stiffness(l: float) -> Array:
-    """int B'' B'' dx of the cubic element of length l."""
-    return 1.0 / l**3 * np.array([
-        [12.0, 6 * l, -12.0, 6 * l],
-        [6 * l, 4 * l * l, -6 * l, 2 * l * l],
-        [-12.0, -6 * l, 12.0, -6 * l],
-        [6 * l, 2 * l * l, -6 * l, 4 * l * l]])
-
-
-def hermite_moments(l: float) -> tuple[Array, Array]:
-    """int B dx and int B x dx of the cubic element of length l, x from its first node."""
-    return (l * np.array([1 / 2, l / 12, 1 / 2, -l / 12]),
-            l * l * np.array([3 / 20, l / 30, 7 / 20, -l / 20]))

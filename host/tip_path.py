@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 CLOSE = 1e-10  # of the reach: a tip this near its path is on it
 OFF_PATH = 1e-6  # of the reach: a path this far from what one joint, or the arm's plane, can follow is refused
 ROUNDS = 30
+COARSE = 65  # samples solved one after the other; the others begin between them
 STRAIGHT = 1e-3  # sine of the elbow's angle below which rates of the joints are not determined any more
 
 
@@ -28,24 +29,31 @@ def chord_motion(arm: FlexibleArm, path: Motion, duration: float, dt: float, sta
     t = np.arange(int(round(duration / dt)) + 1) * dt
     x, xd, xdd = path.at(t)
     _check_reach(arm, t, x, start)
-    q, qd, qdd = (np.zeros((len(t), arm.hub + 1)) for _ in range(3))
-    at = np.asarray(start, float)
-    for k in range(len(t)):
-        at = _solve(arm, x[k], at, t[k])
-        q[k] = at
-        J, arms = _jacobian(arm, at)
-        if arm.hub == 1 and np.linalg.svd(J, compute_uv=False)[-1] < STRAIGHT * arm.beam.reach:
-            raise Refused(f"path: at t = {t[k]:.3f} s the arm is stretched or folded: its joints' rates are not determined")
-        qd[k] = np.linalg.lstsq(J, _plane(arm, xd[k]), rcond=None)[0]
-        w = np.cumsum(qd[k] * arm.signs)
-        links = np.diff(arms, axis=0, append=np.zeros((1, 3)))
-        qdd[k] = np.linalg.lstsq(J, _plane(arm, xdd[k] + w**2 @ links), rcond=None)[0]
+    coarse = np.unique(np.linspace(0, len(t) - 1, COARSE).astype(int))
+    poses_there = []
+    at = np.asarray(start, float)[None]
+    for k in coarse:
+        at = _solve(arm, x[k : k + 1], at, t[k : k + 1])
+        poses_there.append(at[0])
+    guess = np.stack([np.interp(t, t[coarse], column) for column in np.array(poses_there).T], axis=1)
+    q = _solve(arm, x, guess, t)
+    J, links = _jacobian(arm, q)
+    if arm.hub == 1:
+        lean = np.linalg.svd(J, compute_uv=False)[:, -1]
+        if lean.min() < STRAIGHT * arm.beam.reach:
+            raise Refused(f"path: at t = {t[np.argmin(lean)]:.3f} s the arm is stretched or folded: its joints' rates are "
+                          "not determined")
+    inverse = np.linalg.pinv(J)
+    qd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xd))
+    w = np.cumsum(qd * arm.signs, axis=1)
+    inward = np.einsum("tj,tjk->tk", w**2, links)
+    qdd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xdd + inward))
     return Trajectory(arm.names, t, q, qd, qdd)
 
 
 def _plane(arm: FlexibleArm, v: Array) -> Array:
-    """Components in the arm's plane."""
-    return _axes(arm) @ v
+    """Components (..., 2) in the arm's plane."""
+    return v @ _axes(arm).T
 
 
 def _axes(arm: FlexibleArm) -> Array:
@@ -57,24 +65,26 @@ def _axes(arm: FlexibleArm) -> Array:
 
 
 def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
-    """How the tip moves in the plane per joint (2, J), and the vectors (J, 3) from each joint to the tip, negative."""
+    """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the tip."""
     end, placed = tip(arm, q), poses(arm.rigid, q)
-    arms = np.array([placed[j][1] - end for j in range(arm.hub + 1)])
-    columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, -arms[j])) for j in range(arm.hub + 1)]
-    return np.stack(columns, axis=1), arms
+    origins = np.stack([placed[j][1] for j in range(arm.hub + 1)] + [end], axis=1)
+    columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]
+    return np.stack(columns, axis=2), np.diff(origins, axis=1)
 
 
-def _solve(arm: FlexibleArm, x: Array, near: Array, t: float) -> Array:
-    q = near.copy()
+def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
+    """Poses (T, J) with the tip at x (T, 3), from poses near them."""
+    q, reach = near.copy(), arm.beam.reach
     for _ in range(ROUNDS):
         miss = _plane(arm, x - tip(arm, q))
-        if np.linalg.norm(miss) < CLOSE * arm.beam.reach:
+        if np.abs(miss).max() < CLOSE * reach:
             return q
-        step = np.linalg.lstsq(_jacobian(arm, q)[0], miss, rcond=None)[0]
-        q = q + step * min(1.0, 0.5 / np.abs(step).max(initial=1e-9))
-    if np.linalg.norm(_plane(arm, x - tip(arm, q))) < OFF_PATH * arm.beam.reach:
+        step = np.einsum("tjk,tk->tj", np.linalg.pinv(_jacobian(arm, q)[0]), miss)
+        q = q + step * np.minimum(1.0, 0.5 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
+    off = np.linalg.norm(_plane(arm, x - tip(arm, q)), axis=1)
+    if off.max() < OFF_PATH * reach:
         return q
-    raise Refused(f"path: at t = {t:.3f} s the tip does not get to it from the pose before")
+    raise Refused(f"path: at t = {t[np.argmax(off)]:.3f} s the tip does not get to it from the pose before")
 
 
 def _check_reach(arm: FlexibleArm, t: Array, x: Array, start: Array) -> None:

@@ -6,33 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.linalg import lu_factor, lu_solve
 
 from codegen.errors import BadInput
 from codegen.model import Model
 from hil.flexible_arm import FlexiblePlant, run
 from host.boundary_value import roots
-from host.chord_beam import ChordBeam, End, hermite_mass, hermite_moments, hermite_stiffness
+from host.chord_beam import ChordBeam, End
 from host.tip_motion import elastic_problem, flexible_arm, tip, tip_motion
 from tests import oracle
 from tests.flexible import EI, LENGTH, MASS, Slew, hinge, one_link, rod, two_link
 
 DT = 5e-4
-
-
-def test_element_integrals_are_those_of_the_cubics():
-    l = 0.37
-    shape = [np.polynomial.Polynomial(c) for c in (
-        [1, 0, -3 / l**2, 2 / l**3], [0, 1, -2 / l, 1 / l**2], [0, 0, 3 / l**2, -2 / l**3], [0, 0, -1 / l, 1 / l**2])]
-    over = lambda f: quad(f, 0.0, l)[0]  # noqa: E731
-    whole, moment = hermite_moments(l)
-    for i, a in enumerate(shape):
-        assert whole[i] == pytest.approx(over(a), rel=1e-12)
-        assert moment[i] == pytest.approx(over(lambda x, a=a: x * a(x)), rel=1e-12)
-        for j, b in enumerate(shape):
-            assert hermite_mass(l)[i, j] == pytest.approx(over(a * b), rel=1e-10)
-            assert hermite_stiffness(l)[i, j] == pytest.approx(over(a.deriv(2) * b.deriv(2)), rel=1e-10, abs=1e-8)
 
 
 def test_chord_pinned_at_both_ends_has_its_analytic_frequencies():

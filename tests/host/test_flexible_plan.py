@@ -1,0 +1,93 @@
+"""`femtorque plan` for arms with a flexible link: what is written is what the tip needs, and what cannot be is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.errors import BadInput, Refused
+from codegen.mechanism import Mechanism
+from codegen.trajectory import Trajectory
+from femtorque import main
+from host import flexible_plan, tip_file
+from host.tip_motion import flexible_arm
+
+HERE = Path(__file__).parents[2] / "mechanisms"
+ARM, PATH = HERE / "wall_arm.toml", HERE / "wall_arm_path.csv"
+
+
+@pytest.fixture(scope="module")
+def arm() -> Mechanism:
+    return Mechanism.load(ARM)
+
+
+def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capsys):
+    out, figure = tmp_path / "motion.csv", tmp_path / "motion.png"
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(ARM), str(PATH), "-o", str(out), "--figure", str(figure), "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert ended.value.code == 0
+    assert answer["conditions"] == [5, 5]
+    assert figure.stat().st_size > 10_000
+    written = Trajectory.load(out, Mechanism.load(ARM))
+    assert written.starts_at_rest and written.ends_at_rest
+    assert written.duration == answer["duration"] > answer["path_start"] + 1.0
+
+
+def test_tip_presses_at_rest_with_what_is_asked(arm):
+    """Statics of the start: the shoulder carries the weights and the floor's 2 N at the lever they have."""
+    found = flexible_plan.make(arm, PATH, ends="static")
+    q = found.motion.q[0]
+    upper = 0.5 * np.cos(q[0])
+    weights = 8.0 * 0.5 * upper * 9.81
+    lever = 0.7 - upper  # from the elbow to the tip, level
+    assert found.path[0] == pytest.approx([0.7, -0.6, 0.0], abs=1e-9)
+    floor = -2.0 * 0.7
+    # the forearm's and the hand's own weight act between elbow and tip
+    least, most = weights + floor + 0.24 * 9.81 * upper, weights + floor + 0.24 * 9.81 * (upper + lever)
+    assert least < found.motion.torque[0, 0] < most
+
+
+def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
+    file = tmp_path / "way.csv"
+    file.write_text("shoulder,elbow\n-1.2,1.25\n-1.25,1.3\n")
+    found = flexible_plan.make(arm, file)
+    slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
+    assert found.trajectory.positions[-1] == pytest.approx([-1.25, 1.3 + slope], abs=1e-6)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("t,x,q\n", "header = 'q': columns: t, x, y"),
+    ("t,x\n0,1\n", "has no column y"),
+    ("t,x,y\n0,1,1\n", "at least 6 are needed"),
+    ("t,x,y\n" + "0,1,1\n" * 7, "must begin at 0 and increase"),
+    ("t,x,y\n0,1\n" + "0,1,1\n" * 7, "has 2 cells, the header has 3"),
+    ("t,x,y\n0,1,nan\n" + "0,1,1\n" * 7, "must be finite"),
+    ("t,x,y\n0,1,one\n" + "0,1,1\n" * 7, "must be numbers"),
+])
+def test_bad_paths_get_one_line(tmp_path, text, words):
+    file = tmp_path / "path.csv"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=words):
+        tip_file.load(file)
+
+
+def path_of(tmp_path: Path, x0: float, x1: float, duration: float) -> Path:
+    t = np.linspace(0.0, 1.0, 12)
+    rows = [f"{duration * s:.6f},{x0 + (x1 - x0) * s**3 * (10 - 15 * s + 6 * s * s):.9f},-0.6" for s in t]
+    file = tmp_path / "path.csv"
+    file.write_text("t,x,y\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def test_a_path_out_of_reach_is_refused_with_the_distance(arm, tmp_path):
+    with pytest.raises(Refused, match="it is 1.166 m from shoulder, and the arm reaches from 0.000 to 1.000 m"):
+        flexible_plan.make(arm, path_of(tmp_path, 0.5, 1.0, 1.0))
+
+
+def test_a_path_too_fast_for_a_motor_is_refused_with_its_joint(arm, tmp_path):
+    with pytest.raises((BadInput, Refused), match="(shoulder|elbow).*(limit|effort)"):
+        flexible_plan.make(arm, path_of(tmp_path, 0.7, 0.2, 0.25))
