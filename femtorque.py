@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -327,6 +327,96 @@ def stream(
                 approach=approach, hold_after_stop=math.inf if asks else 0.0,
             )
     return Answer(outcome.report(configuration), outcome_table(outcome, configuration), good=outcome.ended == "done")
+
+
+@app.command()
+def home(
+    mech: Mech,
+    port: Port,
+    at: Annotated[list[str] | None, typer.Option("--at", metavar="JOINT=POSITION", show_default=False,
+                                                 help="where a joint stands, rad or m, as read from its scale")] = None,
+    json: Json = False,
+) -> Answer:
+    """Give every joint its zero: told at its start pose, or sought at its index pulse or hard stop with low torque."""
+    from codegen.mechanism import Mechanism
+    from host import lab
+    from host.board import Board
+
+    mechanism, how = Mechanism.load(mech), {}
+    with Board.connect(port, mechanism) as board:
+        board.session.faulted()
+        lab.home(board.session, mechanism, _told(at or ()), how.__setitem__)
+        positions = dict(zip(how, board.positions.tolist(), strict=True))
+    words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f}" for name in how)
+    return Answer({"joints": how, "positions": positions}, words)
+
+
+def _told(items: Iterable[str]) -> dict[str, float]:
+    """{joint: position} of JOINT=POSITION."""
+    told = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        try:
+            told[name] = float(value)
+        except ValueError:
+            raise BadInput("command line", "--at", item, "must be JOINT=POSITION, a number") from None
+    return told
+
+
+@app.command("float")
+def float_(
+    mech: Mech,
+    port: Port,
+    friction: Annotated[int, typer.Option(metavar="PERCENT", help="share of the Coulomb friction to carry too, 0 to 80"
+                                          )] = 0,
+    seconds: Annotated[float, typer.Option(min=0.0, show_default="until Ctrl-C", help="for so long")] = math.inf,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    json: Json = False,
+) -> Answer:
+    """Carry the arm's weight so that it can be led by hand. Ctrl-C, or the time, holds it where it is, then disarms."""
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.stream import Interrupts
+
+    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+        if home:
+            board.home()
+        end = board.session.clock.now() + seconds
+        with board.logged(log):
+            board.float(friction, lambda: interrupts.count > 0 or board.session.clock.now() >= end)
+        positions = board.session.positions().tolist()
+    return Answer({"positions": positions}, "held where it was led to; let go")
+
+
+@app.command()
+def jog(
+    mech: Mech,
+    joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False)],
+    port: Port,
+    rate: Annotated[float, typer.Option(help="rad/s or m/s, with a sign; at most [safety] jog_speed of the limit",
+                                        show_default="half of the most")] = math.nan,
+    seconds: Annotated[float, typer.Option(min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    json: Json = False,
+) -> Answer:
+    """Move one joint slowly for as long as the host keeps asking; if it stops asking, so does the joint."""
+    from codegen.mechanism import Mechanism
+    from host import lab
+    from host.board import Board
+    from host.stream import Interrupts
+
+    mechanism = Mechanism.load(mech)
+    number = lab.joint_number(mechanism, joint)
+    if math.isnan(rate):
+        rate = 0.5 * lab.jog_rate(mechanism, number)
+    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
+        if home:
+            board.home()
+        before = board.positions[number]
+        board.jog(joint, rate, seconds, lambda: interrupts.count > 0)
+        after = board.positions[number]
+    return Answer({"joint": joint, "from": before, "to": after}, f"{joint}: from {before:.4f} to {after:.4f}")
 
 
 @app.command()

@@ -52,9 +52,9 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
     jog_rate = safety.jog_speed * speed
     acceleration = jog_rate / JOG_RAMP_S
     seek_rate = home.speed or SEEK_SPEED * speed
-    travel = home.travel or _travel(joint)
+    way = home.travel or travel(joint)
     slack, more = SEEK_SLACK
-    counts = [min(math.ceil(way / abs(count)), 2**31 - 1) for way in (travel, PROBE_WAY[slides])]
+    counts = [min(math.ceil(far / abs(count)), 2**31 - 1) for far in (way, PROBE_WAY[slides])]
     return LabConstants(
         float_rate=safety.float_speed * speed,
         friction_slope=joint.friction.coulomb / FRICTION_RATE[slides],
@@ -68,13 +68,13 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
         retract=_retract(joint, home),
         seek=SEEK[joint.encoder.zero] if joint.encoder else 0,
         home=int(to_wire([home.at], [joint])[0]),
-        seek_ticks=min(math.ceil((slack * travel / seek_rate + more) * hz), 2**32 - 1),
+        seek_ticks=min(math.ceil((slack * way / seek_rate + more) * hz), 2**32 - 1),
         seek_counts=counts[0],
         probe_counts=counts[1],
     )
 
 
-def _travel(joint: Joint) -> float:
+def travel(joint: Joint) -> float:
     """The whole range of the joint and a tenth of it; a turn where there is none, 1 m where it slides."""
     whole = joint.limits.upper - joint.limits.lower
     return 1.1 * whole if math.isfinite(whole) else 1.0 if joint.type == "prismatic" else 2.0 * math.pi

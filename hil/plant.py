@@ -14,6 +14,7 @@ h f_c a joint that brings the joint to rest when it can (clamped multiplier) and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from hil.stick import clamped
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
+STOP_HZ = 60.0  # a joint of the arm's own inertia swings so fast on its hard stop, critically damped
 
 
 @dataclass
@@ -43,11 +45,14 @@ class Plant:
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
-    none. `q` itself is the measurement of an encoder without quantisation.
+    none. `q` itself is the measurement of an encoder without quantisation. pose (n,): where the joints stand when the
+    encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
+    hand: torque (n,) that somebody exerts on the joints, a function of the plant.
     """
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
-                 friction: bool = True, max_step: float = MAX_STEP) -> None:
+                 friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
+                 stops: ArrayLike | None = None) -> None:
         joints = mechanism.moving
         self.mechanism, self.joints, self.max_step = mechanism, joints, max_step
         self.tree = RigidTree(mechanism, mass_scale)
@@ -59,7 +64,9 @@ class Plant:
         self.rest = np.array([j.rest for j in joints])
         self.motors = Motors([j.motor for j in joints])
         self.book = EnergyBook()
-        self.q = np.array([j.start for j in joints], float)
+        self.q = np.array([j.start for j in joints] if pose is None else pose, float)
+        self.stops = None if stops is None else np.asarray(stops, float)
+        self.hand: Callable[[Plant], Array] | None = None
         self.v = np.zeros(self.n)
         self.encoders = Encoders(joints, self.q)
         self.time = 0.0
@@ -98,7 +105,12 @@ class Plant:
         mass = at.mass + np.diag(self.motors.inertia)
         damping = self.viscous + self.motors.damping
         active = self.motors.torque() + torque
+        if self.hand is not None:
+            active = active + self.hand(self)
         force = at.gravity + active - self.stiffness * (middle - self.rest)
+        if self.stops is not None:
+            push, damping = self._contact(middle, mass, damping)
+            force += push
         system = mass + h * at.coriolis
         system.flat[::self.n + 1] += 0.5 * h * damping
         inverse = np.linalg.inv(system)
@@ -113,6 +125,12 @@ class Plant:
         self.book.friction += h * float((self.viscous * mean - dry) @ mean)
         self.q, self.v = middle + 0.5 * h * new, new
         self.time += h
+
+    def _contact(self, q: Array, mass: Array, damping: Array) -> tuple[Array, Array]:
+        """Forces (n,) of the hard stops, and the dampings with theirs."""
+        beyond = np.minimum(q - self.stops[:, 0], 0.0) + np.maximum(q - self.stops[:, 1], 0.0)
+        omega, own = 2.0 * np.pi * STOP_HZ, np.diag(mass)
+        return -own * omega**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * omega, 0.0)
 
     # -- bookkeeping --------------------------------------------------------
 

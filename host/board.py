@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, knots
 from codegen.units import from_wire
+from host import lab, preflight
 from host import plan as planning
-from host import preflight
 from host.clock import Clock
 from host.configuration import Configuration
 from host.link import BAUD, Link
@@ -26,6 +27,9 @@ from host.session import Session, flag
 from host.stream import Interrupts, Outcome, Progress, check_start, stream
 
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
+
+
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE")  # states in which the outputs are on
 
 
 class Board:
@@ -77,12 +81,30 @@ class Board:
         return self.session.positions()
 
     def home(self, positions: ArrayLike | None = None) -> None:
-        """The joints stand at these positions, (J,) rad or m; by default at `start` of the mechanism file."""
+        """The joints stand at these positions, (J,) rad or m.
+
+        Without them each joint is homed the way its encoder has it: told its `start`, or sent to its index or stop.
+        """
         self.session.pump()
         self.session.faulted()
         if positions is None:
-            positions = [joint.start for joint in self._known().moving]
-        self.session.home(positions)
+            lab.home(self.session, self._known())
+        else:
+            self.session.home(positions)
+
+    def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
+        """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it."""
+        self.arm()
+        lab.float_arm(self.session, friction, until)
+
+    def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Move one joint at a rate, rad/s or m/s, for so long, or until told otherwise; arming first if need be."""
+        self.arm()
+        lab.jog(self.session, lab.joint_number(self._known(), joint), rate, seconds, until)
+
+    def overlay(self, joint: str, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
+        """Multiply one joint's gains of the file, within the bounds of its [safety] gain_overlay."""
+        lab.overlay(self.session, lab.joint_number(self._known(), joint), ku, kv, ki)
 
     def arm(self) -> None:
         """Outputs on, hold the pose measured now. Raises Refused with the board's reason."""
@@ -127,14 +149,19 @@ class Board:
         self._ready()
         check_start(self.session, knots(ways[0], mechanism))
         how = {"on_progress": on_progress, "interrupts": interrupts, "resume": resume, "hold_after_stop": hold_after_stop}
-        if log is None:
+        with self.logged(log, {"trajectory": str(motion.source or ""), "speed": speed, **(notes or {})}):
             return self._play(ways, loop, how)
-        about = {"trajectory": str(motion.source or ""), "speed": speed, "identity": self.session.identity(),
-                 **(notes or {})}
-        with Log(Path(log), self.session.configuration, about) as writer:
+
+    @contextmanager
+    def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
+        """Write every STATUS inside to RUN.mcap, and to RUN.csv beside it; None writes nothing. Raises BadInput."""
+        if log is None:
+            yield
+            return
+        with Log(Path(log), self.session.configuration, {"identity": self.session.identity(), **(notes or {})}) as writer:
             self.session.listeners.append(writer.write)
             try:
-                return self._play(ways, loop, how)
+                yield
             finally:
                 self.session.listeners.remove(writer.write)
 
@@ -150,7 +177,7 @@ class Board:
     def close(self) -> None:
         """Disarm if the outputs are on (unless this was only to look), and close the port."""
         try:
-            if not self.session.listen_only and self.session.in_state("HOLD", "TRACK"):
+            if not self.session.listen_only and self.session.in_state(*DRIVEN):
                 self.session.disarm()
         finally:
             self.session.close()

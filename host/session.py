@@ -8,13 +8,14 @@ time, and the line says what to do.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import messages
-from codegen.codec import Command, Hello, Home, Ident, Poll, Status, text
+from codegen.codec import Command, Data, Hello, Home, Ident, Poll, Status, text
 from codegen.errors import Refused
 from codegen.units import from_wire, position_unit, to_wire
 from host.configuration import Configuration
@@ -87,6 +88,7 @@ class Session:
         self.status: Any = None
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Any], None]] = []
+        self.on_data: Callable[[Any], None] | None = None  # takes what a recording holds
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
         self._pending: Any = None  # a COMMAND or HOME not yet acknowledged
@@ -173,6 +175,8 @@ class Session:
                 self.other_tag += 1
             elif isinstance(frame.message, Status):
                 self._take(frame.message)
+            elif isinstance(frame.message, Data) and self.on_data is not None:
+                self.on_data(frame.message)
 
     def _take(self, status: Any) -> None:
         before, self.status = self.status, status
@@ -227,6 +231,15 @@ class Session:
         wire = to_wire(positions, self.configuration.joints).tolist()
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
+
+    def ask(self, message: Any, name: str) -> None:
+        """Send any message with a token (of its own) and wait until the board has taken it. Raises Refused."""
+        self._post(replace(message, token=self._next_token()))
+        self._acknowledged(name)
+
+    def tell(self, message: Any) -> None:
+        """Send such a message once and do not wait: another one follows soon."""
+        self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
         """DISARMED -> HOLD: outputs on."""

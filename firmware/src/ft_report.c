@@ -109,7 +109,8 @@ static int32_t in_millis(float x)
 
 static void copy_board(ft_msg_status *s)
 {
-    s->bus_mv = (uint16_t)(ft.bus_voltage * 1000.0f);
+    s->bus_mv = ft.bus_voltage < 65.0f ? (uint16_t)in_millis(ft.bus_voltage)
+                                       : UINT16_MAX;
     s->temperature = in_millis(ft.temperature);
     s->cycles = ft.cycles;
     s->cycles_max = ft.cycles_max;

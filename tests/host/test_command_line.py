@@ -239,3 +239,13 @@ def test_a_silent_port_is_refused_in_bounded_time():
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize("arguments, line", [
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"], "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
+    (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+])
+def test_lab_verbs_say_in_one_line_what_is_wrong(arguments, line):
+    done = femtorque(*arguments)
+    assert done.returncode == 2 and line in done.stderr and len(done.stderr.splitlines()) == 1

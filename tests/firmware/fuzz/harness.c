@@ -1,0 +1,246 @@
+/* libFuzzer's entry: one input is one life of the board, from reset on, told
+ * as a sequence of what can come to it: bytes, frames with a right check sum,
+ * knots that nearly fit, ticks, and what the chip measures. After every tick
+ * the promises that the application makes are looked at.
+ *
+ * The application's variables lie in sections of their own, which are put
+ * back before every life. */
+#include "fake_chip.h"
+#include "ft_app.h"
+#include "ft_cobs.h"
+#include "ft_config.h"
+#include "ft_crc.h"
+#include "ft_digest.h"
+#include "ft_knots.h"
+#include "ft_number.h"
+#include "ft_state.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern uint64_t __start_app_bss[], __stop_app_bss[];
+extern uint64_t __start_app_data[], __stop_app_data[];
+
+enum { TICKS = 400 };
+
+typedef struct {
+    const uint8_t *at;
+    size_t left;
+} input;
+
+static uint8_t out[65536];
+static uint8_t token;
+static int32_t place[FT_JOINTS]; /* of the knot sent last */
+
+/* ---- lives ------------------------------------------------------------ */
+
+/* Sanitizers keep their own marks between the variables: do not look. */
+__attribute__((no_sanitize("address"), noinline))
+static void copy(uint64_t *to, const uint64_t *from, size_t words)
+{
+    for (size_t i = 0; i < words; i++)
+        to[i] = from[i];
+}
+
+static void reborn(void)
+{
+    static uint64_t *bss, *data;
+    size_t nb = (size_t)(__stop_app_bss - __start_app_bss);
+    size_t nd = (size_t)(__stop_app_data - __start_app_data);
+
+    if (!bss) {
+        bss = malloc(8u * nb);
+        data = malloc(8u * nd);
+        copy(bss, __start_app_bss, nb);
+        copy(data, __start_app_data, nd);
+    }
+    copy(__start_app_bss, bss, nb);
+    copy(__start_app_data, data, nd);
+    token = 0;
+    memset(place, 0, sizeof place);
+    fake.bus_voltage = 24.0f;
+    fake.temperature = 25.0f;
+    ft_app_start(0);
+}
+
+/* ---- promises --------------------------------------------------------- */
+
+static void must(int holds, const char *promise)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "broken: %s, in state %u\n", promise, ft.safety.state);
+    abort();
+}
+
+static void look(void)
+{
+    bool driven = ft_safety_armed();
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        must(isfinite(fake.duty[j]), "duties are numbers");
+        must(fabsf(fake.duty[j]) <= 1.0f, "duties are within 1");
+        must(driven || fake.duty[j] == 0.0f, "no duty without a drive");
+        must(!driven || ft_size(ft.law.torque[j]) <= ft_joint[j].effort,
+             "torque within effort");
+    }
+    must(ft_motion_buffered(&ft.motion) <= FT_RING, "the ring is not overrun");
+    must(ft.safety.state < FT_STATES, "the state is one");
+    must(!fake.estop || ft.safety.state == FT_STATE_ESTOP, "e-stop");
+    must(ft.safety.state != FT_STATE_ESTOP || fake.outputs == 0u,
+         "no outputs in ESTOP");
+    must(ft.safety.state != FT_STATE_FAULT
+             || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
+    must(ft.safety.state != FT_STATE_HOLD
+             || ft_safety_unhomed() == FT_NO_JOINT, "armed means homed");
+    must(driven || fake.outputs == 0u
+             || ft.safety.reaction == FT_REACTION_BRAKE, "outputs are off");
+}
+
+/* ---- what happens ------------------------------------------------------ */
+
+static uint8_t byte(input *in)
+{
+    if (in->left == 0u)
+        return 0;
+    in->left--;
+    return *in->at++;
+}
+
+static void bytes(input *in, uint8_t *to, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        to[i] = byte(in);
+}
+
+/* Bytes as they are. */
+static void noise(input *in)
+{
+    size_t n = byte(in);
+
+    n = n < in->left ? n : in->left;
+    (void)fake_feed(in->at, (uint32_t)n);
+    in->at += n;
+    in->left -= n;
+}
+
+/* Send a frame whose check sum is right. */
+static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
+{
+    uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
+    size_t size = FT_FRAME_HEADER + n;
+
+    ft_msg_put_u8(frame, type);
+    ft_msg_put_u16(frame + 1, seq);
+    ft_msg_put_u16(frame + 3, FT_TAG);
+    memcpy(frame + FT_FRAME_HEADER, payload, n);
+    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
+    (void)fake_feed(wire, (uint32_t)ft_cobs_encode(frame, size + FT_FRAME_CRC,
+                                                   wire));
+}
+
+/* Any message to the board with any content. */
+static void message(input *in)
+{
+    uint8_t type = (uint8_t)(byte(in) % 14u), payload[FT_FRAME_RX_MAX];
+    size_t size = ft_msg_size(type);
+
+    if (size > FT_FRAME_RX_MAX - FT_FRAME_HEADER - FT_FRAME_CRC)
+        return;
+    bytes(in, payload, size);
+    if (type != FT_MSG_KNOT && type != FT_MSG_CAPTURE && size > 0u)
+        payload[0] = ++token ? token : ++token;
+    send(type, byte(in), payload, size);
+}
+
+/* A command or a homing that is possible. */
+static void command(input *in)
+{
+    uint8_t payload[FT_MSG_HOME_SIZE] = { ++token ? token : ++token };
+    uint8_t which = (uint8_t)(byte(in) % 9u);
+
+    payload[1] = which;
+    if (which == 8u)
+        send(FT_MSG_HOME, 0, payload, (memset(payload + 1, 0, 12), FT_MSG_HOME_SIZE));
+    else
+        send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
+}
+
+/* A knot a little farther than the last one, straight to the gate. */
+static void knot(input *in)
+{
+    ft_msg_knot m;
+    uint32_t j;
+
+    m.flags = byte(in);
+    for (j = 0; j < FT_JOINTS; j++) {
+        int8_t way = (int8_t)byte(in), more = (int8_t)byte(in);
+
+        place[j] = (int32_t)((uint32_t)place[j] + (uint32_t)way * 65536u);
+        m.position[j] = place[j];
+        m.rate[j] = (float)way * 65536.0f * 2.3e-8f
+                    * ((m.flags & 3u) != 0u ? 0.0f : 1.0f);
+        m.acceleration[j] = (float)more;
+        if (more == -128)
+            memcpy(&m.rate[j], &m.position[j], 4); /* any float */
+    }
+    m.flags &= 3u;
+    (void)ft_knots_take(&m);
+}
+
+/* What the chip measures. */
+static void chip(input *in)
+{
+    uint8_t what = byte(in);
+    int8_t value = (int8_t)byte(in);
+
+    switch (what % 8u) {
+    case 0: fake.estop = (uint32_t)value & 1u; break;
+    case 1: fake.bus_voltage = 24.0f + 0.25f * (float)value; break;
+    case 2: fake.counts[what / 8u % FT_JOINTS] += value; break;
+    case 3: fake.temperature = (float)value; break;
+    case 4: fake.driver_fault = (uint32_t)value & 1u; break;
+    case 5: fake.index = (uint32_t)value; break;
+    case 6: fake.dropped = (uint32_t)value & 1u; break;
+    default: ft_app_missed(); break;
+    }
+}
+
+/* Time passes: a little as a rule, at times longer than the host may be
+ * silent; in one life no more than TICKS. */
+static void ticks(input *in, uint32_t *left)
+{
+    uint8_t how = byte(in);
+    uint32_t n = how >= 250u ? 150u : (how >> 1) & 7u;
+
+    for (; n > 0u && *left > 0u; n--, --*left) {
+        fake_run(1, how & 1u, 0);
+        look();
+    }
+    (void)fake_take(out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = { data, size };
+    uint32_t left = TICKS;
+
+    reborn();
+    while (in.left > 0u)
+        switch (byte(&in) & 7u) {
+        case 0: noise(&in); break;
+        case 1: case 2: message(&in); break;
+        case 3: command(&in); break;
+        case 4: knot(&in); break;
+        case 5: chip(&in); break;
+        default: ticks(&in, &left); break;
+        }
+    ft_app_idle();
+    fake_run(1, 1, 0);
+    look();
+    (void)fake_take(out);
+    return 0;
+}

@@ -1,0 +1,58 @@
+"""Coverage-guided fuzzing of frames, messages, knots and ticks under sanitizers; see tests/firmware/fuzz."""
+
+import json
+import os
+
+import pytest
+
+from tests.firmware.app import replace
+from tests.firmware.fuzz import fuzz
+
+SECONDS = 15  # in make test
+SOAK_EXECUTIONS = 100_000_000
+SOAK_PIECE = 120  # s
+
+
+def test_that_a_short_fuzzing_breaks_no_promise(tmp_path):
+    outcome = fuzz.run(fuzz.build(tmp_path / "build"), tmp_path / "corpus", SECONDS)
+    assert outcome.failure == ""
+    assert outcome.executions > 5_000
+    assert outcome.features > 2_000  # the corpus alone reaches as much: it leads far into the application
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name, old, new, found", [
+    ("ft_link.c", "rx.size < sizeof rx.bytes", "rx.size < 100000u", "overflow|runtime error|SEGV"),
+    ("ft_knots.c", "ft_motion_credit(&ft.motion) == 0u", "ft_motion_credit(&ft.motion) == 1000u", "ring"),
+    ("ft_conditions.c", "return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;", "return joint < 255u ? FT_GOOD : FT_NO_JOINT;",
+     "overflow|runtime error|SEGV"),
+    ("ft_capture.c", "m->word[i] >= WORDS", "m->word[i] >= 100u * WORDS", "overflow|runtime error|SEGV"),
+    ("ft_safety.c", "        outputs_off();\n    else if (how == FT_REACTION_BRAKE)", "        brake();\n    else if (how == FT_REACTION_BRAKE)",
+     "outputs are off"),
+], ids=["frame buffer", "ring", "joint number", "recording", "outputs"])
+def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
+    import re
+
+    fuzzer = fuzz.build(tmp_path / "build", {name: replace(old, new)})
+    outcome = fuzz.run(fuzzer, tmp_path / "corpus", 120)
+    assert re.search(found, outcome.failure), outcome
+
+
+@pytest.mark.soak
+def test_that_long_fuzzing_breaks_no_promise():
+    """In pieces: what is done is kept beside the corpus, and counted on the next time. FEMTORQUE_SOAK_S bounds one run."""
+    folder = fuzz.default_folder()
+    fuzzer = fuzz.build(folder / "build")
+    ledger = folder / f"executions-{fuzz.identity(folder / 'build')}.json"
+    done = json.loads(ledger.read_text()) if ledger.exists() else {"executions": 0, "seconds": 0.0}
+    budget = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))
+    spent = 0.0
+    while done["executions"] < SOAK_EXECUTIONS and spent < budget:
+        outcomes = fuzz.run_all(fuzzer, folder / "corpus", SOAK_PIECE, seed=1 + int(done["seconds"]))
+        assert [o.failure for o in outcomes] == [""] * len(outcomes)
+        done["executions"] += sum(o.executions for o in outcomes)
+        done["seconds"] += SOAK_PIECE
+        spent += SOAK_PIECE
+        ledger.write_text(json.dumps(done))
+        print(f"fuzzing: {done['executions']:.3g} of {SOAK_EXECUTIONS:.0e} executions, "
+              f"{sum(o.executions for o in outcomes) / SOAK_PIECE:.0f}/s")
