@@ -537,7 +537,7 @@ def hil(
         print(f"open loop, feed-forward alone: {', '.join(unmeasured)} (the board reads no encoder of theirs)", file=sys.stderr)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} a tick"
-    table = tracking_table(title, mechanism.moving, result.tracking_rms, result.tracking_max)
+    table = tracking_table(title, mechanism.streamed, result.tracking_rms, result.tracking_max)
     return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
 
 

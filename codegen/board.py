@@ -408,8 +408,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     Raises BadInput naming all joints that lack what the board needs to drive them.
     """
     if not board.channels:
-        return [(joint, None) for joint in mechanism.moving]
-    driven = [j for j in mechanism.moving if j.actuated]
+        return [(joint, None) for joint in mechanism.streamed]
+    driven = [j for j in mechanism.streamed if j.actuated]
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
         if lacking:
@@ -426,7 +426,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
             raise BadInput(_file(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
         users[channel] = joint.name
         _check_drive(mechanism, board, joint, board.channels[channel])
-    return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.moving]
+    return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:

@@ -199,7 +199,7 @@ def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
 
 
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
-    control, joints = mechanism.control, mechanism.moving
+    control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
     lab = [lab_constants(mechanism, j, row.speed, row.effort, _count(j)) for j, row in zip(joints, rows, strict=True)]
     least, most = overlay(mechanism)

@@ -131,7 +131,7 @@ class Law:
     def tick(self, u: Array, tau: Array, error: Array, rate_error: Array, bus: float) -> tuple[Array, Array]:
         """Torque (J,) and duty (J,) from half increment, tau_ID, position error and rate error, each (J,); bus in V."""
         dt = 1.0 / self.mechanism.control.rate_hz
-        joints = self.mechanism.moving
+        joints = self.mechanism.streamed
         torque, duty = np.zeros((2, len(joints)))
         for j, joint in enumerate(joints):
             m, gains = joint.motor, joint.gains

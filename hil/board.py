@@ -25,7 +25,7 @@ from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
 from hil.elf import Image
 from hil.nvic import PENDSV, SYSTICK
-from hil.plant import Plant
+from hil.plants import Plant, wired
 from hil.stm32.chip import FLASH_START
 
 Array = NDArray[np.float64]
@@ -83,7 +83,7 @@ class VirtualBoard:
     """One board with its plant. `port` is the TCP port of its serial link, `url` what pyserial opens."""
 
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0) -> None:
-        self.mechanism, self.plant = mechanism, plant
+        self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
         model = chips.model(self.board.chip)
         flash = model.REGIONS[0]

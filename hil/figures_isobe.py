@@ -163,7 +163,7 @@ def _tracking(results: dict[str, Result]) -> Picture:
         gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
         wanted = record.q[moving] + gap
         if result is pd:
-            for j, joint in enumerate(result.mechanism.moving):
+            for j, joint in enumerate(result.mechanism.streamed):
                 target.plot(t, wanted[:, j], color=f"C{j}", label=f"link {j + 1} ({joint.name})")
             control.plot(t, wanted[:, 0], color="0.6", linewidth=4.0, label="target")
         control.plot(t, record.q[moving][:, 0], color=colour, linestyle=style, label=name)
@@ -184,7 +184,7 @@ def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: boo
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
         t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
-        for j, joint in enumerate(s.mechanism.moving):
+        for j, joint in enumerate(s.mechanism.streamed):
             axes.plot(t, 1e3 * d.error[:, j], color=f"C{j}", linewidth=3.0, alpha=0.35)
             axes.plot(t, 1e3 * d.theory.error[:, j], color=f"C{j}", linewidth=1.0, label=joint.name)
         label(axes, f"{case.name}: change of the tracking error", y="mrad")

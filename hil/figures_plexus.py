@@ -109,7 +109,7 @@ def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
     _draw_arm(arm, mechanism, record.q[moving])
     angles, errors = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3)
     t = record.seconds[moving] - record.seconds[moving.start]
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         angles.plot(t, record.q[moving][:, j], color=f"C{j}", label=joint.name)
     for name, style in zip(names[:2], ("-", "--"), strict=True):
         result = results[name]
@@ -215,7 +215,7 @@ def accuracy(short: bool) -> Finding:
 
 def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
     """Joint positions (n,) after a free motion from the start pose, rotors turning along, and by what."""
-    start, rotors = np.array([j.start for j in mechanism.moving]), rotor_inertia(Model.of(mechanism))
+    start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
     n = len(start)
     if version := pinocchio_rnea.version():
         import pinocchio as pin

@@ -16,7 +16,7 @@ from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from hil.board import VirtualBoard
-from hil.plant import Plant
+from hil.plants import plant_of
 from hil.run import play
 
 SECONDS = 0.2  # of motion
@@ -37,7 +37,7 @@ class Cost:
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True) -> Cost:
     """Run a built image for a moment. Raises Refused if it does not get through the motion."""
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+    with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
         result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
     record = result.record
     if result.ended != "done":
@@ -51,7 +51,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True) 
 
 def short_motion(mechanism: Mechanism) -> Trajectory:
     """A quintic of every joint from its start pose to where limits and speed let it go, at most REACH."""
-    joints = mechanism.moving
+    joints = mechanism.streamed
     start = np.array([joint.start for joint in joints])
     lower, upper, speed = (np.array([getattr(j.limits, key) for j in joints]) for key in ("lower", "upper", "velocity"))
     fastest = 0.25 * speed * SECONDS  # a quintic's peak rate is 15/8 of its mean one

@@ -26,7 +26,7 @@ from codegen.trajectory import Trajectory, check_limits, check_streamable, knots
 from codegen.units import position_unit
 from hil.board import Disturbance, EncoderFault, Record, telemetry_type
 from hil.faults import FAULTS
-from hil.plant import Plant
+from hil.plants import Plant, plant_of, wired
 from hil.run import Result, play
 from host.clock import Clock, WallClock
 from host.configuration import Configuration
@@ -50,7 +50,7 @@ class Relay:
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
-        self.mechanism, self.plant = mechanism, plant
+        self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
         self.joints = board_file.served(mechanism, self.board)
         self.dt = 1.0 / mechanism.control.rate_hz
@@ -253,7 +253,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
     except BaseException:
         device.close()
         raise
-    with Relay(device, mechanism, plant or Plant(mechanism), configuration.tag, wall) as relay:
+    with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
         return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True, log=log)
 
 

@@ -23,7 +23,7 @@ from codegen.mechanism import Mechanism
 from codegen.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
 from hil.board import Record, VirtualBoard, VirtualClock
 from hil.faults import FAULTS, inject
-from hil.plant import Plant
+from hil.plants import Plant, plant_of
 from host.configuration import Configuration
 from host.link import Link
 from host.log import Log
@@ -75,7 +75,7 @@ class Result:
 
     def report(self) -> dict[str, Any]:
         """As the JSON object of `femtorque hil`."""
-        joints = [joint.name for joint in self.mechanism.moving]
+        joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
             "feedforward": self.feedforward,
@@ -135,7 +135,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
-    plant = plant or Plant(mechanism)
+    plant = plant or plant_of(mechanism)
     with VirtualBoard(built.elf, mechanism, plant) as board:
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log)
 
@@ -148,7 +148,7 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
     Raises BadInput if the port is taken, Refused as building does.
     """
     built = build.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
-    plant = Idle(len(mechanism.moving)) if pil else Plant(mechanism)
+    plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
     try:
         board = VirtualBoard(built.elf, mechanism, plant, port)
     except OSError as error:
@@ -181,7 +181,7 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
         if early:
             inject(fault, board, clock, 0.0)
         session.connect()
-        session.home([joint.start for joint in mechanism.moving])
+        session.home([joint.start for joint in mechanism.streamed])
         session.arm()
         if fault and not early:
             inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
@@ -205,7 +205,7 @@ def _result(board: VirtualBoard, witness: Witness, configuration: Configuration,
     moving = in_motion(record)
     target = board.target_positions(record)
     error = wrapped(target - record.q, mechanism)[moving]
-    none = np.full(len(mechanism.moving), np.nan)
+    none = np.full(len(mechanism.streamed), np.nan)
     any_motion = len(error) > 0
     return Result(
         mechanism=mechanism, feedforward=feedforward, ended=ended, state=witness.state, faults=tuple(witness.faults),
@@ -231,7 +231,7 @@ def in_motion(record: Record) -> slice:
 
 def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np.float64]:
     """Differences of positions, of turning joints within half a turn."""
-    turning = np.array([joint.type != "prismatic" for joint in mechanism.moving])
+    turning = np.array([joint.type != "prismatic" for joint in mechanism.streamed])
     return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
 
 
@@ -249,5 +249,5 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     if not begins:
         return None
     formed = record.torque_ff[begins[0] - 1 - lead:][:len(target)].tobytes()
-    held = range(len(mechanism.moving))  # only the phase matters: one joint's sine and cosine is made exact a tick
+    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact a tick
     return any(path.run(motion.position, motion.rate, motion.acceleration, k)[0].tobytes() == formed for k in held)

@@ -199,7 +199,7 @@ def _check(path: Path, scenario: Scenario) -> None:
 def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:
     if file.short is None:
         return None
-    joints, start = [j.name for j in mechanism.moving], [j.start for j in mechanism.moving]
+    joints, start = [j.name for j in mechanism.streamed], [j.start for j in mechanism.streamed]
     if len(file.short.to) != len(start):
         raise BadInput(path, "short.to", file.short.to, f"must hold a position of each of {', '.join(joints)}")
     return from_rows(joints, [0.0, file.short.seconds], np.array([start, file.short.to]))

@@ -207,8 +207,8 @@ class Board:
         """A slow way from where the arm is to where the motion starts; none if it is there."""
         session, mechanism = self.session, self._known()
         session.pump()
-        here = from_wire(session.status.target, mechanism.moving) if session.in_state("HOLD") else session.positions()
-        turning = np.array([joint.type == "continuous" for joint in mechanism.moving])
+        here = from_wire(session.status.target, mechanism.streamed) if session.in_state("HOLD") else session.positions()
+        turning = np.array([joint.type == "continuous" for joint in mechanism.streamed])
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
         if np.max(np.abs(here - motion.positions[0])) <= SAME:
             return []

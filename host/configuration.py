@@ -46,9 +46,9 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.moving,
+            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
-            tuple(joint_constants(mechanism, joint).start for joint in mechanism.moving), pil,
+            tuple(joint_constants(mechanism, joint).start for joint in mechanism.streamed), pil,
         )
 
     @staticmethod
