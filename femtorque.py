@@ -211,6 +211,33 @@ def build(
 
 
 @app.command()
+def flash(
+    mech: Mech,
+    via: Annotated[Literal["stlink", "dfu", "uart"], typer.Option(
+        help="ST-LINK by openocd, USB by dfu-util, or the boot loader in ROM over a UART")] = "stlink",
+    port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                             help="where the board's link is; for uart also the boot loader")] = None,
+    loader: Annotated[str | None, typer.Option(metavar="PORT", show_default=False,
+                                               help="the boot loader's port, where it is another one")] = None,
+    baud: Annotated[int, typer.Option(help="of the boot loader in ROM", min=1200, max=115_200)] = 115_200,
+    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    json: Json = False,
+) -> Answer:
+    """Build, write the image to the board, compare, start it, and ask the board who it is now."""
+    from codegen.build import build as make
+    from codegen.mechanism import Mechanism
+    from host.display import build_bar
+    from host.flash import flash as write
+
+    mechanism = Mechanism.load(mech)
+    with build_bar() as progress:
+        built = make(mechanism, Path("build") / mechanism.name, progress, feedforward)
+        done = write(mechanism, built, via, loader or port, port, baud, progress)
+    asked = f"the board reports digest {done.after[:16]}" if done.after else "the board was not asked (no --port)"
+    return Answer(asdict(done), f"{done.bytes_written} bytes written to {done.chip} and compared; {asked}")
+
+
+@app.command()
 def verify(
     mech: Mech,
     trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,

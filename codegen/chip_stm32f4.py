@@ -121,6 +121,7 @@ CHIP = Chip(
     dma_enable={"DMA1": "AHB1ENR_DMA1EN", "DMA2": "AHB1ENR_DMA2EN"},
     flash_bytes=1024 * 1024,
     ram_bytes=128 * 1024,
+    sectors=(*4 * (16 << 10,), 64 << 10, *7 * (128 << 10,)),
     wait_states=5,
     rom_id=0x413,
     interrupts=82,

@@ -116,6 +116,7 @@ CHIP = Chip(
     dma_enable={"DMA1": "AHB1ENR_DMA1EN | RCC_AHB1ENR_DMAMUX1EN", "DMA2": "AHB1ENR_DMA2EN | RCC_AHB1ENR_DMAMUX1EN"},
     flash_bytes=512 * 1024,
     ram_bytes=128 * 1024,
+    sectors=256 * (2 << 10,),
     wait_states=4,
     rom_id=0x469,
     interrupts=102,

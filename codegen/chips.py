@@ -55,7 +55,8 @@ class Pll:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
-    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it.
+    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. sectors: the pieces in which
+    flash is erased, in order.
     wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
     """
 
@@ -76,6 +77,7 @@ class Chip:
     dma_enable: Mapping[str, str]
     flash_bytes: int
     ram_bytes: int
+    sectors: tuple[int, ...]
     wait_states: int
     rom_id: int
     platformio_board: str
