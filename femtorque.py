@@ -2,7 +2,8 @@
 
 The command line, one short function a verb; what a verb does lives in codegen, host and hil. Every verb returns an
 Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line and an exit status:
-0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board`.
+0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board` (all names: API below;
+examples/three_link.py shows them at work).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from codegen.errors import BadInput, Refused
 
 UsageError = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
 EXTRA = ("unicorn", "capstone")  # what the extra `hil` installs
-API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board"}
+API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board",
+       "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.virtual"}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,8 +56,16 @@ Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML
                                       show_default=False)]
 Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
-Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
-                                   help="serial device, or socket://host:port")]
+def _ports(incomplete: str) -> list[str]:
+    """What completes --port."""
+    from host.ports import candidates
+
+    return [port for port in ("auto", *(device for device, _ in candidates())) if port.startswith(incomplete)]
+
+
+Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
+                                   autocompletion=_ports, help="serial device, socket://host:port, or auto: the one "
+                                   "whose board carries the mechanism")]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
@@ -243,8 +253,8 @@ def verify(
     trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
                                                        help="motions of your own, CSV")] = None,
     report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
-    motions: Annotated[int, typer.Option(min=1, help="random motions beside them")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="of the random motions")] = 0,
+    motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="of the random motions")] = 0,
     json: Json = False,
 ) -> Answer:
     """Hold the emitted C against the theory and the chip against this computer, over whole motions."""
@@ -273,8 +283,9 @@ def plan(
     port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                              help="begin where the arm of this board stands")] = None,
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
-    speed: Annotated[float, typer.Option(min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
-    reserve: Annotated[float, typer.Option(min=0.0, max=0.9, help="share of the effort that is left to feedback")] = 0.1,
+    speed: Annotated[float, typer.Option(metavar="SHARE", min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
+    reserve: Annotated[float, typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
+                                           "feedback")] = 0.1,
     ends: Annotated[Literal["free", "static"], typer.Option(
         help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
@@ -321,10 +332,10 @@ def stream(
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
     home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
-    speed: Annotated[float, typer.Option(min=0.001, max=100.0, help="times as fast as the trajectory says")] = 1.0,
-    loop: Annotated[int, typer.Option(min=0, help="how often to play it; 0: until Ctrl-C")] = 1,
+    speed: Annotated[float, typer.Option(metavar="TIMES", min=0.001, max=100.0, help="times as fast as the trajectory says")] = 1.0,
+    loop: Annotated[int, typer.Option(metavar="N", min=0, help="how often to play it; 0: until Ctrl-C")] = 1,
     approach: Annotated[bool, typer.Option("--approach", help="go slowly to where the motion starts first")] = False,
-    resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
     web: Web = None,
     udp: Udp = None,
@@ -488,6 +499,21 @@ def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
 
 
 @app.command()
+def ports(
+    also: Annotated[list[str] | None, typer.Argument(metavar="[PORT]...", show_default=False,
+                                                     help="ask these too: other devices, socket://host:port")] = None,
+    json: Json = False,
+) -> Answer:
+    """List the serial ports and who answers there."""
+    from host.display import ports_table
+    from host.ports import survey
+
+    found = survey(also or ())
+    return Answer({"ports": [asdict(answer) for answer in found]},
+                  ports_table(found) if found else "no USB serial port is plugged in")
+
+
+@app.command()
 def plot(
     run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
     out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
@@ -512,15 +538,22 @@ def plot(
                   "\n".join([*said, "", *map(str, files)]))
 
 
+def _faults(incomplete: str) -> list[str]:
+    """What completes --fault."""
+    from hil.faults import FAULTS
+
+    return [name for name in FAULTS if name.startswith(incomplete)]
+
+
 @app.command()
 def hil(
     mech: Mech,
     traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                 help="trajectory, CSV; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
-    fault: Annotated[str | None, typer.Option(metavar="F", help="what goes wrong in mid-motion; a wrong name lists all"
+    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults, help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
-    resume: Annotated[int, typer.Option(min=0, help="how often to go on after a stop because knots were late")] = 0,
+    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", show_default=False,
                                              help="log to write, as `stream` does")] = None,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
@@ -581,6 +614,33 @@ def reproduce(
 
     report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))
     return Answer(report.data(), report.renderable(), good=report.good)
+
+
+# -- examples, at the end of every --help ------------------------------------------------------------------------------
+
+EXAMPLES = {
+    "init": ["init my_arm", "init my_robot --from robot.urdf"],
+    "check": ["check my_arm.toml", "check my_arm.toml --json"],
+    "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
+               "torque my_arm.toml motion.csv -o torque.csv --backend chip"],
+    "generate": ["generate my_arm.toml -o my_arm_c"],
+    "build": ["build my_arm.toml"],
+    "verify": ["verify my_arm.toml motion.csv --report verify.html"],
+    "plan": ["plan my_arm.toml waypoints.toml -o motion.csv --figure motion.png",
+             "plan my_arm.toml points.csv -o motion.csv --tip hand:0.2,0,0 --back --speed 0.5"],
+    "stream": ["stream my_arm.toml motion.csv --port auto --home --log run.mcap",
+               "stream my_arm.toml motion.csv --port /dev/ttyACM0 --loop 0 --speed 0.5 --web 8420",
+               "stream my_arm.toml motion.csv --port socket://localhost:5555 --dry-run"],
+    "monitor": ["monitor my_arm.toml --port auto", "monitor --port /dev/ttyACM0 --web 8420 --udp localhost:9870"],
+    "ports": ["ports", "ports socket://localhost:5555"],
+    "plot": ["plot run.mcap", "plot run.mcap -o run.html -o run.parquet"],
+    "hil": ["hil my_arm.toml motion.csv --log run.mcap", "hil my_arm.toml motion.csv --fault encoder-stuck",
+            "hil my_arm.toml --serve 5555"],
+    "reproduce": ["reproduce -o papers"],
+}
+for _command in app.registered_commands:
+    if _lines := EXAMPLES.get(_command.callback.__name__ if _command.callback else ""):
+        _command.epilog = "\b\nExamples:\n" + "\n".join(f"  femtorque {line}" for line in _lines)
 
 
 # -- answers and errors -----------------------------------------------------------------------------------------------

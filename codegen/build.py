@@ -7,7 +7,6 @@ project is built with PlatformIO's own platform and toolchain instead.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import json
@@ -23,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from filelock import FileLock
 
 from codegen import board as boards
 from codegen import emit, stack
@@ -196,8 +196,7 @@ def _require_tools() -> None:
 def _alone(out: Path) -> Iterator[None]:
     """One build at a time in one folder."""
     out.mkdir(parents=True, exist_ok=True)
-    with open(out / ".lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(out / ".lock"):
         yield
 
 

@@ -81,7 +81,7 @@ def _compile(sources: dict[str, str], options: tuple[str, ...], library: Path) -
     library.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         for name, text in sources.items():
-            (Path(folder) / name).write_text(text)
+            (Path(folder) / name).write_text(text, encoding="utf-8")
         files = sorted(name for name in sources if name.endswith(".c"))
         done = subprocess.run(
             [compiler(), *options, "-I.", *files, "-o", "library.so"], cwd=folder, capture_output=True, text=True

@@ -159,4 +159,4 @@ def _sources(mechanism: Mechanism) -> dict[str, str]:
     """The C files: emitted, the application's motion, and the loop over arrays."""
     files = {n: t for n, t in emit.sources(mechanism, None).items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
-    return files | {n: (FIRMWARE / "src" / n).read_text() for n in names} | {"ft_host.c": HOST_SOURCE}
+    return files | {n: (FIRMWARE / "src" / n).read_text(encoding="utf-8") for n in names} | {"ft_host.c": HOST_SOURCE}

@@ -12,9 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from codegen.torque import Torque
+    from codegen.trajectory import Trajectory
 
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
@@ -256,6 +261,22 @@ class Mechanism:
 
         return load(Path(path))
 
+    def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
+        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.torque).
+
+        total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> arm.torque("mechanisms/three_link.csv").tau.shape
+        (3000, 3)
+        """
+        from codegen.torque import torque
+        from codegen.trajectory import Trajectory
+
+        if not isinstance(trajectory, Trajectory):
+            trajectory = Trajectory.load(trajectory, self)
+        return torque(self, trajectory, total=total)
+
     @property
     def moving(self) -> tuple[Joint, ...]:
         """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
@@ -267,6 +288,7 @@ class Mechanism:
         return tuple(j for j in self.moving if j.actuated) if self.loops else self.moving
 
     def mode(self, name: str) -> Mode:
+        """The mode of that name."""
         return next(mode for mode in self.modes if mode.name == name)
 
     def in_mode(self, name: str | None = None) -> Mechanism:
@@ -285,4 +307,5 @@ class Mechanism:
         )
 
     def link(self, name: str) -> Link:
+        """The link of that name."""
         return next(link for link in self.links if link.name == name)

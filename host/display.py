@@ -14,6 +14,7 @@ from rich.table import Table
 from codegen.mechanism import Joint
 from host import stream as streaming
 from host.configuration import Configuration
+from host.ports import Answer
 
 
 @contextmanager
@@ -68,6 +69,17 @@ def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: A
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
     for joint, a, b in zip(joints, np.asarray(rms), np.asarray(worst), strict=True):
         table.add_row(joint.name, f"{a:.3e}", f"{b:.3e}", "m" if joint.type == "prismatic" else "rad")
+    return table
+
+
+def ports_table(found: Sequence[Answer]) -> Table:
+    """Who is where."""
+    table = Table()
+    for column in ("port", "what", "who answers"):
+        table.add_column(column, overflow="fold")
+    for answer in found:
+        who = str(answer).removeprefix(f"{answer.port}: ")
+        table.add_row(answer.port, answer.what, who, style=None if answer.identity else "dim")
     return table
 
 
