@@ -632,6 +632,9 @@ EXAMPLES = {
                "stream my_arm.toml motion.csv --port /dev/ttyACM0 --loop 0 --speed 0.5 --web 8420",
                "stream my_arm.toml motion.csv --port socket://localhost:5555 --dry-run"],
     "monitor": ["monitor my_arm.toml --port auto", "monitor --port /dev/ttyACM0 --web 8420 --udp localhost:9870"],
+    "home": ["home my_arm.toml --port auto", "home my_arm.toml --port auto --at elbow=0.3"],
+    "float": ["float my_arm.toml --port auto --seconds 30"],
+    "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot run.mcap -o run.html -o run.parquet"],
     "hil": ["hil my_arm.toml motion.csv --log run.mcap", "hil my_arm.toml motion.csv --fault encoder-stuck",
@@ -639,7 +642,7 @@ EXAMPLES = {
     "reproduce": ["reproduce -o papers"],
 }
 for _command in app.registered_commands:
-    if _lines := EXAMPLES.get(_command.callback.__name__ if _command.callback else ""):
+    if _lines := EXAMPLES.get(_command.name or getattr(_command.callback, "__name__", "")):
         _command.epilog = "\b\nExamples:\n" + "\n".join(f"  femtorque {line}" for line in _lines)
 
 
