@@ -21,8 +21,8 @@ from codegen.beam import joint_springs
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree, is_flexible
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from codegen.loops import CLEAR, Assembly, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
-from codegen.loops import Assembly, assemble
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains, Joint, Limits, Mechanism
 from codegen.model import Model
@@ -34,7 +34,7 @@ UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
 JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 LIMITS = tuple(f.name for f in fields(Limits))
-NEAR_SINGULAR = 3.0 * SINGULAR_POSE
+NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
@@ -43,6 +43,8 @@ def supported(mechanism: Mechanism) -> None:
     """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
     if len(mechanism.moving) > JOINTS:
         _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
+    if mechanism.loops and mechanism.control.scheme == "newmark":
+        _refuse(mechanism, "control.scheme", "newmark", "closed loops are not emitted in this scheme", "use midpoint")
     not_yet = "is understood but not supported yet"
     for mode in mechanism.modes:
         _refuse(mechanism, f"mode.{mode.name}", None, f"a mode {not_yet}", "remove it: one mode has every payload on")

@@ -96,18 +96,21 @@ CDEF = """
 typedef {real} ft_real;
 typedef int{bits}_t ft_turn;
 void *ft_host_state(void);
-void ft_step_start(void *s, const ft_turn *q);
+int ft_host_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
 void ft_step(void *s, const ft_turn *q_next, const ft_real *u, ft_real *tau);
-void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q, const ft_real *u, ft_real *tau);
+long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q, const ft_real *u, ft_real *tau);
 """
 
 HOST_SOURCE = """\
 /* The step in a loop, for the host. */
 #include "ft_step.h"
 
+#include <string.h>
+
 void *ft_host_state(void);
-void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
+int ft_host_start(void *s, const ft_turn *q);
+long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
                     const ft_real *u, ft_real *tau);
 
 /* The one state of this library. */
@@ -118,9 +121,27 @@ void *ft_host_state(void)
     return &state;
 }
 
+/* Whether closed loops are at a singular pose. */
+static int stuck(const ft_step_state *s)
+{
+#if FT_STEP_CLOSED
+    return s->fault;
+#else
+    return s == 0;
+#endif
+}
+
+/* Start at q, from the start of the file. Returns whether that fails. */
+int ft_host_start(void *s, const ft_turn *q)
+{
+    memset(s, 0, sizeof(ft_step_state));
+    ft_step_start((ft_step_state *)s, q);
+    return stuck((ft_step_state *)s);
+}
+
 /* ticks steps over arrays of FT_JOINTS columns; anchored every `knot` ticks
- * (0: never). */
-void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
+ * (0: never). Returns how many were made before a fault. */
+long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
                     const ft_real *u, ft_real *tau)
 {
     long k;
@@ -130,7 +151,10 @@ void ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
                 tau + k * FT_JOINTS);
         if (knot && k % knot == 0)
             ft_step_anchor((ft_step_state *)s, q + k * FT_JOINTS);
+        if (stuck((ft_step_state *)s))
+            return k;
     }
+    return k;
 }
 """
 
@@ -143,7 +167,7 @@ class Turns:
     """Positions in rad and m as the integers of one precision."""
 
     def __init__(self, model: Model, precision: Precision) -> None:
-        self.units = np.array([position_unit(body.joint) for body in model.bodies])  # rad or m a wire step
+        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m a wire step
         self.integer: type = np.int64 if precision == "double" else np.int32
         self.real: type = np.float64 if precision == "double" else np.float32
 
@@ -182,23 +206,29 @@ class CompiledStep:
         return self.ffi.from_buffer("ft_turn[]" if array.dtype == self.turns.integer else "ft_real[]", array)
 
     def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m."""
-        self.lib.ft_step_start(self.state, self._pointer(self.turns.of(q)))
+        """At rest at q (J,), rad or m. Raises Refused if closed loops cannot be followed there from their start."""
+        if self.lib.ft_host_start(self.state, self._pointer(self.turns.of(q))):
+            raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[Any]:
         """Torque (J,), N m or N, at s_k from q(s_k+1) (J,) and half increments u (J,), rad or m."""
-        tau = np.empty(self.model.n, self.turns.real)
+        tau = np.empty(len(self.turns.units), self.turns.real)
         u = np.ascontiguousarray(u, self.turns.real)
         self.lib.ft_step(self.state, self._pointer(self.turns.of(q_next)), self._pointer(u), self._pointer(tau))
         return tau
 
     def run(self, q: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
-        """Torque (N, J) of N steps with integer positions q (N, J) and half increments u (N, J)."""
+        """Torque (N, J) of N steps with integer positions q (N, J) and half increments u (N, J).
+
+        Raises Refused where closed loops come to a singular pose.
+        """
         q, u = np.ascontiguousarray(q, self.turns.integer), np.ascontiguousarray(u, self.turns.real)
         tau = np.empty(u.shape, self.turns.real)
         control = self.model.mechanism.control
         knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
-        self.lib.ft_host_torque(self.state, len(u), knot, self._pointer(q), self._pointer(u), self._pointer(tau))
+        made = self.lib.ft_host_torque(self.state, len(u), knot, *(self._pointer(x) for x in (q, u, tau)))
+        if made < len(u):
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau
 
     def torque(self, positions: ArrayLike) -> NDArray[Any]:

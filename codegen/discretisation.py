@@ -14,6 +14,8 @@ accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sa
 *Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the rates and accelerations at s_k are
 those of central differences, from the increments on both sides of it.
 
+Closed loops wrap any of these (`Closed`).
+
 tests/codegen/test_discretisation.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
 precision is held against this file.
 """
@@ -25,7 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.beam import joint_stiffness
 from codegen.elastic_discretisation import Elastic
+from codegen.errors import Refused
 from codegen.flexible_tree import is_flexible
+from codegen.loops import SINGULAR, assemble
 from codegen.mechanism import Vector
 from codegen.model import GROUND, Model
 from codegen.reference import newton_euler
@@ -129,9 +133,9 @@ class Spatial:
         tau, self.X = before - self.X, after
         return tau / self.model.dt
 
-    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below."""
-        before, after = self._sides(positions[1:], 0.5 * np.diff(positions, axis=0))
+    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
+        before, after = self._sides(positions[1:], u)
         return (before[1:] - after[:-1]) / self.model.dt
 
     def _sides(self, q_next: Joints, u: Joints) -> tuple[Joints, Joints]:
@@ -168,10 +172,10 @@ class Planar:
         self.moved, self.turned = moved, turned
         return tau
 
-    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below."""
+    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
         now = poses(self.model, positions[:-1])
-        moved, turned = self._moves(now, 0.5 * np.diff(positions, axis=0))
+        moved, turned = self._moves(now, u)
         return self._convert([(R[1:], o[1:]) for R, o in now], np.diff(moved, axis=0), np.diff(turned, axis=0))
 
     def _moves(self, now: Placed, u: Joints) -> tuple[NDArray[np.float64], Joints]:
@@ -229,9 +233,8 @@ class NewtonEuler:
         self.u = u
         return tau
 
-    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """All steps of a motion at once, as `torque` below."""
-        u = 0.5 * np.diff(positions, axis=0)
+    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below, from its positions and half increments."""
         return self.at(positions[1:-1], u[:-1], u[1:])
 
     def at(self, q: Joints, before: Joints, after: Joints) -> Joints:
@@ -240,17 +243,140 @@ class NewtonEuler:
         return newton_euler(self.model, q, (after + before) / dt, 2.0 * (after - before) / dt**2)
 
 
+PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction does not follow from the last pose
+PASSES = 12  # over a whole motion, until its predictions are
+SETTLED = 1e-14  # of the largest position, or rad, m
+NOISY_HZ = 45.0  # ticks above this rate mend only part of the closure error
+
+
+def mended(model: Model) -> float:
+    """The part of the positions' closure error that is mended in a tick.
+
+    Single precision knows it to 1e-7 of the size, and mending it turns that into an acceleration of 1e-7 / dt^2 times
+    this part: 2e-4 /s^2 at any rate above NOISY_HZ.
+    """
+    return float(f"{min(1.0, (NOISY_HZ * model.dt) ** 2):.6g}")
+
+
+class Closed:
+    """The step with closed loops: one correction a tick, the open tree's step, torques carried by the rates matrix.
+
+    G at s_k is that of the pose predicted for it in the tick before; the prediction is what G leads to plus what that
+    lacked last time, so G errs by no more than a change of acceleration in one tick makes.
+    """
+
+    def __init__(self, model: Model, tree: Spatial | Planar | NewtonEuler) -> None:
+        self.model, self.tree, self.assembly = model, tree, assemble(model)
+        a = self.assembly
+        self.free, self.bound = list(a.independent), list(a.dependent)
+        self.places = [a.actuated.index(i) for i in a.independent]
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,) of the actuated joints. Raises Refused if that is not reached from the assembled pose."""
+        self.at = self.assembly.follow(np.asarray(q, float)[None])[0]
+        self.G = self.assembly.rates_matrix(self.at)[self.bound]
+        self.lack = np.zeros(len(self.bound))
+        self.tree.start(self.at)
+
+    def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
+        """Torque (J,) of the actuated joints at s_k. Raises Refused at a singular pose."""
+        a, by = self.assembly, mended(self.model)
+        at, w = np.empty(self.model.n), np.empty(self.model.n)
+        at[self.free], w[self.free] = np.asarray(q_next, float)[self.places], np.asarray(u, float)[self.places]
+        led = self.G @ w[self.free]
+        w[self.bound] = led + self.lack
+        at[self.bound] = self.at[self.bound] + 2.0 * w[self.bound]
+        J, here, moved = a.jacobian(at), a.residual(at), a.increments(at, w)
+        x = -np.linalg.solve(J[:, self.bound], moved + by * (here - moved))
+        if np.max(np.abs(x)) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
+        at[self.bound] += x
+        w[self.bound] += 0.5 * x
+        self.lack = w[self.bound] - led
+        tau = self._allocate(self.tree.step(at, w), self.G)
+        self.G = -np.linalg.solve(J[:, self.bound], J[:, self.free])
+        self.at = at
+        return tau
+
+    def _allocate(self, tau: Joints, G: NDArray[np.float64]) -> Joints:
+        """Shares Q = tau_i + G' tau_d among the independent and the redundant joints."""
+        a = self.assembly
+        if self.model.mechanism.control.allocation == "partition":
+            return tau[list(a.actuated)]
+        Q = tau[self.free] + G.T @ tau[self.bound]
+        moves = np.zeros((self.model.n, len(self.free)))
+        moves[self.free], moves[self.bound] = np.eye(len(self.free)), G
+        A, W = moves[list(a.actuated)], a.weights()
+        return A / W[:, None] @ np.linalg.solve(A.T @ (A / W[:, None]), Q)
+
+    def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All steps of a motion at once, as `torque` below: what `step` gives, to rounding.
+
+        What a step predicts is taken from the whole motion's predictions of the pass before, where the Jacobian is
+        that of nearly the same pose; they settle at once.
+        """
+        a, wanted, half = self.assembly, positions[:, self.places], u[:, self.places]
+        self.start(positions[0])
+        predicted = a.follow(positions)
+        w = 0.5 * np.diff(predicted, axis=0)
+        predicted = predicted[1:]
+        for _ in range(PASSES):
+            about = a.jacobian(predicted), a.residual(predicted), a.increments(predicted, w)
+            at, G, corrections, settled = self._march(wanted, half, predicted, w, about)
+            if settled:
+                break
+        else:
+            raise AssertionError("predictions do not settle")
+        if np.max(np.abs(corrections)) > PACE_OF_CORRECTION or not np.all(a.margin(predicted) > SINGULAR):
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
+        tau = self.tree.torque(at, w)
+        return np.array([self._allocate(t, g) for t, g in zip(tau, G[1:-1], strict=True)])
+
+    def _march(self, wanted: Joints, half: Joints, predicted: Joints, w: Joints,
+               about: tuple[NDArray[np.float64], ...]) -> tuple[Joints, NDArray[np.float64], Joints, bool]:
+        """Poses, rates matrices and corrections of all samples, and whether the predictions were right already.
+
+        about: Jacobian, residual and increment at the poses `predicted` with half increments w. Both arrays are
+        renewed: the predictions, and the corrected half increments (the predicted ones until they are right).
+        """
+        J, here, moved = about
+        n, inverse, by = len(predicted), np.linalg.inv(J[..., self.bound]), mended(self.model)
+        at, x = np.empty((n + 1, self.model.n)), np.empty((n, len(self.bound)))
+        G = np.concatenate([self.G[None], -inverse @ J[..., self.free]])
+        at[0], lack, furthest = self.at, np.zeros(len(self.bound)), 0.0
+        expected = w.copy()
+        for k in range(n):
+            led = G[k] @ half[k]
+            expected[k, self.free], expected[k, self.bound] = half[k], led + lack
+            at[k + 1, self.free] = wanted[k + 1]
+            at[k + 1, self.bound] = at[k, self.bound] + 2.0 * (led + lack)
+            off, more = at[k + 1] - predicted[k], 2.0 * (expected[k] - w[k])
+            furthest = max(furthest, float(np.max(np.abs(off))), float(np.max(np.abs(more))))
+            grown = moved[k] + J[k] @ more
+            x[k] = -inverse[k] @ (grown + by * (here[k] + J[k] @ off - grown))
+            predicted[k] = at[k + 1]
+            at[k + 1, self.bound] += x[k]
+            lack = lack + 0.5 * x[k]
+        w[:] = expected
+        settled = furthest < SETTLED * (1.0 + float(np.max(np.abs(predicted))))
+        if settled:
+            w[:, self.bound] += 0.5 * x
+        return at, G, x, settled
+
+
 class Discretisation:
-    """start(q), step(q_next, u) -> tau: the form that is emitted for this model."""
+    """start(q), step(q_next, u) -> tau: the form that is emitted for this model, of the streamed joints."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar | NewtonEuler | Elastic
+        self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
         if is_flexible(model.mechanism):
             self.form = Elastic(model)
         elif model.mechanism.control.scheme == "newton-euler":
             self.form = NewtonEuler(model)
         else:
             self.form = Planar(model) if is_planar(model) else Spatial(model)
+        if model.mechanism.loops:
+            self.form = Closed(model, self.form)
         self.start = self.form.start
         self.step = self.form.step
 
@@ -260,4 +386,5 @@ def torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     The first increment primes the state, so a motion that starts with a rate is right from its first sample.
     """
-    return Discretisation(model).form.torque(np.asarray(positions, float))
+    positions = np.asarray(positions, float)
+    return Discretisation(model).form.torque(positions, 0.5 * np.diff(positions, axis=0))

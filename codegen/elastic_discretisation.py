@@ -308,10 +308,9 @@ class Elastic:
         tau, self.X = P - 0.5 * F - self.X, P + 0.5 * F
         return tau
 
-    def torque(self, positions: Array) -> Array:
+    def torque(self, positions: Array, u: Array) -> Array:
         """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
         self.start(positions[0])
-        u = 0.5 * np.diff(positions, axis=0)
         return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, self.tree.n)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen import board as board_module
-from codegen import control_source, elastic_source, message_source, newmark_source, readme, step_source
+from codegen import control_source, elastic_source, loop_source, message_source, newmark_source, readme, step_source
 from codegen import digest as digest_module
 from codegen.board import Board
 from codegen.check import supported
@@ -18,6 +18,8 @@ def step_sources(model: Model) -> dict[str, str]:
     """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
     if is_flexible(model.mechanism):
         return elastic_source.render(model)
+    if model.mechanism.loops:
+        return loop_source.render(model)
     source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
     return source.render(model)
 
@@ -47,7 +49,7 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     model = Model.of(mechanism)
     files = step_sources(model) if step is None else dict(step)
     files |= control_source.render(mechanism, board, feedforward=feedforward)
-    files |= message_source.render(model.n)
+    files |= message_source.render(len(mechanism.streamed))
     if board is not None:
         files |= board_module.render(mechanism, board, pil)
     return files

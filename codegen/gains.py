@@ -60,7 +60,7 @@ def sample_poses(model: Model, assembly: Assembly | None = None) -> Array:
     start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
     scattered = qmc.Halton(len(free), scramble=False).random(count - 2)
     poses = np.vstack([start, straight, lower + (upper - lower) * scattered])
-    return np.array([assembly.reach(pose) for pose in poses]) if assembly.dependent else poses
+    return assembly.reach(poses) if assembly.dependent else poses
 
 
 def _range(body: Body) -> tuple[float, float]:

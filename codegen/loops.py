@@ -30,14 +30,17 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Anchor, Loop, Mechanism
 from codegen.model import GROUND, Model, placed_links, rotation_rpy
-from codegen.tree import Levers, Pose, joint_torque, levers, pose, rotate
+from codegen.tree import Levers, Pose, axis_rotation, joint_torque, levers, pose, rotate, rotate_back
 
 Array = NDArray[np.float64]
 Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
 
-CLOSED = 1e-11  # m or rad: where Newton has converged
+CLOSED = 1e-11  # m or rad: where the assembly has converged
+CLOSING = 1e-8  # m or rad: the square of it is nothing, so one more Newton step closes the loops to rounding
 ITERATIONS = 60  # of the assembly, damped
 FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
+CLEAR = 3.0  # times SINGULAR: well away from a singular pose
+PARALLEL = 1e-9  # sine of the angle below which two axes are parallel
 RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
 BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
 SINGULAR = 0.03  # of `margin`: less is a fault
@@ -71,13 +74,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Cut:
-    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations."""
+    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations.
+
+    plane (3, 2): of a planar loop, two directions in axes of the common body that do for x and y of anchor a, because
+    nothing turns a but about its own z; None where something does, and x and y have to go with it.
+    """
 
     loop: Loop
     common: int
     a: Side
     b: Side
     rows: tuple[str, ...]
+    plane: Array | None = None
 
 
 def cuts(model: Model) -> tuple[Cut, ...]:
@@ -100,8 +108,21 @@ def cuts(model: Model) -> tuple[Cut, ...]:
         up, down = (ancestry(places[x.link][0]) for x in (loop.a, loop.b))
         shared = sum(1 for x, y in zip(up, down, strict=False) if x == y)
         rows = tuple(ALONG.get(loop.type, "xyz")) + tuple(f"{r[0]}.{r[1]}" for r in AXES[loop.type])
-        found.append(Cut(loop, up[shared - 1] if shared else GROUND, side(loop.a, shared), side(loop.b, shared), rows))
+        a, b = side(loop.a, shared), side(loop.b, shared)
+        plane = _plane(model, a) if loop.type in ALONG else None
+        found.append(Cut(loop, up[shared - 1] if shared else GROUND, a, b, rows, plane))
     return tuple(found)
+
+
+def _plane(model: Model, side: Side) -> Array | None:
+    """x and y of an anchor with all joints between it and the common body at zero, if those only turn it about z."""
+    R = side.R
+    for j in reversed(side.path):
+        body = model.bodies[j]
+        if not body.prismatic and np.linalg.norm(np.cross(body.axis, R[:, 2])) > PARALLEL:
+            return None
+        R = body.R0 @ R
+    return R[:, :2]
 
 
 @dataclass(frozen=True)
@@ -136,9 +157,46 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
     f = _frames(at, cut)
     apart = f.b - f.a
     if cut.loop.type in ALONG:
-        apart = np.einsum("...ji,...j->...i", f.A[..., :2], apart)
+        apart = np.einsum("...ji,...j->...i", f.A[..., :2] if cut.plane is None else cut.plane, apart)
     angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
     return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
+
+
+def increments(model: Model, cut: Cut, q: Array, w: Array) -> Array:
+    """By how much `residual` (..., rows) grew on the way to q (..., n), w half the way of every joint.
+
+    Every vector y that turns with a joint grows by R (dy + D (y - dy)), D = 1 - R(-2w), all of it small numbers: the
+    difference of two residuals would have the rounding errors of positions.
+    """
+    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array]:
+        y, dy = np.broadcast_to(y, (*q.shape[:-1], 3)), np.zeros((*q.shape[:-1], 3))
+        for j in reversed(side.path):
+            body = model.bodies[j]
+            if body.prismatic and is_point:
+                y, dy = y + body.axis * q[..., j, None], dy + 2.0 * body.axis * w[..., j, None]
+            elif not body.prismatic:
+                R, before = axis_rotation(body.axis, q[..., j]), y - dy
+                across = np.cross(body.axis, before)
+                fall, rise = 2.0 * np.sin(w[..., j, None]) ** 2, np.sin(2.0 * w[..., j, None])
+                y, dy = rotate(R, y), rotate(R, dy + rise * across - fall * np.cross(body.axis, across))
+            y, dy = y @ body.R0.T + body.p0 * is_point, dy @ body.R0.T
+        return y, dy
+
+    def product(u: tuple[Array, Array], v: tuple[Array, Array]) -> Array:
+        return np.sum(u[1] * v[0] + (u[0] - u[1]) * v[1], axis=-1)
+
+    def direction(side: Side, name: str) -> tuple[Array, Array]:
+        return carried(side, side.R[:, "xyz".index(name)], False)
+
+    a, b = carried(cut.a, cut.a.p, True), carried(cut.b, cut.b.p, True)
+    apart = b[0] - a[0], b[1] - a[1]
+    rows = [apart[1][..., k] for k in range(3)]
+    if cut.plane is not None:
+        rows = [apart[1] @ cut.plane[:, k] for k in range(2)]
+    elif cut.loop.type in ALONG:
+        rows = [product(direction(cut.a, k), apart) for k in "xy"]
+    rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
+    return np.stack(rows, axis=-1)
 
 
 def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
@@ -160,8 +218,12 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
     none, along = np.zeros(3), cut.loop.type in ALONG
     for row in range(2 if along else 3):
-        force = A[..., row] if along else back[..., row, :]
-        turned = np.cross(force, rotate(np.swapaxes(back, -1, -2), np.asarray(apart) + none)) if along else none
+        moving = along and cut.plane is None
+        if along and cut.plane is not None:
+            force = rotate_back(back, cut.plane[:, row])
+        else:
+            force = A[..., row] if along else back[..., row, :]
+        turned = np.cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
         act(row, 1.0, cut.b, force, none)
         act(row, -1.0, cut.a, force, -turned)
     for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
@@ -172,10 +234,15 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 
 
 def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
-    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut."""
+    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
+
+    Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
+    and the axes together, would feel it: their columns are zero.
+    """
     f = _frames(at, cut)
-    arms = levers(model, at)
-    return _of_loads(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
+    J = _of_loads(model, at.R, levers(model, at), *unit_loads(model, cut, at.R, f.b - f.a))
+    J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
+    return J
 
 
 def _of_loads(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
@@ -191,8 +258,8 @@ class Assembly:
     kept, dropped: (cut, row) numbers of the equations that count, and of those that others contain; start (n,): the
     closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in tree order.
     actuated: streamed, driven and measured; of them `independent` ones are the coordinates and `redundant` ones follow;
-    dependent: passive and redundant ones, in the order they are eliminated; scale: sizes of their columns of J_c at
-    the start.
+    dependent: passive and redundant ones, in the order they are eliminated; length: the mechanism's size, m; scale:
+    sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
     """
 
     model: Model
@@ -205,6 +272,7 @@ class Assembly:
     independent: tuple[int, ...]
     redundant: tuple[int, ...]
     dependent: tuple[int, ...]
+    length: float
     scale: Array
 
     @property
@@ -215,10 +283,18 @@ class Assembly:
         cut = self.cuts[row[0]]
         return f"{cut.loop.name}.{cut.rows[row[1]]}"
 
+    def is_angle(self, row: tuple[int, int]) -> bool:
+        return "." in self.cuts[row[0]].rows[row[1]]
+
     # ---- the constraint: kept equations only
     def residual(self, q: ArrayLike) -> Array:
         """(..., m) at positions q (..., n)."""
         return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
+
+    def increments(self, q: ArrayLike, w: ArrayLike) -> Array:
+        """Of `residual` (..., m) on the way to q (..., n), w half the way; see `increments`."""
+        q, w = np.asarray(q, float), np.asarray(w, float)
+        return self._kept(np.concatenate([increments(self.model, cut, q, w) for cut in self.cuts], axis=-1), -1)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """J_c (..., m, n)."""
@@ -244,7 +320,8 @@ class Assembly:
         """
         if not self.dependent:
             return np.ones(np.shape(q)[:-1])
-        R = np.linalg.qr(self.jacobian(q)[..., list(self.dependent)], mode="r")
+        rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
+        R = np.linalg.qr(rows[:, None] * self.jacobian(q)[..., list(self.dependent)], mode="r")
         return np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)) / self.scale, axis=-1)
 
     # ---- motion
@@ -258,10 +335,10 @@ class Assembly:
             away = self.residual(q)
             if not np.all(np.isfinite(away)):
                 break
-            if np.max(np.abs(away), initial=0.0) < CLOSED:
-                return q
             J = self.jacobian(q)[..., list(self.dependent)]
             q[..., list(self.dependent)] -= np.linalg.solve(J, away[..., None])[..., 0]
+            if np.max(np.abs(away), initial=0.0) < CLOSING:
+                return q
         raise np.linalg.LinAlgError("the loops do not close")
 
     def follow(self, streamed: ArrayLike) -> Array:
@@ -315,16 +392,21 @@ class Assembly:
         return x
 
     def reach(self, wanted: ArrayLike) -> Array:
-        """The pose (n,) with the independent joints at `wanted` (mobility,), or as far on the way as it is regular."""
-        q = self.start.copy()
-        for target in _between(self.start[list(self.independent)], np.asarray(wanted, float)):
-            try:
-                x = self._onwards(q, target)
-            except Refused:
-                return q
-            if self.margin(x) < 3.0 * SINGULAR:
-                return q
-            q = x
+        """Poses (P, n) with the independent joints at `wanted` (P, mobility), or as far on the straight ways there
+        from the assembled pose as that is well away from singular ones."""
+        free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
+        q = np.tile(self.start, (len(wanted), 1))
+        going = self.margin(q) > CLEAR * SINGULAR
+        for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
+            x, step = q.copy(), self.start[free] + part - q[:, free]
+            x[:, free] += step
+            x[:, bound] += np.einsum("pij,pj->pi", self.rates_matrix(q)[:, bound], step)
+            for _ in range(4):
+                J = self.jacobian(x)[..., bound]
+                x[:, bound] -= np.einsum("pij,pj->pi", np.linalg.pinv(J), self.residual(x))
+            closed = np.max(np.abs(self.residual(x)), axis=-1) < CLOSING
+            going &= closed & (self.margin(x) > CLEAR * SINGULAR)
+            q[going] = x[going]
         return q
 
     def rates(self, q: ArrayLike, rates: ArrayLike) -> Array:
@@ -344,6 +426,13 @@ class Assembly:
         J = self.jacobian(q)[..., list(self.dependent)]
         full[..., list(self.dependent)] -= np.linalg.solve(J, bias[..., None])[..., 0]
         return full
+
+    def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+        """Positions, rates, accelerations (N, n) of all joints from those (N, actuated) of a motion; as `follow`."""
+        places = [self.actuated.index(i) for i in self.independent]
+        full = self.follow(q)
+        rates = self.rates(full, np.asarray(qd, float)[..., places])
+        return full, rates, self.accelerations(full, rates, np.asarray(qdd, float)[..., places])
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
@@ -396,12 +485,7 @@ class ClosedMotion:
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Position, rate, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular pose."""
-        a = self.assembly
-        q, qd, qdd = self.motion.at(t)
-        places = [a.actuated.index(i) for i in a.independent]
-        full = a.follow(q)
-        rates = a.rates(full, qd[..., places])
-        return full, rates, a.accelerations(full, rates, qdd[..., places])
+        return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:
         """As Trajectory.middles, of all joints."""
@@ -409,9 +493,9 @@ class ClosedMotion:
 
 
 def _between(a: Array, b: Array) -> Array:
-    """Points after a up to b, at most PACE apart in every coordinate."""
+    """Points (parts, ...) after a up to b (...), at most PACE apart in every coordinate."""
     parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
-    return a + (b - a) * (np.arange(1, parts + 1) / parts)[:, None]
+    return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
 
 
 def _residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
@@ -439,20 +523,22 @@ def assemble(model: Model) -> Assembly:
     first = np.cumsum([0, *(len(cut.rows) for cut in found)])
     J = J[[first[c] + r for c, r in kept]]
     redundant = _redundant(model, J, actuated, passive)
-    dependent = tuple(sorted((*passive, *redundant)))
+    dependent = _elimination_order(J, (*passive, *redundant))
     independent = tuple(i for i in actuated if i not in redundant)
     # with the independent joints exactly where the file puts them
     placed = guess.copy()
     placed[list(dependent)] = q[list(dependent)]
-    scale = np.linalg.norm(J[:, list(dependent)], axis=0)
-    assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent, scale)
+    assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
+                        _length(model), np.ones(len(dependent)))
+    rows = np.array([1.0 if assembly.is_angle(row) else 1.0 / assembly.length for row in kept])
+    scale = np.linalg.norm(rows[:, None] * J[:, list(dependent)], axis=0)
     try:
         closed = assembly.close(placed) if dependent else placed
     except np.linalg.LinAlgError:
         _refuse(model.mechanism, f"loop.{found[0].loop.name}",
                 f"does not close with {_names(model, independent)} at their start", "give starts nearer to a closed pose")
     closed.setflags(write=False)
-    return replace(assembly, start=closed)
+    return replace(assembly, start=closed, scale=scale)
 
 
 def _refuse(mechanism: Mechanism, key: str, rule: str, hint: str = "") -> NoReturn:
@@ -490,9 +576,27 @@ def _assembled(model: Model, found: tuple[Cut, ...], guess: Array) -> Array:
     return q
 
 
+def _length(model: Model) -> float:
+    """The mechanism's size, m: its longest offset between joints."""
+    return max([1e-3, *(float(np.linalg.norm(body.p0)) for body in model.bodies)])
+
+
+def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
+    """The joints in the order that leaves J_d (m, n) sparse: always the one that the fewest equations left contain."""
+    rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
+    order: list[int] = []
+    while len(order) < len(joints):
+        fill = {j: [row for row in rows if j in row] for j in sorted(joints) if j not in order}
+        best = min(fill, key=lambda j: (len(fill[j]), len(set().union(*fill[j]))))  # noqa: B023
+        union = set().union(*fill[best]) - {best}
+        rows = [row for row in rows if best not in row] + [set(union) for _ in fill[best][1:]]
+        order.append(best)
+    return tuple(order)
+
+
 def _scaled(model: Model, J: Array) -> Array:
     """J_c with lengths in units of the mechanism's size and every slide in it too."""
-    size = max(1e-3, max((float(np.linalg.norm(body.p0)) for body in model.bodies), default=1.0))
+    size = _length(model)
     columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
     scaled = J * columns
     return scaled / np.maximum(np.max(np.abs(scaled), axis=-1, keepdims=True), size)

@@ -18,6 +18,10 @@ Newton-Euler (scheme "newton-euler") takes no difference of momenta, but its acc
 that are rounded already: c = 1 of |P|_j / dt is for these alone. What the C itself adds is of the size of the forces,
 |T|_j, and does not grow with the tick rate; the drift of the frames is not differenced either.
 
+Closed loops carry the tree's torques to the independent joints by G', and noise with them. The dependent joints'
+increments are those of the independent ones times G, rounded a few times on the way; near a singular pose the solution
+magnifies what is rounded by the inverse of the margin.
+
 The floor grows with the tick rate; it is largest, compared with the torque, where the torque is small: slow motion, no
 gravity, a wrist. No term of it depends on how long the motion lasts.
 """
@@ -29,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.base_parameters import Tree, arrange
 from codegen.beam import joint_springs
+from codegen.loops import assemble
 from codegen.model import GROUND, Model
 from codegen.step_source import EXACT_BELOW_HZ
 
@@ -42,6 +47,18 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Largest error (J,), N m or N, that single precision may add on a motion sampled every tick: positions (N, J)."""
+    if not model.mechanism.loops:
+        return _of_tree(model, positions)
+    assembly = assemble(model)
+    q = assembly.follow(positions)
+    floor = _of_tree(model, q) * (1.0 + 1.0 / float(np.min(assembly.margin(q))))
+    carried = np.max(np.abs(assembly.rates_matrix(q)), axis=0).T @ floor
+    moves = np.max(np.abs(assembly.rates_matrix(q)), axis=0)[list(assembly.actuated)]
+    return np.maximum(moves, 1.0 * (moves > 0.0)) @ carried if assembly.redundant else carried
+
+
+def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
+    """The same of an open tree."""
     dt, tree, control = model.dt, arrange(model), model.mechanism.control
     q = np.asarray(positions, float).T  # (J, N)
     signed = np.diff(q, axis=1) / dt

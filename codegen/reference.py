@@ -74,11 +74,16 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
     """
     if is_flexible(model.mechanism):
         return elastic_reference.exact(model, motion, len(np.asarray(t)))
-    if model.mechanism.loops:
-        assembly = assemble(model)
-        closed = closed_form(assembly, recursion)
-        return newton_euler(model, *ClosedMotion(assembly, motion).at(t), closed)[:, list(assembly.actuated)]
-    return newton_euler(model, *motion.at(t))
+    return of_streamed(model, *motion.at(t))
+
+
+def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """The same of rigid links, from positions, rates and accelerations (N, J) along a motion."""
+    if not model.mechanism.loops:
+        return newton_euler(model, q, qd, qdd)
+    assembly = assemble(model)
+    full = assembly.whole(q, qd, qdd)
+    return newton_euler(model, *full, closed_form(assembly, recursion))[:, list(assembly.actuated)]
 
 
 def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:

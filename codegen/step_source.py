@@ -50,7 +50,7 @@ from codegen.step_text import NEVER, blocks_of, literal, wrap
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
 EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
-_templates = Environment(
+templates = Environment(
     loader=PackageLoader("codegen", "templates"),
     undefined=StrictUndefined,
     keep_trailing_newline=True,
@@ -59,8 +59,8 @@ _templates = Environment(
 )
 
 
-def render(model: Model) -> dict[str, str]:
-    """The emitted files of the step, by name.
+def render(model: Model, name: str = "step") -> dict[str, str]:
+    """The emitted files of the step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
 
     control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
     them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
@@ -71,7 +71,7 @@ def render(model: Model) -> dict[str, str]:
     indices = {j: i for i, j in enumerate(step.turning)}
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
     return write(
-        model, step.graph, step.intro, indices, [_angle(step.tree, j) for j in indices], step.uses_positions, far,
+        model, step.graph, step.intro, indices, [_angle(step.tree, j) for j in indices], step.uses_positions, far, name,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
@@ -83,9 +83,10 @@ def render(model: Model) -> dict[str, str]:
 
 
 def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int], angles: list[str],
-          uses_positions: bool, far: int = NEVER, **form: object) -> dict[str, str]:
+          uses_positions: bool, far: int = NEVER, name: str = "step", **form: object) -> dict[str, str]:
     """The emitted files of a graph. indices: of turning frames by joint; angles: the C of their angles; form: what
-    the templates ask of the form of the step."""
+    the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
+    are not all streamed."""
     control = model.mechanism.control
 
     def with_index(line: str) -> str:
@@ -94,8 +95,13 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
 
     blocks = blocks_of(graph, with_index, far)
     turns = [wrap(f"return {angle};", 80) for angle in angles]
+    closed = name != "step"
     shared = dict(
         name=model.mechanism.name,
+        step=f"ft_{name}",
+        STEP=f"FT_{name.upper()}",
+        JOINTS="FT_TREE_JOINTS" if closed else "FT_JOINTS",
+        closed=closed,
         turns=turns,
         rotate=control.trig == "tick" and bool(turns),
         at_knots=control.trig == "knot" and bool(turns),
@@ -103,22 +109,24 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
     ) | RIGID | form
     files: dict[str, dict[str, object]] = {
         "ft_model.h": dict(
-            joints=[body.joint for body in model.bodies],
+            joints=model.mechanism.streamed,
+            tree=[body.joint for body in model.bodies] if closed else [],
             tick_hz=control.rate_hz,
             knot_hz=control.knot_hz,
             ticks_per_knot=control.rate_hz // control.knot_hz,
-            units=["FT_METRE_UNIT" if b.prismatic else "FT_TURN_UNIT" for b in model.bodies],
+            units=["FT_METRE_UNIT" if j.type == "prismatic" else "FT_TURN_UNIT" for j in model.mechanism.streamed],
         ),
         "ft_trig.h": {},
-        "ft_step.h": dict(uses_positions=uses_positions),
-        "ft_step.c": dict(
+        f"ft_{name}.h": dict(uses_positions=uses_positions),
+        f"ft_{name}.c": dict(
             intro=intro,
             blocks=blocks,
             kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
             uses_positions=uses_positions,
         ),
     }
-    return {name: _templates.get_template(f"{name}.j2").render(**shared, **values) for name, values in files.items()}
+    return {file: templates.get_template(f"{file.replace(f'ft_{name}.', 'ft_step.')}.j2").render(**shared, **values)
+            for file, values in files.items()}
 
 
 RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",

@@ -26,8 +26,9 @@ from codegen import board as boards
 from codegen import discretisation, emit, object_check, pinocchio_rnea, reference
 from codegen.check import supported
 from codegen.compiled import CompiledStep
-from codegen.errors import BadInput
+from codegen.errors import BadInput, Refused
 from codegen.flexible_tree import is_flexible
+from codegen.loops import SINGULAR, ClosedMotion, assemble
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.noise_floor import noise_floor
@@ -42,6 +43,8 @@ DURATION = 1.0  # s, of a random motion
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
 UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
 PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
+
+CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
 
 DOUBLE = 1e-10  # of peak: the C in float64 differs from the same arithmetic in NumPy by its rounding alone
 SINGLE = 1e-4  # of peak
@@ -190,7 +193,7 @@ class Verification:
 
     @property
     def joints(self) -> tuple[Joint, ...]:
-        return self.mechanism.moving
+        return self.mechanism.streamed
 
     @property
     def rnea(self) -> str:
@@ -362,9 +365,22 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
     else:
         plain = discretisation.torque(model, positions)
     own_rnea = is_flexible(model.mechanism) or not pinocchio_rnea.version()
-    rnea = reference.exact(model, motion, t) if own_rnea else pinocchio_rnea.torque(model.mechanism, *motion.at(t))
+    rnea = reference.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
                  single.torque(positions), chip(positions) if chip else None, noise_floor(model, positions))
+
+
+def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
+    """`rnea` at times t (N,), of the streamed joints; of closed mechanisms the tree's at all joints' motion, shared as
+    the loops have it."""
+    mechanism = model.mechanism
+    if not mechanism.loops:
+        return pinocchio_rnea.torque(mechanism, *motion.at(t))
+    assembly = assemble(model)
+    q, qd, qdd = ClosedMotion(assembly, motion).at(t)
+    tau = pinocchio_rnea.torque(mechanism, q, qd, qdd)
+    shared = tau if mechanism.control.allocation == "partition" else assembly.allocate(q, tau)
+    return shared[:, list(assembly.actuated)]
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
@@ -381,6 +397,8 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
     Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
     """
+    if mechanism.loops:
+        return _random_closed_motion(mechanism, rng)
     kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
     joints = mechanism.moving
     low, high = np.array([_range(joint) for joint in joints]).T
@@ -396,6 +414,32 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
                 way * 140 * s**3 * (1 - s) ** 3 / DURATION,
                 way * 420 * s**2 * (1 - s) ** 2 * (1 - 2 * s) / DURATION**2)
     return from_rows([joint.name for joint in joints], s[:, 0] * DURATION, *rows)
+
+
+def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
+    """The same of the independent joints about the start, as far as the loops stay well away from singular poses."""
+    assembly = assemble(Model.of(mechanism))
+    model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
+    joints = [model.bodies[i].joint for i in free]
+    low, high = np.array([_range(joint) for joint in joints]).T
+    reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints]) / 2.0
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE["quintic"] / 2.0 for joint in joints])
+    ends = np.clip(assembly.start[free] + reach * rng.uniform(-1.0, 1.0, (2, len(free))), low, high)
+    a, b = assembly.reach(ends)
+    x = np.linspace(0.0, 1.0, 401)[:, None]
+    s = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+    share, way = 1.0, np.zeros((len(x), len(driven)))
+    places = [driven.index(i) for i in free]
+    while True:  # shorter until all of the way is regular; of no length it is
+        way[:, places] = a[free] + s * share * (b[free] - a[free])
+        try:
+            full = assembly.follow(way)
+            if np.min(assembly.margin(full)) > CLEAR * SINGULAR or share < 1e-3:
+                break
+        except Refused:
+            pass
+        share /= 2.0
+    return from_rows([model.bodies[i].joint.name for i in driven], x[:, 0] * DURATION, full[:, driven])
 
 
 def _range(joint: Joint) -> tuple[float, float]:

@@ -40,7 +40,7 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
         chip.write(q_at, q[k + 1])
         chip.write(u_at, u[k])
         instructions[k] = chip.call("ft_step", state, q_at, u_at, tau_at).instructions
-        tau[k] = chip.read(tau_at, np.float32, model.n)
+        tau[k] = chip.read(tau_at, np.float32, q.shape[1])
         if knot and k % knot == 0:
             chip.call("ft_step_anchor", state, q_at)
     return Run(tau[1:], instructions[1:])

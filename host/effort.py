@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.reference import newton_euler
+from codegen.reference import of_streamed
 from codegen.torque import motor_torque
 from codegen.trajectory import Trajectory
 
@@ -25,7 +25,7 @@ def known(mechanism: Mechanism) -> bool:
 
 def wanted(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     """Joint torques (..., J) in N m or N of a motion: inverse dynamics, rotors and friction (THEORY.md, Eq. 19)."""
-    return newton_euler(Model.of(mechanism), q, qd, qdd) + motor_torque(mechanism, qd, qdd)
+    return of_streamed(Model.of(mechanism), q, qd, qdd) + motor_torque(mechanism, qd, qdd)
 
 
 def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:
@@ -34,10 +34,10 @@ def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:
     limits.effort and, where the file has the motor and the bus voltage, the motor's torque-speed line
     |tau| <= (V / |K N| - qd sgn(tau)) (K N)^2 / R, the steady state of its voltage equation.
     """
-    limit = np.broadcast_to([joint.limits.effort for joint in mechanism.moving], np.shape(tau)).copy()
+    limit = np.broadcast_to([joint.limits.effort for joint in mechanism.streamed], np.shape(tau)).copy()
     if mechanism.board is None:
         return limit
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         if joint.motor is not None:
             constant = abs(joint.motor.K * joint.motor.gear)
             spare = mechanism.board.bus_voltage - constant * qd[..., j] * np.sign(tau[..., j])
@@ -79,5 +79,5 @@ def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
     i, j = np.unravel_index(int(np.argmax(np.nan_to_num(share, posinf=1e300))), share.shape)
     if not share[i, j] > 0.0:
         return None
-    joint = mechanism.moving[j]
+    joint = mechanism.streamed[j]
     return Load(joint.name, float(t[i]), float(tau[i, j]), float(there[i, j]), "N" if joint.type == "prismatic" else "N m")

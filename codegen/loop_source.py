@@ -1,0 +1,104 @@
+"""Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
+
+ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: predict the dependent
+joints, one correction (ft_loop), the tree's step at all joints, the dependent joints' torques carried by the
+independent ones with the rates at s_k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen import step_source
+from codegen.discretisation import PACE_OF_CORRECTION, mended
+from codegen.loop_step import LoopStep, allocation
+from codegen.loops import Assembly, assemble
+from codegen.model import Model
+from codegen.step_text import blocks_of
+from codegen.units import position_unit
+
+PACE = 0.02  # rad or m: one step of a start
+
+INTRO = """
+Streamed are the actuated joints; {passive} follow from the loops.
+In every tick the dependent joints are predicted and corrected once
+(ft_loop), the open tree's torques formed at all joints (ft_tree), and those
+of the dependent ones carried by the independent ones:
+
+    dq_d = G dq_i,   tau = tau_i + G' tau_d,
+
+which is tau_i + J_ci' lambda with the forces lambda at the cuts that leave
+no torque to passive joints. G is that of s_k, where the torque belongs.
+""".strip()
+
+PARTITION = """
+Streamed are the actuated joints; {passive} follow from the loops.
+allocation = "partition": the open tree's torques, as if there were no
+forces at the cuts. For comparison only.
+""".strip()
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c)."""
+    assembly = assemble(model)
+    loop = LoopStep(assembly)
+    partition = model.mechanism.control.allocation == "partition"
+    torques = allocation(assembly, loop.entries, partition)
+    names = [body.joint.name for body in model.bodies]
+    units = ["FT_METRE_UNIT" if body.prismatic else "FT_TURN_UNIT" for body in model.bodies]
+    places = {i: k for k, i in enumerate(assembly.actuated)}
+    passive = ", ".join(names[i] for i in assembly.passive) or "none"
+    intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
+    seen, _ = torques.live()
+    context = dict(
+        name=model.mechanism.name,
+        length=f"{assembly.length:.9g}",
+        intro=[line for text in intro for line in step_source.fill(text, 76, subsequent_indent="") or [""]],
+        pace=PACE, farthest=PACE_OF_CORRECTION, by=repr(mended(model)),
+        start=[_angle(assembly, i) for i in range(model.n)],
+        independent=[(i, places[i]) for i in assembly.independent],
+        units=units,
+        uses_rates=any("s->G" in torques.nodes[i].text for i in seen),
+    )
+    rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
+    dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
+    solve = dict(
+        dependent=[names[i] for i in assembly.dependent], rates=rates, slides=loop.slides,
+        angles=[(_theta(angle.members), _half(angle.members)) for angle in loop.angles],
+        blocks=blocks_of(loop.graph, lambda line: line),
+    )
+    files = step_source.render(model, "tree")
+    for name, template, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
+                                 ("ft_step.h", "ft_closed.h", {}),
+                                 ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
+                                                                   blocks=blocks_of(torques, lambda line: line)))):
+        files[name] = step_source.templates.get_template(f"{template}.j2").render(context | more)
+    return files
+
+
+def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
+    """C of what the rates matrix says of dependent joint number d: half its way."""
+    places = {i: k for k, i in enumerate(assembly.actuated)}
+    terms = [f"s->G[{e}] * u[{places[assembly.independent[k]]}]"
+             for e, (row, k) in enumerate(loop.entries) if row == d]
+    return " + ".join(terms) or "FT_C(0.0)"
+
+
+def _theta(members: tuple[tuple[int, int], ...]) -> str:
+    first, *rest = (f"(ft_angle)q[{j}]" if sign > 0 else f"-(ft_angle)q[{j}]" for j, sign in members)
+    signs = ["-" if sign < 0 else "+" for _, sign in members]
+    terms = [f" {sign} {term.lstrip('-')}" for sign, term in zip(signs[1:], rest, strict=True)]
+    return ("(ft_angle)0 - " + first[1:] if signs[0] == "-" else first) + "".join(terms)
+
+
+def _half(members: tuple[tuple[int, int], ...]) -> str:
+    text = " ".join(f"{'+' if sign > 0 else '-'} w[{j}]" for j, sign in members)
+    return text[2:] if text.startswith("+") else f"-{text[2:]}"
+
+
+def _angle(assembly: Assembly, i: int) -> str:
+    """A start as an unsigned position of either build."""
+    steps = float(assembly.start[i]) / position_unit(assembly.model.bodies[i].joint)
+    whole = int(np.floor(steps))
+    fine = round((steps - whole) * 2.0**32)
+    return f"FT_ANGLE(0x{round(steps) % 2**32:08x}, 0x{((whole << 32) + fine) % 2**64:016x})"

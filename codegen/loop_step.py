@@ -1,0 +1,507 @@
+"""The closed loops' part of a tick, as a graph: closure at the next sample, one correction, the rates matrix.
+
+At the predicted pose of s_k+1, with exact sines of the frames' angles from integer positions, every anchor is carried
+from its link inwards to the body that both sides of the cut hang on, together with
+
+- its increment since s_k, from the half increments w: sin 2w and 1 - cos 2w times vectors, never a difference of two
+  positions (the product rule y -> R y: the increment of R y is R (dy + D (y - dy)), D = 1 - Rz(-2w));
+- its columns of J_c.
+
+Single precision knows a position to 1e-7 of the mechanism's size, and its increments to 1e-7 of themselves. So what is
+left open is the increments' sum plus a small part `by` of the positions' sum: noise of positions would be noise of
+accelerations, over dt^2.
+
+[J_d | J_i | r] is brought to triangular form by plane rotations without square roots: rows p, q with entries a, b become
+a p + b q and a q - b p. Rotations need no search for pivots, so the code is the same in every pose, and the diagonal is
+the distance of a column from the ones before it: it vanishes at singular poses and nowhere else. Back-substitution
+gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the dependent joints' rates are and, transposed,
+what their torques are to the independent ones: tau_i + G' tau_d is tau_i + J_ci' lambda with the lambda that makes
+every dependent row zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.frame_step import Vec, add, scale
+from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
+from codegen.newmark_source import frame_to_axis
+from codegen.step_graph import Expr, Graph
+
+Array = NDArray[np.float64]
+
+DIGITS = 12  # that are kept of constants which are sums of products of the file's numbers
+FAR_OFF = 4.0  # powers of two that a row's size may be away from one before it is scaled
+
+
+@dataclass(frozen=True)
+class Angle:
+    """Of a turning frame: the sum of sign * q over some joints."""
+
+    members: tuple[tuple[int, int], ...]  # (joint, sign)
+
+
+@dataclass
+class Carried:
+    """A vector on its way inwards: at s_k+1, its increment since s_k, its derivatives by the joints' positions."""
+
+    now: Vec
+    moved: Vec
+    columns: dict[int, Vec]
+
+
+@dataclass
+class Row:
+    """One equation: entries a joint, what is left of it, and the square of the factor it has been multiplied by."""
+
+    entries: dict[int, Expr]
+    left: Expr
+    factor: Expr
+    size: float = 1.0  # typical, for scaling
+
+
+@dataclass(frozen=True)
+class Member:
+    """One revolute joint of a group of parallel ones on a path: body axes in the group's at angle zero, and sign."""
+
+    joint: int
+    sign: int
+    axes: Array
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive joints of a path that share one frame: revolute ones about parallel axes, or one slide.
+
+    R (3, 3): group frame (z along the axis) in the axes of the body it hangs on.
+    """
+
+    members: tuple[Member, ...]
+    slides: bool
+    R: Array
+
+
+@dataclass
+class Eliminated:
+    """A row that has become the pivot of a joint: pivot x_joint + sum of entries x = right-hand sides."""
+
+    joint: int
+    pivot: Expr
+    entries: dict[int, Expr]
+    left: Expr
+
+
+@dataclass
+class LoopStep:
+    """Inputs by name: r[i], f[i] (sine and cosine; sin 2w and 1 - cos 2w of angle i), w[j], p[j] (position of slides),
+    by. Outputs: x[d], G[e], rest[d] (positive where regular)."""
+
+    assembly: Assembly
+    graph: Graph = field(default_factory=Graph)
+    angles: list[Angle] = field(default_factory=list)
+    slides: list[int] = field(default_factory=list)
+    entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
+    _known: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
+        self._solve(rows)
+
+    # ---- constants and small algebra
+    def _const(self, value: float) -> Expr:
+        return self.graph.const(tidy(float(value)))
+
+    def _fixed(self, v: Array) -> Vec:
+        x, y, z = (self._const(a) for a in v)
+        return (x, y, z)
+
+    def _zero(self) -> Vec:
+        return self._fixed(np.zeros(3))
+
+    def _times(self, R: Array, v: Vec) -> Vec:
+        x, y, z = (self._const(a[0]) * v[0] + self._const(a[1]) * v[1] + self._const(a[2]) * v[2] for a in R)
+        return (x, y, z)
+
+    def _bind(self, v: Vec, name: str) -> Vec:
+        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
+        return (x, y, z)
+
+    # ---- one cut
+    def _cut(self, c: int, cut: Cut) -> list[Row]:
+        """The kept equations of a cut at the predicted pose."""
+        kept = [row for number, row in self.assembly.kept if number == c]
+        name, along = f"c{c + 1}", cut.loop.type in ALONG
+        rows: list[Row] = []
+        for side, label in ((cut.a, "a"), (cut.b, "b")):
+            self.graph.block(f'Loop {c + 1}, "{cut.loop.name}": anchor {label}')
+            point = self._inwards(side, side.p / self.assembly.length, f"{name}{label}", True)
+            directions = {k: self._inwards(side, side.R[:, "xyz".index(k)], f"{name}{label}{k}", False)
+                          for k in self._directions(cut, kept, label)}
+            if label == "a":
+                a, A = point, directions
+            else:
+                b, B = point, directions
+        self.graph.block(f'Loop {c + 1}, "{cut.loop.name}": what is left open, and its derivatives')
+        apart = _difference(b, a)
+        for row in kept:
+            if row >= (2 if along else 3):
+                x, y = AXES[cut.loop.type][row - (2 if along else 3)]
+                rows.append(self._dot(A[x], B[y], f"{name}_{x}{y}"))
+            elif along and cut.plane is None:
+                rows.append(self._dot(A["xy"[row]], apart, f"{name}_{'xy'[row]}"))
+            else:
+                direction = np.eye(3)[row] if cut.plane is None else cut.plane[:, row]
+                rows.append(self._dot(self._still(direction), apart, f"{name}_{'xyz'[row]}"))
+        return rows
+
+    def _directions(self, cut: Cut, kept: list[int], label: str) -> list[str]:
+        along = cut.loop.type in ALONG
+        wanted = {pair[label == "b"] for r, pair in enumerate(AXES[cut.loop.type], 2 if along else 3) if r in kept}
+        if along and label == "a" and cut.plane is None:
+            wanted |= {"xy"[r] for r in kept if r < 2}
+        return sorted(wanted)
+
+    def _still(self, direction: Array) -> Carried:
+        return Carried(self._fixed(direction), self._zero(), {})
+
+    def _dot(self, u: Carried, v: Carried, name: str) -> Row:
+        """u . v, its increment (v at s_k+1 times that of u, u at s_k times that of v), its derivatives."""
+        by = self.graph.load("by")
+        before = _minus(u.now, u.moved)
+        moved = _inner(u.moved, v.now) + _inner(before, v.moved)
+        moved = self.graph.bind(moved, f"{name}_moved")
+        left = moved + by * (_inner(u.now, v.now) - moved)
+        entries: dict[int, Expr] = {}
+        for j in sorted({*u.columns, *v.columns}):
+            entry = self.graph.const(0.0)
+            if j in v.columns:
+                entry = entry + _inner(u.now, v.columns[j])
+            if j in u.columns:
+                entry = entry + _inner(u.columns[j], v.now)
+            if not entry.is_zero:
+                entries[j] = self.graph.bind(entry, f"{name}_by{j + 1}")
+        return Row(entries, self.graph.bind(left, f"{name}_left"), self.graph.const(1.0))
+
+    # ---- along a path
+    def _inwards(self, side: Side, start: Array, name: str, is_point: bool) -> Carried:
+        """A point (in units of length) or direction fixed in the side's link, in axes of the common body."""
+        y = self._still(start)
+        for number, group in reversed(list(enumerate(self._groups(side)))):
+            label = f"{name}{number + 1}"
+            if group.slides:
+                y = self._slid(group, y, is_point)
+            else:
+                y = self._turned(group, y, is_point, label)
+            first = self.assembly.model.bodies[group.members[0].joint]
+            y = self._mapped(group.R, y)
+            if is_point:
+                y.now = add(y.now, self._fixed(first.p0 / self.assembly.length))
+        return y
+
+    def _groups(self, side: Side) -> list[Group]:
+        bodies, groups = self.assembly.model.bodies, []
+        members: list[Member] = []
+        R = np.eye(3)
+        for j in side.path:
+            body = bodies[j]
+            if members and not body.prismatic:
+                axes = members[-1].axes @ body.R0
+                axis = axes @ body.axis
+                if np.hypot(axis[0], axis[1]) < PARALLEL:
+                    members.append(Member(j, 1 if axis[2] > 0.0 else -1, axes))
+                    continue
+            if members:
+                groups.append(Group(tuple(members), False, R))
+                members = []
+            if body.prismatic:
+                groups.append(Group((Member(j, 1, np.eye(3)),), True, body.R0))
+                continue
+            E = frame_to_axis(body.axis)
+            R, members = body.R0 @ E, [Member(j, 1, E.T)]
+        if members:
+            groups.append(Group(tuple(members), False, R))
+        return groups
+
+    def _slid(self, group: Group, y: Carried, is_point: bool) -> Carried:
+        """Shifted along a slide's axis."""
+        if not is_point:
+            return y
+        j = group.members[0].joint
+        axis = self.assembly.model.bodies[j].axis / self.assembly.length
+        if j not in self.slides:
+            self.slides.append(j)
+        way = self.graph.load(f"w[{j}]") + self.graph.load(f"w[{j}]")
+        now = add(y.now, scale(self.graph.load(f"p[{self.slides.index(j)}]"), self._fixed(axis)))
+        return Carried(now, add(y.moved, scale(way, self._fixed(axis))), {**y.columns, j: self._fixed(axis)})
+
+    def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
+        """From the last member's body to the group's frame: the members' link vectors, each turned by its angle."""
+        tip, total = self._zero(), None
+        columns: dict[int, Vec] = {}
+        for place, member in reversed(list(enumerate(group.members))):
+            angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
+            last = place == len(group.members) - 1
+            if last:
+                part = self._turn(angle, self._mapped(member.axes, y), f"{name}_{place + 1}")
+                columns |= part.columns
+            elif is_point:
+                after = self.assembly.model.bodies[group.members[place + 1].joint]
+                part = self._turn(angle, self._still(member.axes @ after.p0 / self.assembly.length), f"{name}_{place + 1}")
+            else:
+                part = None
+            if part is not None:
+                total = part if total is None else Carried(add(total.now, part.now), add(total.moved, part.moved), {})
+                tip = self._bind(total.now, f"{name}_arm{place + 1}")
+            columns[member.joint] = self._across(tip, member.sign)
+        assert total is not None
+        return Carried(tip, total.moved, columns)
+
+    def _across(self, v: Vec, sign: int) -> Vec:
+        """sign times z x v."""
+        x, y = -v[1], v[0]
+        return (x, y, self.graph.const(0.0)) if sign > 0 else (-x, -y, self.graph.const(0.0))
+
+    def _turn(self, angle: Angle, y: Carried, name: str) -> Carried:
+        """Turned about z by an angle."""
+        if angle not in self.angles:
+            self.angles.append(angle)
+        i = self.angles.index(angle)
+        c, s = self.graph.load(f"r[{i}].c"), self.graph.load(f"r[{i}].s")
+        rise, fall = self.graph.load(f"f[{i}].s"), self.graph.load(f"f[{i}].c")  # sin 2w, 1 - cos 2w
+
+        def turned(v: Vec) -> Vec:
+            return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
+
+        def fallen(v: Vec) -> Vec:
+            return (fall * v[0] - rise * v[1], rise * v[0] + fall * v[1], self.graph.const(0.0))
+
+        columns = {j: self._bind(turned(column), f"{name}_d{j + 1}") for j, column in y.columns.items()}
+        now = self._bind(turned(y.now), name)
+        if all(a.is_zero for a in y.moved):
+            return Carried(now, self._bind(fallen(now), f"{name}_moved"), columns)
+        moved = self._bind(add(y.moved, fallen(_minus(y.now, y.moved))), f"{name}_own")
+        return Carried(now, self._bind(turned(moved), f"{name}_moved"), columns)
+
+    def _mapped(self, R: Array, y: Carried) -> Carried:
+        """In other axes, fixed ones."""
+        columns = {j: self._times(R, column) for j, column in y.columns.items()}
+        return Carried(self._times(R, y.now), self._times(R, y.moved), columns)
+
+    # ---- elimination
+    def _solve(self, rows: list[Row]) -> None:
+        a, graph = self.assembly, self.graph
+        pivots: list[Eliminated] = []
+        for number, joint in enumerate(a.dependent):
+            graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
+            touched = [row for row in rows if joint in row.entries]
+            rows = [row for row in rows if joint not in row.entries]
+            pivot, left = self._rotate(number, joint, touched)
+            pivots.append(pivot)
+            rows += left
+        graph.block("Rates of the dependent joints a rate of each independent one, and the correction")
+        solution: dict[int, dict[int | None, Expr]] = {}
+        for number, p in reversed(list(enumerate(pivots))):
+            inverse, = graph.call(f"const ft_real inverse{number + 1} = FT_C(1.0) / {{0}};", (f"inverse{number + 1}",),
+                                  (p.pivot,), 1)
+            own: dict[int | None, Expr] = {}
+            sides: list[int | None] = [*a.independent, None]
+            for side in sides:
+                right = p.left if side is None else p.entries.get(side, graph.const(0.0))
+                for j, entry in p.entries.items():
+                    if j in solution:
+                        right = right + entry * solution[j][side]
+                name = f"x{p.joint + 1}" if side is None else f"G{p.joint + 1}_{side + 1}"
+                own[side] = graph.bind(-(inverse * right), name) if not right.is_zero else right
+            solution[p.joint] = own
+        for d, joint in enumerate(a.dependent):
+            for k, i in enumerate(a.independent):
+                if not solution[joint][i].is_zero:
+                    graph.store(f"next->G[{len(self.entries)}]", solution[joint][i])
+                    self.entries.append((d, k))
+            graph.store(f"next->x[{d}]", solution[joint][None])
+
+    def _rotate(self, number: int, joint: int, touched: list[Row]) -> tuple[Eliminated, list[Row]]:
+        """One row that keeps a joint, and the others without it. Stores how far from singular the pivot is."""
+        graph, name = self.graph, f"e{number + 1}"
+        least = (SINGULAR * float(self.assembly.scale[number])) ** 2
+        first, rest = touched[0], touched[1:]
+        others = sorted({j for row in touched for j in row.entries} - {joint})
+        if not rest:
+            pivot = first.entries[joint]
+            graph.store(f"next->rest[{number}]", pivot * pivot - graph.const(least) * first.factor)
+            return Eliminated(joint, pivot, {j: first.entries[j] for j in others if j in first.entries}, first.left), []
+        zero = graph.const(0.0)
+        a = first.entries[joint]
+        # the pivot row: entries, square of the column, and what the squares of its true size are multiplied by
+        p = {j: a * first.entries.get(j, zero) for j in others}
+        p_left, P, rho = a * first.left, a * a, first.factor
+        source = first
+        left: list[Row] = []
+        for place, row in enumerate(rest):
+            b, same = row.entries[joint], row.factor is rho
+            f, g = (graph.const(1.0), b) if same else (row.factor, rho * b)
+            P_next = graph.bind(f * P + g * b, f"{name}_pivot{place + 1}")
+            if place == 0:
+                mine = {j: a * row.entries.get(j, zero) - b * source.entries.get(j, zero) for j in others}
+                mine_left = a * row.left - b * source.left
+                factor = row.factor * P_next if same else P_next
+            else:
+                mine = {j: P * row.entries.get(j, zero) - b * p[j] for j in others}
+                mine_left = P * row.left - b * p_left
+                factor = (row.factor if same else graph.const(1.0)) * P * P_next
+            k = self._scale(mine)
+            mine = {j: graph.bind(graph.const(k) * e, f"{name}_r{place + 1}_by{j + 1}") for j, e in mine.items()
+                    if not e.is_zero}
+            left.append(Row(mine, graph.bind(graph.const(k) * mine_left, f"{name}_r{place + 1}_left"),
+                            graph.const(k * k) * factor))
+            p = {j: graph.bind(f * p[j] + g * row.entries.get(j, zero), f"{name}_p{place + 1}_by{j + 1}")
+                 for j in others}
+            p_left = graph.bind(f * p_left + g * row.left, f"{name}_p{place + 1}_left")
+            P, rho = P_next, rho if same else rho * row.factor
+        graph.store(f"next->rest[{number}]", P - graph.const(least) * rho)
+        return Eliminated(joint, P, {j: e for j, e in p.items() if not e.is_zero}, p_left), left
+
+    def _scale(self, entries: dict[int, Expr]) -> float:
+        """A power of two that brings a row's entries near one at the assembled pose: products of lengths get small."""
+        values = [abs(self.value(e)) for e in entries.values()]
+        size = max(values, default=1.0)
+        if size == 0.0 or abs(np.log2(size)) < FAR_OFF:
+            return 1.0
+        return float(2.0 ** -np.round(np.log2(size)))
+
+    # ---- numbers
+    def value(self, e: Expr) -> float:
+        """An expression at the assembled pose, at rest."""
+        if e.index in self._known:
+            return self._known[e.index]
+        if e.op == "const":
+            result = e.value
+        elif e.op == "load":
+            result = self._loaded(e.text)
+        elif e.op == "neg":
+            result = -self.value(e.args[0])
+        else:
+            x, y = (self.value(arg) for arg in e.args)
+            result = x + y if e.op == "add" else x - y if e.op == "sub" else x * y
+        self._known[e.index] = result
+        return result
+
+    def _loaded(self, text: str) -> float:
+        q = self.assembly.start
+        if text.startswith("r["):
+            theta = sum(sign * q[j] for j, sign in self.angles[int(text[2:].split("]")[0])].members)
+            return float(np.cos(theta) if text.endswith("c") else np.sin(theta))
+        if text.startswith("p["):
+            return float(q[self.slides[int(text[2:-1])]])
+        return 0.0
+
+
+def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bool = False) -> Graph:
+    """The graph from open[j], the tree's torques, and s->G[e] to tau[k] of the actuated joints.
+
+    Q = tau_i + G' tau_d is what the independent joints must do together with the redundant ones, whose share is
+    (W_r + G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r: min tau_a' W tau_a with every passive row zero.
+    partition: the open tree's torques as they are.
+    """
+    graph = Graph()
+    free, bound, places = assembly.independent, assembly.dependent, {i: k for k, i in enumerate(assembly.actuated)}
+    names = [body.joint.name for body in assembly.model.bodies]
+    if partition:
+        graph.block("As if there were no loops")
+        for i, k in places.items():
+            graph.store(f"tau[{k}]", graph.load(f"open[{i}]"))
+        return graph
+    G = {(d, k): graph.load(f"s->G[{e}]") for e, (d, k) in enumerate(entries)}
+    none = graph.const(0.0)
+    graph.block("Torques of the dependent joints, carried by the independent ones")
+    Q = []
+    for k, i in enumerate(free):
+        total = graph.load(f"open[{i}]")
+        for d, j in enumerate(bound):
+            total = total + G.get((d, k), none) * graph.load(f"open[{j}]")
+        Q.append(graph.bind(total, f"Q{k + 1}"))
+    weights = assembly.weights()
+    weight = {i: float(w / weights.max()) for i, w in zip(assembly.actuated, weights, strict=True)}
+    shared: list[Expr] = []
+    if assembly.redundant:
+        graph.block("Shared with the redundantly actuated joints " + ", ".join(names[i] for i in assembly.redundant))
+        at = [bound.index(i) for i in assembly.redundant]
+        rows = [[G.get((d, k), none) for k in range(len(free))] for d in at]
+        heavy = [[graph.const(weight[i]) * g for g, i in zip(row, free, strict=True)] for row in rows]
+        A = [[graph.bind(_sum(graph, [x * y for x, y in zip(heavy[r], rows[c], strict=True)])
+                         + graph.const(weight[assembly.redundant[r]] if r == c else 0.0), f"A{r + 1}{c + 1}")
+              for c in range(r + 1)] for r in range(len(at))]
+        right = [graph.bind(_sum(graph, [x * q for x, q in zip(row, Q, strict=True)]), f"b{r + 1}")
+                 for r, row in enumerate(heavy)]
+        shared = _positive_solve(graph, A, right)
+        for k in range(len(free)):
+            for r in range(len(at)):
+                Q[k] = Q[k] - rows[r][k] * shared[r]
+    graph.block("Actuated joints")
+    for k, i in enumerate(free):
+        graph.store(f"tau[{places[i]}]", Q[k])
+    for r, i in enumerate(assembly.redundant):
+        graph.store(f"tau[{places[i]}]", shared[r])
+    return graph
+
+
+def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Expr]:
+    """x of A x = b, A symmetric and positive: L D L' without pivots, lower triangle given."""
+    n = len(b)
+    L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
+    D, inverse = [], []
+    for i in range(n):
+        for j in range(i):
+            total = A[i][j]
+            for k in range(j):
+                total = total - L[i][k] * D[k] * L[j][k]
+            L[i][j] = graph.bind(total * inverse[j], f"L{i + 1}{j + 1}")
+        d = A[i][i]
+        for k in range(i):
+            d = d - L[i][k] * L[i][k] * D[k]
+        D.append(graph.bind(d, f"D{i + 1}"))
+        name = f"share{i + 1}"
+        inverse += graph.call(f"const ft_real {name} = FT_C(1.0) / {{0}};", (name,), (D[i],), 1)
+    y = list(b)
+    for i in range(n):
+        for k in range(i):
+            y[i] = y[i] - L[i][k] * y[k]
+    x = [y[i] * inverse[i] for i in range(n)]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            x[i] = x[i] - L[k][i] * x[k]
+        x[i] = graph.bind(x[i], f"t{i + 1}")
+    return x
+
+
+def _sum(graph: Graph, terms: list[Expr]) -> Expr:
+    total = graph.const(0.0)
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _minus(a: Vec, b: Vec) -> Vec:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def _inner(a: Vec, b: Vec) -> Expr:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _difference(b: Carried, a: Carried) -> Carried:
+    """b - a."""
+    columns = dict(b.columns)
+    for j, column in a.columns.items():
+        negative = (-column[0], -column[1], -column[2])
+        columns[j] = add(columns[j], negative) if j in columns else negative
+    return Carried(_minus(b.now, a.now), _minus(b.moved, a.moved), columns)
+
+
+def tidy(value: float) -> float:
+    """A constant without the last bits of the products it comes from."""
+    rounded = float(f"{value:.{DIGITS}g}")
+    return 0.0 if abs(rounded) < 1e-12 else rounded
