@@ -97,6 +97,7 @@ typedef {real} ft_real;
 typedef int{bits}_t ft_turn;
 void *ft_host_state(void);
 int ft_host_start(void *s, const ft_turn *q);
+void ft_step_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
 void ft_step(void *s, const ft_turn *q_next, const ft_real *u, ft_real *tau);
 long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q, const ft_real *u, ft_real *tau);
@@ -122,7 +123,7 @@ void *ft_host_state(void)
 }
 
 /* Whether closed loops are at a singular pose. */
-static int stuck(const ft_step_state *s)
+static int ft_host_stuck(const ft_step_state *s)
 {
 #if FT_STEP_CLOSED
     return s->fault;
@@ -136,7 +137,7 @@ int ft_host_start(void *s, const ft_turn *q)
 {
     memset(s, 0, sizeof(ft_step_state));
     ft_step_start((ft_step_state *)s, q);
-    return stuck((ft_step_state *)s);
+    return ft_host_stuck((ft_step_state *)s);
 }
 
 /* ticks steps over arrays of FT_JOINTS columns; anchored every `knot` ticks
@@ -151,7 +152,7 @@ long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
                 tau + k * FT_JOINTS);
         if (knot && k % knot == 0)
             ft_step_anchor((ft_step_state *)s, q + k * FT_JOINTS);
-        if (stuck((ft_step_state *)s))
+        if (ft_host_stuck((ft_step_state *)s))
             return k;
     }
     return k;

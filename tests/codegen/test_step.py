@@ -44,7 +44,7 @@ class Batch:
     NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_pair", "ft_link", "ft_swung", "ft_cos_sin_eighth", "ft_cos_sin",
              "ft_sin", "ft_advance", "ft_swing", "ft_step", "ft_step_start", "ft_step_pairs", "ft_step_take",
              "ft_step_anchor", "ft_step_state",
-             "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state", "ft_host_start")  # fmt: skip
+             "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state", "ft_host_start", "ft_host_stuck")  # fmt: skip
     AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS", "FT_STEP_PAIRS", "FT_STEP_EXACT_AT_KNOTS")
 
     def __init__(self, models: list[Model]) -> None:
