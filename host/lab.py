@@ -24,7 +24,7 @@ MARGIN = 2.0  # s more than the board allows a search
 
 def joint_number(mechanism: Mechanism, name: str) -> int:
     """The number of a moving joint. Raises BadInput with the nearest name."""
-    names = [joint.name for joint in mechanism.moving]
+    names = [joint.name for joint in mechanism.streamed]
     if name not in names:
         raise BadInput("command line", "JOINT", name, "no such joint", hint(name, names, "joints"))
     return names.index(name)
@@ -35,7 +35,7 @@ def joint_number(mechanism: Mechanism, name: str) -> int:
 
 def sought(mechanism: Mechanism) -> list[Joint]:
     """The joints whose zero the board seeks: by index or stop."""
-    return [j for j in mechanism.moving if j.encoder is not None and j.encoder.zero in ("index", "stop")]
+    return [j for j in mechanism.streamed if j.encoder is not None and j.encoder.zero in ("index", "stop")]
 
 
 def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | None = None,
@@ -48,16 +48,16 @@ def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | Non
     """
     told = dict(told or {})
     for name, value in told.items():
-        limits = mechanism.moving[joint_number(mechanism, name)].limits
+        limits = mechanism.streamed[joint_number(mechanism, name)].limits
         if not limits.lower <= value <= limits.upper:
             raise BadInput("command line", f"--at {name}", value,
                            f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
-    for joint in mechanism.moving:
+    for joint in mechanism.streamed:
         if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in told:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",
                            f"read its scale: --at {joint.name}=ANGLE")
-    session.home([told.get(j.name, j.start) for j in mechanism.moving])
-    for joint in mechanism.moving:
+    session.home([told.get(j.name, j.start) for j in mechanism.streamed])
+    for joint in mechanism.streamed:
         on_joint(joint.name, "told" if joint.name in told else joint.encoder.zero if joint.encoder else "start")
     waiting = [j for j in sought(mechanism) if j.name not in told]
     try:
@@ -110,7 +110,7 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
 
 def jog_rate(mechanism: Mechanism, joint: int) -> float:
     """The most that may be asked of a joint, rad/s or m/s."""
-    return mechanism.safety.jog_speed * joint_constants(mechanism, mechanism.moving[joint]).speed
+    return mechanism.safety.jog_speed * joint_constants(mechanism, mechanism.streamed[joint]).speed
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
