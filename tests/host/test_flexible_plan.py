@@ -24,11 +24,11 @@ def arm() -> Mechanism:
     return Mechanism.load(ARM)
 
 
-def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capsys):
+def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd):
     out, figure = tmp_path / "motion.csv", tmp_path / "motion.png"
     with pytest.raises(SystemExit) as ended:
         main(["plan", str(ARM), str(PATH), "-o", str(out), "--figure", str(figure), "--json"])
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(capfd.readouterr().out)
     assert ended.value.code == 0
     assert answer["conditions"] == [5, 5]
     assert figure.stat().st_size > 10_000
