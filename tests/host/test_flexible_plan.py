@@ -10,7 +10,6 @@ import pytest
 
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
-from codegen.trajectory import Trajectory
 from femtorque import main
 from host import flexible_plan, tip_file
 from host.tip_motion import flexible_arm
@@ -32,9 +31,13 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
     assert ended.value.code == 0
     assert answer["conditions"] == [5, 5]
     assert figure.stat().st_size > 10_000
-    written = Trajectory.load(out, Mechanism.load(ARM))
-    assert written.starts_at_rest and written.ends_at_rest
-    assert written.duration == answer["duration"] > answer["path_start"] + 1.0
+    written = np.genfromtxt(out, delimiter=",", names=True)
+    assert written.dtype.names[0] == "t"
+    assert written["t"][-1] == answer["duration"] > answer["path_start"] + 1.0
+    for joint in ("shoulder", "elbow"):
+        assert written[f"{joint}vel"][[0, -1]] == pytest.approx([0.0, 0.0], abs=1e-12)
+        drawn = np.gradient(written[joint], written["t"])
+        assert np.abs(drawn - written[f"{joint}vel"])[1:-1].max() < 2e-3 * np.abs(drawn).max()
 
 
 def test_tip_presses_at_rest_with_what_is_asked(arm):
