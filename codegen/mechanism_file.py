@@ -170,6 +170,8 @@ class _Reader:
         if not mechanism.moving:
             self.fail("joint", None, "nothing can move: every joint is fixed or locked")
         self._check_outboard_mass(mechanism)
+        self._check_loops(mechanism)
+        self._check_modes(mechanism)
         return replace(mechanism, warnings=tuple(self.warnings))
 
     # ---- error lines
@@ -483,6 +485,38 @@ class _Reader:
                 self.warn(f"joint.{joint.name}: {rule}")
 
     # ---- loops and modes: kept as data, so that files stay readable whatever a later stage can do with them
+
+    def _check_loops(self, mechanism: Mechanism) -> None:
+        """A loop must join two links that can move against each other, and every two loops at different places."""
+        body = {BASE: BASE}  # link: what it is fixed to
+        moving = {j.name for j in mechanism.moving}
+        for joint in mechanism.joints:
+            body[joint.child] = joint.child if joint.name in moving else body[joint.parent]
+        seen: dict[tuple[object, ...], str] = {}
+        for loop in mechanism.loops:
+            a, b = loop.a, loop.b
+            if body[a.link] == body[b.link]:
+                self.fail(f"loop.{loop.name}.b.link", b.link, f"cannot move against {a.link!r}: they are fixed together")
+            place = (frozenset((x.link, *x.xyz.tolist(), *x.rpy.tolist()) for x in (a, b)), loop.type)
+            if place in seen:
+                self.fail(f"loop.{loop.name}", None, f"is loop {seen[place]!r} once more")
+            seen[place] = loop.name
+
+    def _check_modes(self, mechanism: Mechanism) -> None:
+        """Warn of what no mode ever uses, and of what a mode says without effect."""
+        if not mechanism.modes:
+            return
+        for kind, things in (("loop", mechanism.loops), ("payload", mechanism.payloads)):
+            used = {name for mode in mechanism.modes for name in getattr(mode, f"{kind}s")}
+            for thing in things:
+                if thing.name not in used:
+                    self.warn(f"{kind}.{thing.name}: no mode {'closes' if kind == 'loop' else 'attaches'} it")
+        by_name, moving = {j.name: j for j in mechanism.joints}, {j.name for j in mechanism.moving}
+        for mode in mechanism.modes:
+            for name in mode.passive:
+                if name not in moving or not by_name[name].actuated:
+                    why = "is not actuated in any mode" if name in moving else "cannot move"
+                    self.warn(f"mode.{mode.name}.passive: {name} {why}")
 
     def _loop(self, t: Any) -> Loop:
         for side in ("a", "b"):

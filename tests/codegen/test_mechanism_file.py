@@ -282,6 +282,12 @@ BAD = {
     "mode with an unknown loop": (("[[payload]]", '[[mode]]\nname = "m"\nloops = ["x"]\n[[payload]]'), r"^mode\.m\.loops\[0\] = 'x': no such loop$"),
     "loop to an unknown link": (("[[payload]]", '[[loop]]\nname = "l"\ntype = "ball"\na = { link = "for" }\nb = { link = "base" }\n[[payload]]'),
                                 r"^loop\.l\.a\.link = 'for': no such link; did you mean 'fore'\?$"),
+    "loop on one body": (("[[payload]]", '[[link]]\nname = "tip"\nmass = 0.1\nrod = 0.1\n[[joint]]\nname = "weld"\ntype = "fixed"\nparent = "fore"\n'
+                          'child = "tip"\n[[loop]]\nname = "l"\ntype = "ball"\na = { link = "fore" }\nb = { link = "tip" }\n[[payload]]'),
+                         r"^loop\.l\.b\.link = 'tip': cannot move against 'fore': they are fixed together$"),
+    "loop twice": (("[[payload]]", "".join(f'[[loop]]\nname = "{name}"\ntype = "ball"\na = {{ link = "{a}" }}\nb = {{ link = "{b}" }}\n'
+                                           for name, a, b in (("l", "fore", "base"), ("m", "base", "fore"))) + "[[payload]]"),
+                   r"^loop\.m: is loop 'l' once more$"),
     "beam without elements": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 0 }"), r"^link\.fore\.beam\.elements = 0: must be greater than 0$"),
 }
 
@@ -291,6 +297,15 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
     change, pattern = BAD[case]
     line = refusal(written(tmp_path, edited(change)))
     assert re.search(pattern, line), line
+
+
+def test_what_modes_say_in_vain_is_warned_of(tmp_path: Path) -> None:
+    loop = '\n[[loop]]\nname = "l"\ntype = "ball"\na = { link = "fore" }\nb = { link = "base" }\n'
+    mode = '\n[[mode]]\nname = "m"\npassive = ["elbow"]\n'
+    text = edited(("gravity =", "lock = { elbow = 0.1 }\ngravity ="))
+    warnings = Mechanism.load(written(tmp_path, text + loop + mode)).warnings
+    assert "loop.l: no mode closes it" in warnings and "payload.tool: no mode attaches it" in warnings
+    assert "mode.m.passive: elbow cannot move" in warnings
 
 
 def test_names_that_are_one_in_c_are_refused(tmp_path: Path) -> None:
