@@ -5,7 +5,8 @@ with f = N K I the force follows its command with R/L and back-EMF damps. Law: f
 position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
 none of the loop's). What is computed at t_k is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
 damps, and gravity's stiffness are left out. Closed loops leave the independent joints q_i and what follows from them,
-dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints.
+dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints. Flexible links add
+their modes to the independent coordinates, with their stiffness and damping.
 
 The stated rule of `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with m the joint's smallest apparent inertia over
 its range and the largest w for which the loop is still stable at every pose with all gains multiplied by `margin`.
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 from scipy.stats import qmc
 
+from codegen.elastic_mass import elastic_mass_matrix
+from codegen.flexible_tree import is_flexible
 from codegen.loops import Assembly, assemble
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains
@@ -82,7 +85,7 @@ def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
 
 @dataclass(frozen=True)
 class SampledLoop:
-    """Everything of the loop but its gains: k independent joints, a actuated ones (of a tree both all of them).
+    """Everything of the loop but its gains: k independent coordinates, a actuated joints (of a tree both all of them).
 
     A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses; moves (P, a, k): dq_a by dq_i.
     """
@@ -103,6 +106,10 @@ class SampledLoop:
         poses = sample_poses(model, assembly) if poses is None else poses
         masses, driven = mass_matrix(model, poses), list(assembly.actuated)
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
+        K = C = 0.0
+        if is_flexible(model.mechanism):
+            masses, K, C = elastic_mass_matrix(model, poses)
+            moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))
         if assembly.dependent:
             G = assembly.rates_matrix(poses)
             masses, moves = np.swapaxes(G, -1, -2) @ masses @ G, G[:, driven]
@@ -113,6 +120,7 @@ class SampledLoop:
             a = np.zeros((2 * k + 2 * n, 2 * k + 2 * n))
             a[:k, k:2 * k] = np.eye(k)
             a[k:2 * k, 2 * k:2 * k + n] = np.linalg.solve(M, G.T)
+            a[k:2 * k, :k], a[k:2 * k, k:2 * k] = -np.linalg.solve(M, K + 0.0 * M), -np.linalg.solve(M, C + 0.0 * M)
             a[2 * k:2 * k + n, k:2 * k] = -np.diag(lag * back_emf) @ G
             a[2 * k:2 * k + n, 2 * k:2 * k + n] = -np.diag(lag)
             a[2 * k:2 * k + n, 2 * k + n:] = np.diag(lag)

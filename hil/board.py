@@ -354,14 +354,13 @@ class VirtualBoard:
             self._samples.append((raw, plant.q, plant.v, self.seconds, instructions, cycles, step))
 
     def _step_executed(self) -> int:
-        """Instructions of ft_step since last asked."""
+        """Instructions of ft_step, flexible links included, since last asked."""
         core = self.chip.core
-        step = self.image.symbols.get("ft_step")
-        if step is None:
-            return 0
         if core.known_blocks != self._known_blocks:
             self._known_blocks = core.known_blocks
-            self._step_blocks = core.blocks_in(step.address, step.end)
+            parts = [symbol for name, symbol in self.image.symbols.items()
+                     if name == "ft_step" or name.startswith("ft_elastic_")]
+            self._step_blocks = [block for part in parts for block in core.blocks_in(part.address, part.end)]
         total = sum(b.runs * b.instructions for b in self._step_blocks)
         done, self._step_before = total - self._step_before, total
         return done

@@ -1,22 +1,54 @@
-"""Which plant a mechanism has, and what a board sees of it: the streamed joints alone."""
+"""Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
+
+Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, of second order
+in the deflection like the inverse model: both leave out how a bent beam shortens and how tension stiffens it. Loops,
+modes and all other flexible links move as articulated points, with large rotations and with tension.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism import BASE, Mechanism
 from hil import plant as minimal
+from hil.flexible_plant import FlexibleArmPlant
 from hil.plexus import plant as articulated
 
 Array = NDArray[np.float64]
-Plant = minimal.Plant | articulated.Plant
+Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant
+
+FINER = 2  # elements of the plant's flexible links to one of the inverse model's
 
 
 def plant_of(mechanism: Mechanism) -> Plant:
-    """The plant in joint coordinates, or, where loops or modes change what these are, the articulated one."""
-    changing = mechanism.loops or mechanism.modes or any(link.beam is not None for link in mechanism.links)
-    return articulated.Plant(mechanism) if changing else minimal.Plant(mechanism)
+    """The plant at its start. Flexible links have twice the elements of the inverse model."""
+    beams = [link.beam for link in mechanism.links if link.beam]
+    if beams and is_arm(mechanism):
+        return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
+    changing = mechanism.loops or mechanism.modes or beams
+    return articulated.Plant(refined(mechanism, FINER)) if changing else minimal.Plant(mechanism)
+
+
+def is_arm(mechanism: Mechanism) -> bool:
+    """Whether it is a planar chain whose last link, and no other, bends in its plane."""
+    if mechanism.loops or mechanism.modes or not mechanism.moving:
+        return False
+    *rigid, last = mechanism.moving
+    flexible = [link.name for link in mechanism.links if link.beam]
+    chain = zip([BASE, *(joint.child for joint in rigid)], mechanism.moving, strict=True)
+    plain = all(joint.parent == parent and joint.type != "prismatic" and joint.stiffness == joint.c_mot == 0.0
+                and np.array_equal(joint.axis, [0.0, 0.0, 1.0]) and not np.any(joint.rpy) for parent, joint in chain)
+    return plain and flexible == [last.child] and not np.isfinite(mechanism.link(last.child).beam.EI[0])
+
+
+def refined(mechanism: Mechanism, times: int) -> Mechanism:
+    """With so many times the elements in every flexible link."""
+    links = tuple(link if link.beam is None else
+                  replace(link, beam=replace(link.beam, elements=times * link.beam.elements)) for link in mechanism.links)
+    return replace(mechanism, links=links)
 
 
 class Wired:

@@ -1,0 +1,29 @@
+"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses: what its sampled loop has to move."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.elastic_discretisation import Elastic
+from codegen.mass_matrix import rotor_inertia
+from codegen.model import Model
+
+Array = NDArray[np.float64]
+
+
+def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
+    """M (..., n + N, n + N), K and C (n + N, n + N) at positions q (..., n), the links straight; rotors included.
+
+    The coordinates are the n joints and the N modes: kg m^2 (kg for prismatic joints), and 1 for a mode.
+    """
+    step, q = Elastic(model), np.asarray(q, float)
+    n, N = step.tree.n, step.layout.size
+    unit = np.eye(n + N)
+    rates, modes = unit[:, :n], unit[:, n:]
+    at = step.kinetics.at(q[..., None, :] + 0.0 * rates, rates, 0.0 * modes @ step.phi.T, modes @ step.phi.T,
+                          0.0 * modes, modes)
+    M = np.concatenate([at.P, at.P_mode + at.P_tip @ step.phi], axis=-1)
+    M[..., range(n), range(n)] += rotor_inertia(model)
+    none = np.zeros(n)
+    return M, np.diag(np.concatenate([none, step.K])), np.diag(np.concatenate([none, step.C]))
