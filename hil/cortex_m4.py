@@ -202,6 +202,8 @@ class CortexM4:
 
     def _mmio_read(self, uc: Uc, offset: int, size: int, base: int) -> int:
         self.events.now = self._count.now
+        if self.bus.watch:
+            self.bus.watch(base + offset, size, None)
         try:
             peripheral = self.bus.find(base + offset)
             return peripheral.read(base + offset - peripheral.base, size)
@@ -213,6 +215,8 @@ class CortexM4:
 
     def _mmio_write(self, uc: Uc, offset: int, size: int, value: int, base: int) -> None:
         self.events.now = self._count.now
+        if self.bus.watch:
+            self.bus.watch(base + offset, size, value)
         try:
             peripheral = self.bus.find(base + offset)
             peripheral.write(base + offset - peripheral.base, size, value)

@@ -86,9 +86,10 @@ class Peripheral:
 
 
 class Bus:
-    """Peripherals by address."""
+    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read."""
 
     def __init__(self) -> None:
+        self.watch: Callable[[int, int, int | None], None] | None = None
         self._pages: dict[int, Peripheral] = {}
 
     def attach(self, peripheral: Peripheral, size: int = 1 << PAGE) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from tests.firmware import register_map
+
 CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
 FAMILY, SHARED = CHIP / "stm32f4", CHIP / "stm32"
 HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registers.h", FAMILY / "ft_registers.h"))
@@ -183,3 +185,67 @@ def test_a_wrong_header_would_be_noticed(tmp_path, monkeypatch, mutation):
         test_every_register_is_where_the_vendor_says)
     with pytest.raises(AssertionError):
         check(tmp_path)
+
+
+# ---------------------------------------------------------------- STM32G474
+
+G4_FAMILY = CHIP / "stm32g4"
+G4_HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registers.h", G4_FAMILY / "ft_registers.h"))
+G4_NAMES = {"AFR[0]": "AFRL", "AFR[1]": "AFRH"}
+G4_BITS = {
+    "RCC_CR_": "RCC.CR", "RCC_CFGR_": "RCC.CFGR", "RCC_PLLCFGR_": "RCC.PLLCFGR", "RCC_AHB1ENR_": "RCC.AHB1ENR",
+    "RCC_APB1ENR1_": "RCC.APB1ENR1", "RCC_APB1ENR2_": "RCC.APB1ENR2", "RCC_APB2ENR_": "RCC.APB2ENR",
+    "RCC_CSR_": "RCC.CSR", "FLASH_ACR_": "FLASH.ACR", "PWR_CR3_": "PWR.CR3", "PWR_CR5_": "PWR.CR5",
+    "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
+    "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
+    "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR",
+}
+G4_RENAMED = {"SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
+              "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",
+              "SMS_ENCODER3": "SMS", "CMS_1": "CMS", "LOCK_3": "LOCK"}
+
+
+@pytest.fixture
+def g4(monkeypatch):
+    monkeypatch.setattr("tests.firmware.test_registers.FAMILY", G4_FAMILY)
+    monkeypatch.setattr("tests.firmware.test_registers.HEADER", G4_HEADER)
+    return {reg.name: reg for reg in register_map.stm32g474().values()}
+
+
+def test_every_register_of_the_g4_is_where_its_manual_says(tmp_path, g4):
+    instances = dict(re.findall(r"#define (\w+) \(\((\w+_TypeDef) \*\)0x", G4_HEADER))
+    instances |= {f"GPIO{port}": "GPIO_TypeDef" for port in "ABCDEFG"}
+    expected, expressions = [], []
+    for name, struct in instances.items():
+        instance = f"GPIO({'ABCDEFG'.index(name[4:])})" if name.startswith("GPIO") else name
+        rows = [(f"C[{i}].{m}", f"{m}{i + 1}") for i in range(8) for m in members("DMA_Channel_TypeDef")] if (
+            struct == "DMA_TypeDef") else []
+        for member in members(struct):
+            plain = re.sub(r"CCR\[(\d+)\]", lambda m: f"C{m[1]}CR" if name == "DMAMUX1" else f"CCR{int(m[1]) + 1}", member)
+            rows.append((member, G4_NAMES.get(plain, plain)))
+        for member, plain in rows:
+            if f"{name}.{plain}" in g4:  # the table is as long as what is used
+                expected.append((f"{name}.{plain}", g4[f"{name}.{plain}"].address))
+                expressions.append(f"&{instance}->{member}")
+    assert len(expected) > 230
+    wrong = [(n, hex(there), hex(here)) for (n, there), here in
+             zip(expected, evaluate(tmp_path, expressions), strict=True) if there != here]
+    assert wrong == []
+
+
+def test_every_bit_of_the_g4_is_where_its_manual_says(tmp_path, g4):
+    checks = []
+    for prefix, register in G4_BITS.items():
+        for macro in (m for m in re.findall(r"^#define (\w+) ", G4_HEADER, re.M) if m.startswith(prefix)):
+            name = macro[len(prefix):].removesuffix("_Pos")
+            place = g4[register].fields.get(G4_RENAMED.get(name, name))
+            assert place is not None, f"{macro}: {register} has no such field"
+            checks.append((macro, place))
+    assert len(checks) > 65
+    wrong = []
+    for (macro, (low, bits)), value in zip(checks, evaluate(tmp_path, [m for m, _ in checks]), strict=True):
+        mask = ((1 << bits) - 1) << low
+        right = value == low if macro.endswith("_Pos") else value and not value & ~mask
+        if not right:
+            wrong.append((macro, hex(value), hex(mask)))
+    assert wrong == []

@@ -1,0 +1,24 @@
+"""The three-link experiment on any board of the project."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from codegen import board as boards
+from codegen.mechanism import Mechanism
+
+FILE = Path(__file__).resolve().parents[1] / "mechanisms" / "three_link.toml"
+DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
+
+
+def three_link(name: str, folder: Path) -> Mechanism:
+    """three_link with another board; on one of two channels its last joint is locked."""
+    if len(boards.load(name).channels) != 2:
+        mechanism = Mechanism.load(FILE)
+        return replace(mechanism, board=replace(mechanism.board, use=name))
+    text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"), count=1, flags=re.M)
+    path = folder / "two_of_three_links.toml"
+    path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
+    return Mechanism.load(path)

@@ -1,0 +1,111 @@
+"""Every register access of whole images on the virtual board, against the vendor's word on the registers: each exists,
+may be accessed so, and gets no reserved bit or forbidden code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+from codegen import build
+from codegen.trajectory import knots
+from hil.board import VirtualBoard
+from hil.measure import short_motion
+from hil.plant import Plant
+from hil.registers import Unmodelled
+from hil.run import play
+from hil.stm32.serial import FE
+from tests.boards import DRIVING, three_link
+from tests.firmware import register_map
+from tests.firmware.register_map import Accesses, violations
+from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
+
+MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_every_access_of_an_image_is_one_that_the_vendor_describes(tmp_path, name):
+    """From power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart without one."""
+    mechanism = three_link(name, tmp_path)
+    built = build.build(mechanism, tmp_path / "build")
+    seen = Accesses()
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.chip.bus.watch = seen.note
+        board.chip.reset("power")
+        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+        assert result.ended == "done"
+        board.chip.usarts[board.board.link.usart].line_in(b"noise", errors=FE)
+        board.estop(True)
+        board.run(0.01)
+        board.estop(False)
+        board.run(0.01)
+        board.kill_crystal()
+        board.run(0.5)
+        assert len(board.chip.resets) == 3
+    family = board.board.chip.name
+    assert violations(seen, MAPS[family](), family) == []
+    assert len(seen.reads | set(seen.writes)) > 60
+
+
+@pytest.mark.parametrize(("name", "register", "value", "message"), [
+    ("f405rg-4", 0x40010400 + 0x34, None, None),
+    ("f405rg-4", 0x40023808, 0x3, "RCC.CFGR = 0x3: SW = 3 is not allowed"),
+    ("f405rg-4", 0x40020010, 0x1, "GPIOA.IDR is written and can only be read"),
+    ("f405rg-4", 0x40020018, None, "GPIOA.BSRR is read and can only be written"),
+    ("f405rg-4", 0x40004400 + 0x0C, 1 << 20, r"USART2.CR1 = 0x100000: bits 0x100000 are reserved"),
+    ("f405rg-4", 0x40000C00 + 0x44, 0x8000, "write to 0x40000C44, where there is no register"),
+    ("nucleo-g474re-6", 0x4000801C, 0x1, "LPUART1.ISR is written and can only be read"),
+    ("nucleo-g474re-6", 0x40014000 + 0x1C, 0x68, "write to 0x4001401C, where there is no register"),
+    ("nucleo-g474re-6", 0x40021008, 0x0, "RCC.CFGR = 0x0: SW = 0 is not allowed"),
+    ("nucleo-g474re-6", 0x40020004, 1 << 32 - 1, None),
+    ("nucleo-g474re-6", 0x40014000 + 0x30, 0x100, "TIM15.RCR = 0x100: bits 0x100 are reserved"),
+])
+def test_accesses_that_are_wrong_are_told(name, register, value, message):
+    seen = Accesses()
+    seen.note(register, 4, value)
+    family = "stm32f4" if name.startswith("f405") else "stm32g4"
+    found = violations(seen, MAPS[family](), family)
+    if message is None:
+        assert found == []
+    else:
+        assert found and re.search(message, found[0]), found
+
+
+MUTATIONS = {
+    "a reserved bit of the link": ("f405rg-4", "stm32f4/ft_usart.c", "USART_CR3_DMAR |", "USART_CR3_DMAR | 1u << 13 |"),
+    "a read-only register": ("nucleo-g474re-6", "stm32g4/ft_usart.c", "FT_LINK_USART->ICR =", "FT_LINK_USART->ISR ="),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_an_image_with_a_bad_access_is_noticed(tmp_path, monkeypatch, mutation):
+    name, file, old, new = MUTATIONS[mutation]
+    chip = tmp_path / "chip"
+    shutil.copytree(CHIP, chip)
+    text = (chip / file).read_text(encoding="utf-8")
+    assert old in text
+    (chip / file).write_text(text.replace(old, new), encoding="utf-8")
+    monkeypatch.setattr("tests.firmware.test_chip.CHIP", chip)
+    machine = Machine(tmp_path, ARMED, name)
+    seen = Accesses()
+    machine.chip.bus.watch = seen.note
+    family = machine.board.chip.name
+    try:
+        machine.run(0.01)
+        machine.usart.line_in(b"x")
+        machine.run(0.01)
+    except Unmodelled:
+        pass  # the virtual board has noticed too
+    assert violations(seen, MAPS[family](), family) != []
+
+
+def test_what_a_fault_touches_is_described_too(tmp_path):
+    for name in ("f405rg-4", "nucleo-g474re-6"):
+        machine = Machine(tmp_path, CRASHING, name)
+        seen = Accesses()
+        machine.chip.bus.watch = seen.note
+        machine.run(0.02).poke("crash", 1)
+        machine.run(0.02)
+        family = machine.board.chip.name
+        assert machine.chip.resets[-1] == "software" and violations(seen, MAPS[family](), family) == []
