@@ -209,6 +209,8 @@ FAULTS = {
                       "check whether the joint is blocked and the encoder connected"),
     "HOMING": (20, "no index or stop was found within the way and time allowed",
                "check the joint's home table, the index wiring, what is in the way"),
+    "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
+                       "plan around singular poses ('femtorque check' tells how near the start is)"),
 }
 
 # What may be done about a fault once it is taken: [safety] of the mechanism file chooses one for each class.
@@ -221,7 +223,8 @@ REACTIONS = {
 # class: (faults, reactions allowed, what it is about). The first reaction is the default. What is in no class was
 # found before the outputs ever came on, or leaves nothing to choose: outputs off.
 FAULT_CLASSES = {
-    "computing": (("TICK_OVERRUN", "NOT_FINITE"), ("coast", "brake"), "the board cannot trust its own torque"),
+    "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
+                  "the board cannot trust its own torque"),
     "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING"), ("coast", "brake"), "the board does not know where a joint is"),
     "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER"), ("coast", "brake"),
                    "supply or drivers are out of range"),
@@ -245,6 +248,8 @@ REFUSALS = {
     "OVER_TEMPERATURE": (11, "a sensor is hotter than allowed", "let it cool"),
     "DRIVER": (12, "a motor driver reports a fault", "power-cycle the drivers"),
     "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
+    "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
+                   "home again, or move the joints to the branch of the file's start"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 

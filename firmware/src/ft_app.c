@@ -5,6 +5,7 @@
 #include "ft_chip.h"    /* ft_chip_encoders, ft_chip_duties, ... */
 #include "ft_config.h"  /* ft_start_pose */
 #include "ft_link.h"    /* ft_link_idle */
+#include "ft_loops.h"   /* ft_loops_follow, ft_loops_lost */
 #include "ft_report.h"  /* ft_report_tick */
 #include "ft_state.h"   /* ft */
 #include "ft_watch.h"   /* ft_watch_idle */
@@ -43,12 +44,17 @@ static uint32_t plan(uint32_t drive, const int32_t counts[FT_JOINTS])
     return FT_MOTION_NOTHING;
 }
 
-/* Form tau_ID of the interval this tick's duty is held over. */
+/* Form tau_ID of the interval this tick's duty is held over. Without outputs
+ * closed loops follow the joints, so that they are closed when it is wanted. */
 static void step(uint32_t drive)
 {
-    if (drive == FT_DRIVE_OFF)
+    if (drive == FT_DRIVE_OFF) {
+        ft.closed = ft_loops_follow(&ft.step, ft.seen.q);
         return;
+    }
     ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
+    if (FT_RARELY(ft_loops_lost(&ft.step)))
+        ft_found(&ft.found, &ft.found.parted, FT_NO_JOINT);
     if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)
         ft_step_take(&ft.step, ft.motion.pairs);
 }

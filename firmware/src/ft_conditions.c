@@ -71,6 +71,11 @@ static uint32_t inside_limits(void)
     return FT_GOOD;
 }
 
+static uint32_t loops_closed(void)
+{
+    return ft.closed ? FT_GOOD : FT_NO_JOINT;
+}
+
 static uint32_t at_rest(void)
 {
     uint32_t j;
@@ -193,6 +198,7 @@ static uint32_t not_too_fast(void) { return ft.found.fast; }
 static uint32_t not_far_outside(void) { return ft.found.beyond; }
 static uint32_t following(void) { return ft.found.astray; }
 static uint32_t zero_found(void) { return ft.found.lost; }
+static uint32_t loops_regular(void) { return ft.found.parted; }
 
 static uint32_t knots_good(void)
 {
@@ -223,6 +229,7 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
+    { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
     { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
@@ -251,6 +258,7 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
+    { FT_FAULT_LOOPS_SINGULAR, FT_ARMED, FT_OFF, loops_regular },
     { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
     { FT_FAULT_ENCODER_STUCK, FT_ARMED, FT_OFF, not_stuck },

@@ -28,10 +28,12 @@ typedef struct {
     uint32_t astray; /* too far from its target for too long */
     uint32_t stuck;  /* all the torque there is, but no count for too long */
     uint32_t lost;   /* its zero was not found in time */
+    uint32_t parted; /* closed loops are singular or do not follow */
 } ft_findings;
 
 #define FT_FOUND_NOTHING \
-    { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD }
+    { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
+      FT_GOOD }
 
 /* How many ticks in a row something has been so. */
 typedef struct {

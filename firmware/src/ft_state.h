@@ -23,6 +23,7 @@ typedef struct {
     ft_observer seen;
     ft_motion motion;
     ft_step_state step;
+    bool closed;            /* loops are, where the joints are; or none are */
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
     ft_lab lab;

@@ -101,7 +101,7 @@ class App:
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
                  errors: int = 0, reset_cause: int = 0, remembered: int = 0) -> None:
         self.mechanism = mechanism or three_link()
-        self.joints = self.mechanism.moving
+        self.joints = self.mechanism.streamed
         self.J = len(self.joints)
         files = sources(self.mechanism, patches, feedforward)
         self.ffi, self.lib = load(files, CDEF.format(J=self.J))
