@@ -93,6 +93,8 @@ def femtorque(
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="name of the mechanism")],
     urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
+    board: Annotated[str | None, typer.Option(metavar="BOARD", show_default=False,
+                                              help="with --from: give every joint a motor that fits its limits")] = None,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
                                              help="file to write")] = None,
     json: Json = False,
@@ -100,7 +102,7 @@ def init(
     """Write a commented mechanism file to start from."""
     from codegen.init_file import write
 
-    path = write(name, out or Path(f"{name}.toml"), urdf)
+    path = write(name, out or Path(f"{name}.toml"), urdf, board)
     return Answer({"file": path}, f"{path}: edit it, then `femtorque check {path}`")
 
 
@@ -619,7 +621,7 @@ def reproduce(
 # -- examples, at the end of every --help ------------------------------------------------------------------------------
 
 EXAMPLES = {
-    "init": ["init my_arm", "init my_robot --from robot.urdf"],
+    "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6"],
     "check": ["check my_arm.toml", "check my_arm.toml --json"],
     "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
                "torque my_arm.toml motion.csv -o torque.csv --backend chip"],
@@ -632,6 +634,7 @@ EXAMPLES = {
                "stream my_arm.toml motion.csv --port /dev/ttyACM0 --loop 0 --speed 0.5 --web 8420",
                "stream my_arm.toml motion.csv --port socket://localhost:5555 --dry-run"],
     "monitor": ["monitor my_arm.toml --port auto", "monitor --port /dev/ttyACM0 --web 8420 --udp localhost:9870"],
+    "flash": ["flash my_arm.toml"],
     "home": ["home my_arm.toml --port auto", "home my_arm.toml --port auto --at elbow=0.3"],
     "float": ["float my_arm.toml --port auto --seconds 30"],
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],

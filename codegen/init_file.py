@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from pathlib import Path
+from typing import Any
 
+from codegen import board as boards
 from codegen.errors import BadInput
+from codegen.gains import stiffest_gains
+from codegen.mechanism import Gains, Mechanism
 from codegen.mechanism_schema import TITLE_PATTERN, TITLE_RULE
+from codegen.model import Model
 from codegen.urdf import Tables, frozen, read, toml_key
+
+COMPUTE = "compute"  # the board without motors
+VOLTS = 24.0
+STALL, NO_LOAD = 1.5, 1.3  # of a made-up motor, over the joint's limits of effort and velocity
+RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
+GEAR = {False: 100.0, True: 2000.0}  # motor turns a joint turn; rad a metre where the joint slides
+ELECTRICAL = 1e-3  # s: L / R
 
 HEAD = """\
 # A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
@@ -81,21 +94,26 @@ encoder = {{ counts = 8192, at = "joint", sign = 1, zero = "start" }}   # counts
 gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest with margin"""
 
 
-def text(name: str, urdf: Path | None = None, out: Path | None = None) -> str:
-    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput."""
+def text(name: str, urdf: Path | None = None, out: Path | None = None, board: str | None = None) -> str:
+    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput.
+
+    board: with it every joint of the URDF gets a motor that fits its limits, an encoder, and the stiffest gains.
+    """
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
     if urdf is not None:
-        return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent)
+        return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, board or COMPUTE)
+    if board is not None:
+        raise BadInput("femtorque init", "--board", board, "goes with --from", "the file without a URDF has motors already")
     drive_0 = DRIVE.format(effort=4.0, coulomb=2e-2, R=1.6, L=2.5e-3, K=0.35, rotor=3e-3, channel=0, ku=33.0, kv=1.28)
     drive_1 = DRIVE.format(effort=1.5, coulomb=1e-2, R=2.4, L=2e-3, K=0.2, rotor=1e-3, channel=1, ku=5.3, kv=0.208)
     return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4")
             + ARM.format(drive_0=drive_0, drive_1=drive_1))
 
 
-def write(name: str, out: Path, urdf: Path | None = None) -> Path:
+def write(name: str, out: Path, urdf: Path | None = None, board: str | None = None) -> Path:
     """Write it to a new file. Raises BadInput if that file is there already."""
-    content = text(name, urdf, out)
+    content = text(name, urdf, out, board)
     try:
         with out.open("x", encoding="utf-8", newline="\n") as file:
             file.write(content)
@@ -106,19 +124,61 @@ def write(name: str, out: Path, urdf: Path | None = None) -> Path:
     return out
 
 
-def _from_urdf(name: str, urdf: Path, folder: Path) -> str:
+def _from_urdf(name: str, urdf: Path, folder: Path, board: str) -> str:
     tables = read(urdf, locked=None)
-    lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
     near = os.path.relpath(urdf.absolute(), folder.absolute())
     path = near if near.count("..") <= 2 else str(urdf.absolute())
+    if board == COMPUTE:
+        return _urdf_text(name, path, tables, board, None)
+    _check_drives(urdf, tables, board)
+    none = {str(joint["name"]): Gains() for joint in _moving(tables)}
+    with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
+        draft = Path(scratch) / f"{name}.toml"
+        draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, none), encoding="utf-8")
+        gains = stiffest_gains(Model.of(Mechanism.load(draft)), boards.load(board).lead)
+    return _urdf_text(name, path, tables, board, gains)
+
+
+def _urdf_text(name: str, path: str, tables: Tables, board: str, gains: dict[str, Gains] | None) -> str:
+    lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
     lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
     lines.append(_lock(tables))
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
-    lines.append(CONTROL.format(board="compute").rstrip().replace(
+    lines.append(CONTROL.format(board=board).rstrip().replace(
         'use = "compute"', 'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
-    for number, joint in enumerate(j for j in tables.joints if j["type"] != "fixed" and j["name"] not in frozen(tables)):
-        lines.append(_joint(number, joint))
+    if gains is not None:
+        lines.append("\n# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your data sheets,\n"
+                     "# then take the gains that `femtorque check` prints.")
+    for number, joint in enumerate(_moving(tables)):
+        lines.append(_joint(number, joint) if gains is None else _driven(number, joint, gains[str(joint["name"])]))
     return "\n".join(lines) + "\n"
+
+
+def _moving(tables: Tables) -> list[dict[str, Any]]:
+    """The joints that move, from the base outwards."""
+    above = {j["child"]: j["parent"] for j in tables.joints}
+
+    def depth(joint: dict[str, Any]) -> int:
+        link, steps = joint["parent"], 0
+        while link in above and steps < len(above):
+            link, steps = above[link], steps + 1
+        return steps
+
+    return sorted((j for j in tables.joints if j["type"] != "fixed" and j["name"] not in frozen(tables)), key=depth)
+
+
+def _check_drives(urdf: Path, tables: Tables, board: str) -> None:
+    """The board has a channel for every joint, and every joint the limits that a motor is fitted to."""
+    moving, channels = _moving(tables), len(boards.load(board, "femtorque init").channels)
+    if len(moving) > channels:
+        enough = [name for name in boards.names() if len(boards.load(name).channels) >= len(moving)]
+        raise BadInput("femtorque init", "--board", board, f"drives {channels} motors, {urdf} has {len(moving)} joints",
+                       f"take {' or '.join(enough)}" if enough else "leave --board out, and lock joints by hand")
+    for joint in moving:
+        for key in ("velocity", "effort"):
+            if key not in joint.get("limits", {}):
+                raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None, "is needed to fit a motor to the joint",
+                               "leave --board out, and write the motors by hand")
 
 
 def _lock(tables: Tables) -> str:
@@ -128,12 +188,30 @@ def _lock(tables: Tables) -> str:
     return f"lock = {{ {values} }}     # mimic joints and what they follow are frozen"
 
 
-def _joint(number: int, joint: dict[str, object]) -> str:
-    limits = joint.get("limits", {})
-    assert isinstance(limits, dict)
-    said = ", ".join(f"{key} {value:g}" for key, value in limits.items()) or "no limits"
+def _said(joint: dict[str, Any]) -> str:
+    """What the URDF says of a joint."""
+    limits = ", ".join(f"{key} {value:g}" for key, value in joint.get("limits", {}).items())
+    return f"{joint['type']}, {limits or 'no limits'}"
+
+
+def _driven(number: int, joint: dict[str, Any], gains: Gains) -> str:
+    """A joint with a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
+    velocity, effort, gear = joint["limits"]["velocity"], joint["limits"]["effort"], GEAR[joint["type"] == "prismatic"]
+    constant = VOLTS / (NO_LOAD * velocity)  # K gear, N m/A at the joint
+    R = VOLTS * constant / (STALL * effort)
+    rotor = RUN_UP * effort / velocity / gear**2
     return f"""
-[[joint]]                       # {joint["type"]}, {said}
+[[joint]]                       # {_said(joint)}
+name = {_quoted(str(joint["name"]))}
+friction = {{ viscous = {0.01 * effort / velocity:.3g}, coulomb = {0.01 * effort:.3g} }}
+motor = {{ R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, inertia = {rotor:.3g}, channel = {number}, sign = 1 }}
+encoder = {{ counts = 2048, at = "motor", sign = 1, zero = "start" }}
+gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
+
+
+def _joint(number: int, joint: dict[str, Any]) -> str:
+    return f"""
+[[joint]]                       # {_said(joint)}
 name = {_quoted(str(joint["name"]))}
 # friction = {{ viscous = 0.0, coulomb = 0.0 }}
 # motor = {{ R = 1.0, L = 1e-3, K = 0.05, gear = 100.0, inertia = 1e-5, channel = {number}, sign = 1 }}
