@@ -31,6 +31,7 @@ from hil.stm32.chip import FLASH_START
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
+GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
 HOST = "127.0.0.1"
@@ -100,6 +101,7 @@ class VirtualBoard:
         self._telemetry = telemetry_type(len(self.joints))
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self.recording = True
+        self.brakes = False  # whether something holds an arm at rest up while its drivers are off
         self._handled = Handled()
         split = "ft_boundary_interrupt" in self.image.symbols
         self._tick = PENDSV if split else SYSTICK  # the exception in which the control tick runs
@@ -222,7 +224,9 @@ class VirtualBoard:
     def _bring_plant_up(self) -> None:
         now = self.chip.seconds
         if now - self._plant_at > TOGETHER:
-            self.plant.drive(now - self._plant_at, self.voltages())
+            volts = self.voltages()
+            if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
+                self.plant.drive(now - self._plant_at, volts)
             self._plant_at = now
 
     # -- time ---------------------------------------------------------------

@@ -38,6 +38,7 @@ class Cost:
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True) -> Cost:
     """Run a built image for a moment. Raises Refused if it does not get through the motion."""
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
         result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
     record = result.record
     if result.ended != "done":

@@ -137,6 +137,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
     plant = plant or plant_of(mechanism)
     with VirtualBoard(built.elf, mechanism, plant) as board:
+        board.brakes = True
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log)
 
 
@@ -154,7 +155,7 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
     except OSError as error:
         raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}", "0 takes any") from error
     with board:
-        board.recording = False
+        board.recording, board.brakes = False, True
         announce(board.url)
         board.serve(until=until)
         return int(board.telemetry()["tick"]) + 1 if pil else board.ticks  # granted ones: SysTick comes more often

@@ -9,7 +9,7 @@ from pathlib import Path
 from codegen import build
 from codegen.mechanism import Mechanism
 from hil.board import VirtualBoard, VirtualClock
-from hil.plant import Plant
+from hil.plants import Plant, plant_of
 from hil.run import folder
 from host.board import Board
 from host.configuration import Configuration
@@ -31,7 +31,8 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     if not isinstance(mechanism, Mechanism):
         mechanism = Mechanism.load(mechanism)
     built = build.build(mechanism, folder(mechanism, feedforward=True))
-    with VirtualBoard(built.elf, mechanism, plant or Plant(mechanism)) as chip:
+    with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
+        chip.brakes = True
         configuration = Configuration.of(mechanism)
         session = Session(Link(chip.line, clock=VirtualClock(chip), baud=configuration.baud), configuration)
         session.connect()

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 ENOUGH = 64  # samples in motion that a spectrum or a fit takes
 STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
+SLOWEST = 3  # periods in the motion, about, that a line has at least
 EXPLAINS = 0.25  # of the variance that something explains to be worth a word
 MATTERS = 0.02  # of the largest torque: less of it is not worth a word
 SMOOTH = 10  # samples
@@ -199,7 +200,7 @@ class Findings:
         for j in self.joints:
             hz, amplitude = self.spectrum(j)
             if len(hz) and np.median(amplitude) > 0.0:
-                i = int(np.argmax(amplitude))
+                i = SLOWEST + int(np.argmax(amplitude[SLOWEST:]))  # slower is the motion itself
                 found.append(Line(self.run.joints[j], float(hz[i]), float(amplitude[i]),
                                   float(amplitude[i] / np.median(amplitude)), self.unit(j)))
         return found

@@ -178,3 +178,25 @@ def test_any_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tup
         return
     json.dumps(report.data(), allow_nan=False)
     assert "arm" in rendered(report)
+
+
+def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
+    """No-load speed and stall torque above the limits, gains of the stated rule, channels from the base outwards."""
+    from codegen import init_file
+    from tests.codegen.test_urdf import robot
+
+    arm = Mechanism.load(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"), "f405rg-6"))
+    report = examine(arm)
+    assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
+    assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan", "shoulder_lift", "elbow_flex"]
+    for joint in arm.moving:
+        constant, bus = joint.motor.K * joint.motor.gear, arm.board.bus_voltage
+        assert 1.25 < bus / constant / joint.limits.velocity < 1.35
+        assert 1.45 < constant * bus / joint.motor.R / joint.limits.effort < 1.55
+        assert joint.gains == report.rule[joint.name]
+    with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints; take f405rg-6 or nucleo-g474re-6"):
+        init_file.text("so101", robot("so101.urdf"), None, "f405rg-4")
+    with pytest.raises(BadInput, match="goes with --from"):
+        init_file.text("arm", None, None, "f405rg-4")
+    with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-6'"):
+        init_file.text("so101", robot("so101.urdf"), None, "f405rg-66")
