@@ -221,7 +221,7 @@ def test_every_register_of_the_g4_is_where_its_manual_says(tmp_path, g4):
         rows = [(f"C[{i}].{m}", f"{m}{i + 1}") for i in range(8) for m in members("DMA_Channel_TypeDef")] if (
             struct == "DMA_TypeDef") else []
         for member in members(struct):
-            plain = re.sub(r"CCR\[(\d+)\]", lambda m: f"C{m[1]}CR" if name == "DMAMUX1" else f"CCR{int(m[1]) + 1}", member)
+            plain = re.sub(r"CCR\[(\d+)\]", lambda m, name=name: f"C{m[1]}CR" if name == "DMAMUX1" else f"CCR{int(m[1]) + 1}", member)
             rows.append((member, G4_NAMES.get(plain, plain)))
         for member, plain in rows:
             if f"{name}.{plain}" in g4:  # the table is as long as what is used

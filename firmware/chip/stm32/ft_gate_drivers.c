@@ -25,7 +25,8 @@ enum { FT_DRIVER_COUNT = sizeof ft_select_table / sizeof ft_select_table[0] };
 /* Wait that long; a counter that stands still ends it too. */
 static void ft_wait_us(uint32_t us)
 {
-    uint32_t since = ft_chip_cycles(), cycles = us * 168u;
+    uint32_t since = ft_chip_cycles();
+    uint32_t cycles = us * (ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI);
     for (uint32_t turns = 0; turns < cycles; turns++) {
         if (ft_chip_cycles() - since >= cycles)
             return;
