@@ -460,6 +460,64 @@ def jog(
 
 
 @app.command()
+def bringup(
+    mech: Mech,
+    port: Port,
+    hand: Annotated[bool, typer.Option("--hand/--no-hand", help="ask for each joint to be turned by hand, which tells "
+                                       "counts and which of two signs is wrong")] = True,
+    write: Annotated[bool, typer.Option("--write", help="mend signs and counts in MECH; all else of it stays")] = False,
+    json: Json = False,
+) -> Answer:
+    """First power-up: try each joint alone with a small torque; find wrong signs, counts, swapped and loose wires."""
+    from codegen.mechanism import Mechanism
+    from host import bringup as first
+    from host.board import Board
+
+    def turn(joint: Any, angle: float) -> None:
+        unit = "m" if joint.type == "prismatic" else "rad"
+        print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter", file=sys.stderr)
+        sys.stdin.readline()
+
+    with Board.connect(port, Mechanism.load(mech)) as board:
+        board.session.faulted()
+        findings = first.bring_up(board.session, board.mechanism, turn if hand else None, partial(print, file=sys.stderr))
+    if write:
+        first.write(mech, findings)
+    words = "\n".join(f"{joint}: {what}" for joint, what in first.summary(findings).items())
+    return Answer({"joints": [f.data() for f in findings], "written": write}, words,
+                  good=not any(f.problem for f in findings))
+
+
+@app.command()
+def identify(
+    mech: Mech,
+    port: Port,
+    joint: Annotated[list[str] | None, typer.Option("--joint", "-j", show_default="every driven one",
+                                                    help="may be given more than once")] = None,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
+    json: Json = False,
+) -> Answer:
+    """Measure friction and apparent inertia by constant speeds both ways and accelerations, with 95 % intervals."""
+    from codegen.mechanism import Mechanism
+    from codegen.mechanism_edit import set_joint
+    from host.board import Board
+    from host.identify import identify as measure
+
+    mechanism = Mechanism.load(mech)
+    names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]
+    with Board.connect(port, mechanism) as board:
+        if home:
+            board.home()
+        found = [measure(board, mechanism, name, partial(print, f"{name}:", file=sys.stderr)) for name in names]
+    for result in found if write else ():
+        set_joint(mech, result.joint, result.values(), result.comment())
+    words = "\n".join(f"{r.joint}: viscous {r.viscous}, coulomb {r.coulomb}, apparent inertia {r.apparent}, "
+                      f"motor.inertia {r.inertia}" for r in found)
+    return Answer({"joints": [r.data() for r in found], "written": write}, words)
+
+
+@app.command()
 def monitor(
     port: Port,
     mech: Annotated[Path | None, typer.Argument(metavar="[MECH]", show_default=False,

@@ -169,26 +169,31 @@ static void command(input *in)
         send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
 }
 
-/* A knot a little farther than the last one, straight to the gate. */
-static void knot(input *in)
+/* Some knots, each a little farther than the one before, straight to the
+ * gate; START at the first and END at the last. */
+static void knots(input *in)
 {
+    uint8_t how = byte(in);
+    uint32_t n = 1u + (how >> 2), i, j;
+    int8_t way[FT_JOINTS], more[FT_JOINTS];
     ft_msg_knot m;
-    uint32_t j;
 
-    m.flags = byte(in);
-    for (j = 0; j < FT_JOINTS; j++) {
-        int8_t way = (int8_t)byte(in), more = (int8_t)byte(in);
-
-        place[j] = (int32_t)((uint32_t)place[j] + (uint32_t)way * 65536u);
-        m.position[j] = place[j];
-        m.rate[j] = (float)way * 65536.0f * 2.3e-8f
-                    * ((m.flags & 3u) != 0u ? 0.0f : 1.0f);
-        m.acceleration[j] = (float)more;
-        if (more == -128)
-            memcpy(&m.rate[j], &m.position[j], 4); /* any float */
+    bytes(in, (uint8_t *)way, sizeof way);
+    bytes(in, (uint8_t *)more, sizeof more);
+    for (i = 0; i < n; i++) {
+        m.flags = (uint8_t)((i == 0u ? how & FT_KNOT_START : 0u)
+                            | (i == n - 1u ? how & FT_KNOT_END : 0u));
+        for (j = 0; j < FT_JOINTS; j++) {
+            place[j] = (int32_t)((uint32_t)place[j]
+                                 + (uint32_t)way[j] * 65536u);
+            m.position[j] = place[j];
+            m.rate[j] = m.flags != 0u ? 0.0f : (float)way[j] * 0.024f;
+            m.acceleration[j] = (float)more[j];
+            if (more[j] == -128)
+                memcpy(&m.rate[j], &m.position[j], 4); /* any float */
+        }
+        (void)ft_knots_take(&m);
     }
-    m.flags &= 3u;
-    (void)ft_knots_take(&m);
 }
 
 /* What the chip measures. */
@@ -234,7 +239,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 0: noise(&in); break;
         case 1: case 2: message(&in); break;
         case 3: command(&in); break;
-        case 4: knot(&in); break;
+        case 4: knots(&in); break;
         case 5: chip(&in); break;
         default: ticks(&in, &left); break;
         }
