@@ -696,6 +696,8 @@ EXAMPLES = {
     "home": ["home my_arm.toml --port auto", "home my_arm.toml --port auto --at elbow=0.3"],
     "float": ["float my_arm.toml --port auto --seconds 30"],
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
+    "bringup": ["bringup my_arm.toml --port auto", "bringup my_arm.toml --port auto --no-hand"],
+    "identify": ["identify my_arm.toml --port auto --home", "identify my_arm.toml --port auto --joint elbow --write"],
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot run.mcap -o run.html -o run.parquet"],
     "hil": ["hil my_arm.toml motion.csv --log run.mcap", "hil my_arm.toml motion.csv --fault encoder-stuck",

@@ -56,7 +56,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
     Raises Refused if the board refuses, or a joint does not come to rest.
     """
     findings = []
-    for number, joint in enumerate(mechanism.moving):
+    for number, joint in enumerate(mechanism.streamed):
         if joint.motor is None or joint.encoder is None:
             continue
         on_joint(joint.name)
@@ -68,7 +68,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
 
 def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64], ratio: float | None) -> Finding:
     """What two looks mean. torque: positive, at which something moved (0: nothing did); moved (J,) by the probe."""
-    joint = mechanism.moving[number]
+    joint = mechanism.streamed[number]
     values: dict[str, dict[str, int]] = {}
     problems = []
     if ratio is not None and abs(ratio) < 0.1:
@@ -85,7 +85,7 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
     if torque == 0.0:
         problems.append("nothing moves when it is driven: check motor, driver and encoder, and whether it is blocked")
     elif abs(moved[number]) < MOVES:
-        problems.append(f"joint {mechanism.moving[other].name!r} counts when it is driven: two encoders or two motors "
+        problems.append(f"joint {mechanism.streamed[other].name!r} counts when it is driven: two encoders or two motors "
                         "are swapped")
     elif moved[number] * (-1.0 if ratio is not None and ratio < 0.0 else 1.0) < 0.0:
         if ratio is None:
@@ -128,7 +128,7 @@ def _rest(session: Session) -> None:
 
 def _probe(session: Session, mechanism: Mechanism, number: int) -> tuple[float, NDArray[np.float64]]:
     """Torque at which something moved, 0 if nothing did, and how far every joint had moved then (J,)."""
-    joint = mechanism.moving[number]
+    joint = mechanism.streamed[number]
     most = mechanism.safety.probe_effort * joint_constants(mechanism, joint).effort
     _rest(session)
     before = np.array(session.status.position)
