@@ -60,8 +60,6 @@ static void ft_send_on(void)
     ft_send_start(&ft_to_send[from], size);
 }
 
-void ft_link_interrupt(void);
-
 /* The line went idle, which wakes the main loop, or a byte came in wrong. */
 void ft_link_interrupt(void)
 {

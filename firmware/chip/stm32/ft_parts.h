@@ -37,6 +37,14 @@ bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
 void ft_watchdog_start(void);
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
+/* Handlers in the vector table. */
+void ft_reset(void);
+void ft_boundary_interrupt(void);
+void ft_tick_interrupt(void);
+void ft_link_interrupt(void);
+void ft_crash_entry(void);
+void ft_crash(const uint32_t *frame, uint32_t exc_return);
+
 /* Priorities: a smaller number interrupts a larger one. Faults have 0. */
 enum { FT_PRIORITY_BOUNDARY = 1, FT_PRIORITY_TICK = 2, FT_PRIORITY_LINK = 3 };
 

@@ -13,12 +13,6 @@ extern uint32_t ft_stack_top, ft_ram_start, ft_ram_end;
 extern uint32_t ft_data_start, ft_data_end, ft_data_image;
 extern uint32_t ft_bss_start, ft_bss_end;
 
-void ft_reset(void);
-void ft_boundary_interrupt(void);
-void ft_tick_interrupt(void);
-void ft_link_interrupt(void);
-void ft_crash_entry(void);
-void ft_crash(const uint32_t *frame, uint32_t exc_return);
 int main(void);
 
 __attribute__((section(".noinit"))) ft_keepsake ft_kept;

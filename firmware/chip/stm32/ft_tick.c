@@ -48,7 +48,7 @@ uint32_t ft_chip_remembered(void)
 /* Give their clocks to the peripherals that the board uses. */
 static void ft_peripherals_start(void)
 {
-#define FT_CLOCK(bus, bits) RCC->bus |= bits;
+#define FT_CLOCK(bus, bits) RCC->bus |= (bits);
     FT_CLOCKS
 #undef FT_CLOCK
     (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
@@ -96,9 +96,6 @@ void ft_chip_run(void)
 /****************************************************************
  * The tick
  ****************************************************************/
-
-void ft_tick_interrupt(void);
-void ft_boundary_interrupt(void);
 
 #if FT_PIL
 

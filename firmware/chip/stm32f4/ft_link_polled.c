@@ -39,8 +39,6 @@ uint32_t ft_chip_line_errors(void)
     return 0;
 }
 
-void ft_link_interrupt(void);
-
 /* Never enabled. */
 void ft_link_interrupt(void)
 {

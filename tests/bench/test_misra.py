@@ -1,0 +1,32 @@
+"""The rules of MISRA C:2012 that an image's sources break are those that firmware/MISRA.md lists, no more and no fewer."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codegen import build
+from tests.boards import three_link
+
+pytestmark = pytest.mark.bench
+LISTED = Path(__file__).resolve().parents[2] / "firmware" / "MISRA.md"
+
+
+def test_the_listed_deviations_are_those_that_cppcheck_finds(tmp_path):
+    tool = shutil.which("cppcheck")
+    assert tool, "cppcheck is missing: apt install cppcheck"
+    found: set[str] = set()
+    for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
+        (tmp_path / name).mkdir()
+        folder = build.assemble(three_link(name, tmp_path), tmp_path / name)
+        done = subprocess.run(
+            [tool, "--std=c99", "--addon=misra", "--quiet", "--platform=unix32", "-UFT_REAL", "-UFT_REAL_IS_DOUBLE",
+             "-Isrc/application", "-Isrc/chip", "-Isrc/emitted", "src"], cwd=folder, capture_output=True, text=True)
+        found |= set(re.findall(r"misra-c2012-(\d+\.\d+)", done.stderr))
+    rows = re.findall(r"^\| ([\d., ]+) \|", LISTED.read_text(encoding="utf-8"), re.M)
+    listed = {rule for row in rows for rule in row.split(", ")}
+    assert found == listed, (sorted(found - listed), sorted(listed - found))
