@@ -146,7 +146,7 @@ def torque(
     if figure is not None:
         from codegen.figures import torque_curves
 
-        torque_curves(figure, result, f"{mechanism.name}, {mechanism.control.scheme} at {mechanism.control.rate_hz} Hz")
+        torque_curves(figure, result, f"{mechanism.name}, {mechanism.scheme} at {mechanism.control.rate_hz} Hz")
     computed = "double" if backend == "reference" else precision or "single"
     figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
     return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")

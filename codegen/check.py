@@ -56,7 +56,7 @@ def _flexible(mechanism: Mechanism) -> None:
     """Refuse what the step of flexible links cannot do."""
     tree = flexible_tree(mechanism)
     control, names = mechanism.control, [tree.pieces[i].tip.name for i in tree.beams]
-    if control.scheme != "midpoint":
+    if mechanism.scheme != "midpoint":
         _refuse(mechanism, "control.scheme", control.scheme, f"flexible links ({', '.join(names)}) are marched with the "
                 "midpoint rule alone", 'scheme = "midpoint"')
     for loop in mechanism.loops:
@@ -93,7 +93,8 @@ class Report:
             "name": m.name,
             "file": str(m.source) if m.source else None,
             "gravity": m.gravity.tolist(),
-            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": c.scheme, "trig": c.trig,
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": m.scheme,
+                        "scheme_chosen": None if m.chosen is None else vars(m.chosen), "trig": c.trig,
                         "observer_hz": c.observer_hz, "newmark_growth": self.growth},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},
@@ -112,7 +113,10 @@ class Report:
 
     def renderable(self) -> RenderableType:
         """Tables for a terminal."""
-        parts: list[RenderableType] = [_heading(self), _joint_table(self.mechanism), _link_table(self.mechanism)]
+        parts: list[RenderableType] = [_heading(self)]
+        if self.mechanism.chosen:
+            parts.append(Text(f"scheme {self.mechanism.chosen}"))
+        parts += [_joint_table(self.mechanism), _link_table(self.mechanism)]
         if self.mechanism.loops:
             parts.append(_assembly_table(self.assembly))
         if self.rule:
@@ -339,7 +343,7 @@ def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
 def _heading(report: Report) -> Text:
     m, c = report.mechanism, report.mechanism.control
     board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
-    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {c.scheme} at "
+    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {m.scheme} at "
             f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
     return Text(text, style="bold")
 

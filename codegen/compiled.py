@@ -99,8 +99,8 @@ void *ft_host_state(void);
 int ft_host_start(void *s, const ft_turn *q);
 void ft_step_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
-void ft_step(void *s, const ft_turn *q_next, const ft_real *u, ft_real *tau);
-long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q, const ft_real *u, ft_real *tau);
+void ft_step(void *s, const void *next, ft_real *tau);
+long ft_host_torque(void *s, long ticks, long knot, const void *samples, ft_real *tau);
 """
 
 HOST_SOURCE = """\
@@ -111,8 +111,8 @@ HOST_SOURCE = """\
 
 void *ft_host_state(void);
 int ft_host_start(void *s, const ft_turn *q);
-long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
-                    const ft_real *u, ft_real *tau);
+long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+                    ft_real *tau);
 
 /* The one state of this library. */
 void *ft_host_state(void)
@@ -140,18 +140,18 @@ int ft_host_start(void *s, const ft_turn *q)
     return ft_host_stuck((ft_step_state *)s);
 }
 
-/* ticks steps over arrays of FT_JOINTS columns; anchored every `knot` ticks
- * (0: never). Returns how many were made before a fault. */
-long ft_host_torque(void *s, long ticks, long knot, const ft_turn *q,
-                    const ft_real *u, ft_real *tau)
+/* A step a sample; anchored every `knot` ticks (0: never). Returns how many
+ * were made before a fault. */
+long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+                    ft_real *tau)
 {
+    const ft_sample *next = (const ft_sample *)samples;
     long k;
 
-    for (k = 0; k < ticks; k++) {
-        ft_step((ft_step_state *)s, q + k * FT_JOINTS, u + k * FT_JOINTS,
-                tau + k * FT_JOINTS);
+    for (k = 0; k < ticks; k++, next++) {
+        ft_step((ft_step_state *)s, next, tau + k * FT_JOINTS);
         if (knot && k % knot == 0)
-            ft_step_anchor((ft_step_state *)s, q + k * FT_JOINTS);
+            ft_step_anchor((ft_step_state *)s, next->q);
         if (ft_host_stuck((ft_step_state *)s))
             return k;
     }
@@ -171,6 +171,8 @@ class Turns:
         self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m a wire step
         self.integer: type = np.int64 if precision == "double" else np.int32
         self.real: type = np.float64 if precision == "double" else np.float32
+        n = self.units.shape
+        self.sample = np.dtype([("q", self.integer, n), ("u", self.real, n), ("du", self.real, n)])  # ft_sample
 
     def of(self, positions: ArrayLike) -> NDArray[Any]:
         """Integer positions (..., J), rounded to nearest, wrapping at whole turns."""
@@ -181,9 +183,17 @@ class Turns:
         part = np.rint((steps - whole) * 2.0**32)  # 32 more binary digits
         return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
 
-    def half_increments(self, positions: ArrayLike) -> NDArray[Any]:
-        """u (N-1, J) in rad or m, formed in double precision from positions (N, J) and then rounded."""
-        return (0.5 * np.diff(np.asarray(positions, np.float64), axis=0)).astype(self.real)
+    def samples(self, positions: ArrayLike) -> NDArray[Any]:
+        """ft_sample (N-1,) of a motion that is at positions (N, J), rad or m, tick after tick, and begins from rest.
+
+        u and du are formed in double precision and then rounded.
+        """
+        positions = np.asarray(positions, np.float64)
+        u = 0.5 * np.diff(positions, axis=0)
+        made = np.empty(len(u), self.sample)
+        made["q"], made["u"] = self.of(positions[1:]), u
+        made["du"] = 0.5 * np.diff(u, axis=0, prepend=np.zeros_like(u[:1]))
+        return made
 
 
 def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -191,7 +201,7 @@ def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 class CompiledStep:
-    """The emitted step of a model on this computer: start(q), step(q_next, u), torque(positions)."""
+    """The emitted step of a model on this computer: start(q), run(samples), torque(positions)."""
 
     def __init__(self, model: Model, precision: Precision = "single",
                  sources: dict[str, str] | None = None) -> None:
@@ -203,32 +213,22 @@ class CompiledStep:
         self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
         self.state = self.lib.ft_host_state()
 
-    def _pointer(self, array: NDArray[Any]) -> Any:
-        return self.ffi.from_buffer("ft_turn[]" if array.dtype == self.turns.integer else "ft_real[]", array)
-
     def start(self, q: ArrayLike) -> None:
         """At rest at q (J,), rad or m. Raises Refused if closed loops cannot be followed there from their start."""
-        if self.lib.ft_host_start(self.state, self._pointer(self.turns.of(q))):
+        if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
-    def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[Any]:
-        """Torque (J,), N m or N, at s_k from q(s_k+1) (J,) and half increments u (J,), rad or m."""
-        tau = np.empty(len(self.turns.units), self.turns.real)
-        u = np.ascontiguousarray(u, self.turns.real)
-        self.lib.ft_step(self.state, self._pointer(self.turns.of(q_next)), self._pointer(u), self._pointer(tau))
-        return tau
-
-    def run(self, q: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
-        """Torque (N, J) of N steps with integer positions q (N, J) and half increments u (N, J).
+    def run(self, samples: NDArray[Any]) -> NDArray[Any]:
+        """Torque (N, J), N m or N, of N steps, one a sample (N,) of Turns.samples.
 
         Raises Refused where closed loops come to a singular pose.
         """
-        q, u = np.ascontiguousarray(q, self.turns.integer), np.ascontiguousarray(u, self.turns.real)
-        tau = np.empty(u.shape, self.turns.real)
+        tau = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         control = self.model.mechanism.control
         knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
-        made = self.lib.ft_host_torque(self.state, len(u), knot, *(self._pointer(x) for x in (q, u, tau)))
-        if made < len(u):
+        given = self.ffi.from_buffer(np.ascontiguousarray(samples))
+        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self.ffi.from_buffer("ft_real[]", tau))
+        if made < len(tau):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau
 
@@ -236,4 +236,4 @@ class CompiledStep:
         """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m."""
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
-        return self.run(self.turns.of(positions[1:]), self.turns.half_increments(positions))[1:]
+        return self.run(self.turns.samples(positions))[1:]

@@ -74,7 +74,7 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
                     const ft_real *rate, const ft_real *acceleration,
                     ft_real *tau, ft_real *u, ft_turn *target)
 {
-    static const ft_real rest[FT_JOINTS] = { FT_C(0.0) };
+    static ft_sample rest;
     static ft_motion m;
     static ft_step_state s;
     ft_turn before[FT_JOINTS];
@@ -88,24 +88,25 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
     ft_segment_positions(ft_motion_tail(&m),
                          FT_C(-0.5) / (ft_real)FT_TICK_HZ, before);
     ft_step_start(&s, held < 0 ? before : first.q);
+    memcpy(rest.q, first.q, sizeof rest.q);
     for (; held > 0; held--)
-        ft_step(&s, first.q, rest, primed);
+        ft_step(&s, &rest, primed);
     if (held == 0)
         ft_step_anchor(&s, first.q);
     ft_motion_start(&m);
     for (k = -1; k < ticks; k++) {
         ft_motion_prepare(&m);
         ft_motion_tick(&m);
-        ft_step(&s, m.q_next, m.u, k < 0 ? primed : tau + k * FT_JOINTS);
+        ft_step(&s, &m.next, k < 0 ? primed : tau + k * FT_JOINTS);
         if (FT_STEP_EXACT_AT_KNOTS && m.pairs != 0)
             ft_step_take(&s, m.pairs);
         next = fill(&m, next, knots, q, rate, acceleration);
         if (k < 0)
             continue;
-        memcpy(u + k * FT_JOINTS, m.u, sizeof m.u);
+        memcpy(u + k * FT_JOINTS, m.next.u, sizeof m.next.u);
         memcpy(target + k * FT_JOINTS,
                m.due[(m.now + FT_LEAD + 1u) % (FT_LEAD + 2u)].q,
-               sizeof m.q_next);
+               sizeof m.next.q);
     }
     return m.phase == FT_MOTION_IDLE ? ticks : -1;
 }

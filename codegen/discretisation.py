@@ -371,7 +371,7 @@ class Discretisation:
         self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
         if is_flexible(model.mechanism):
             self.form = Elastic(model)
-        elif model.mechanism.control.scheme == "newton-euler":
+        elif model.scheme == "newton-euler":
             self.form = NewtonEuler(model)
         else:
             self.form = Planar(model) if is_planar(model) else Spatial(model)

@@ -35,7 +35,8 @@ CONTROL = """
 [control]
 rate_hz = 1000                  # control tick; a whole multiple of knot_hz
 knot_hz = 250                   # knots of the trajectory a second
-scheme = "midpoint"             # "newton-euler" above 2 kHz; "newmark" with beta and gamma
+# scheme = "midpoint"           # without it, midpoint, or newton-euler where single precision makes midpoint noisy;
+                                # "newmark" with beta and gamma is the papers' own
 trig = "tick"                   # or "knot": sines made exact at knots, outside the tick, which gets shorter
 observer_hz = 80                # bandwidth of the rate observer
 host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then disarm

@@ -11,6 +11,7 @@ everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from codegen.scheme import Chosen
     from codegen.torque import Torque
     from codegen.trajectory import Trajectory
 
@@ -195,7 +197,7 @@ class Mode:
 class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
-    scheme: str = "midpoint"  # midpoint | newton-euler | newmark
+    scheme: str = "auto"  # midpoint | newton-euler | newmark; auto: chosen, see Mechanism.scheme
     trig: str = "tick"  # where sines and cosines are made exact: in every tick, or at every knot outside the tick
     beta: float = 0.25
     gamma: float = 0.5
@@ -305,6 +307,22 @@ class Mechanism:
             payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
             joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
         )
+
+    @cached_property
+    def chosen(self) -> Chosen | None:
+        """How the scheme was chosen; None where there is no choice: the file names one, or there are flexible links or
+        loops, which take the midpoint rule."""
+        from codegen.flexible_tree import is_flexible
+        from codegen.scheme import choose
+
+        return choose(self) if self.control.scheme == "auto" and not self.loops and not is_flexible(self) else None
+
+    @property
+    def scheme(self) -> str:
+        """The scheme that is emitted: midpoint, newton-euler or newmark."""
+        if self.chosen:
+            return self.chosen.scheme
+        return "midpoint" if self.control.scheme == "auto" else self.control.scheme
 
     def link(self, name: str) -> Link:
         """The link of that name."""

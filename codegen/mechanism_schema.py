@@ -47,7 +47,7 @@ class Table(BaseModel):
 class ControlTable(Table):
     rate_hz: Annotated[int, Field(gt=0, le=100_000)] = 1000
     knot_hz: Annotated[int, Field(gt=0, le=100_000)] = 250
-    scheme: Literal["midpoint", "newmark", "newton-euler"] = "midpoint"
+    scheme: Literal["auto", "midpoint", "newmark", "newton-euler"] = "auto"
     trig: Literal["tick", "knot"] = "tick"
     beta: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = None

@@ -61,6 +61,11 @@ class Model:
     def n(self) -> int:
         return len(self.bodies)
 
+    @property
+    def scheme(self) -> str:
+        """midpoint, newton-euler or newmark: what the file asks for, or what is chosen for it."""
+        return self.mechanism.scheme
+
 
 def rotation_rpy(rpy: Vector) -> Matrix:
     """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""

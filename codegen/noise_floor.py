@@ -14,16 +14,17 @@ half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact co
 that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger by
 the root of 2 n.
 
-Newton-Euler (scheme "newton-euler") takes no difference of momenta, but its accelerations come from two increments u
-that are rounded already: c = 1 of |P|_j / dt is for these alone. What the C itself adds is of the size of the forces,
-|T|_j, and does not grow with the tick rate; the drift of the frames is not differenced either.
+Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is given the change of the increments formed
+before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
+drift of the frames is not differenced either.
 
 Closed loops carry the tree's torques to the independent joints by G', and noise with them. The dependent joints'
 increments are those of the independent ones times G, rounded a few times on the way; near a singular pose the solution
-magnifies what is rounded by the inverse of the margin.
+magnifies what is rounded by the inverse of the margin. Newton-Euler then takes differences of increments that are
+rounded already: c = 1 of |P|_j / dt is for these.
 
-The floor grows with the tick rate; it is largest, compared with the torque, where the torque is small: slow motion, no
-gravity, a wrist. No term of it depends on how long the motion lasts.
+The floor of the midpoint rule grows with the tick rate; it is largest, compared with the torque, where the torque is
+small: slow motion, no gravity, a wrist. No term of it depends on how long the motion lasts.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from codegen.base_parameters import Tree, arrange
 from codegen.beam import joint_springs
 from codegen.loops import assemble
 from codegen.model import GROUND, Model
-from codegen.step_source import EXACT_BELOW_HZ
+from codegen.single_precision import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
 INCREMENTS = 1.0  # roundings of u on both sides, half an EPS each, in the rate they come from
@@ -79,9 +80,10 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
     between = _between(model) if w else 0.0
     drift = between * w**3 / 3.0
-    if control.scheme == "newton-euler":
+    if model.scheme == "newton-euler":
         rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
-        return INCREMENTS * EPS * np.max(P, axis=1) / dt + (rounded + drift + 0.5 * w**2) * T
+        increments = INCREMENTS * EPS * np.max(P, axis=1) / dt if model.mechanism.loops else 0.0
+        return increments + (rounded + drift + 0.5 * w**2) * T
     return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
 
 

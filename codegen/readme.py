@@ -19,7 +19,7 @@ WHAT = {
 def render(model: Model, files: list[str]) -> dict[str, str]:
     """README.md of a folder that holds these files."""
     control = model.mechanism.control
-    scheme = control.scheme
+    scheme = str(model.mechanism.chosen or model.scheme)
     if scheme == "newmark":
         scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
     env = Environment(
@@ -29,6 +29,7 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         mechanism=model.mechanism,
         control=control,
         scheme=scheme,
+        uses_changes=model.scheme == "newton-euler",
         gravity=[f"{g:g}" for g in model.gravity],
         joints=[body.joint for body in model.bodies],
         files=[(name, WHAT[name]) for name in files],

@@ -43,12 +43,12 @@ from codegen.discretisation import is_planar
 from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
+from codegen.single_precision import EXACT_BELOW_HZ
 from codegen.spatial_step import SpatialStep
 from codegen.step_graph import Graph
 from codegen.step_text import NEVER, blocks_of, literal, wrap
 
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
-EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
 templates = Environment(
     loader=PackageLoader("codegen", "templates"),
@@ -143,19 +143,29 @@ EFFORT = 600  # bodies that are worked through at most while searching: about ha
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
 
 
-def step_of(model: Model) -> PlanarStep | SpatialStep | NewtonEulerStep:
+Step = PlanarStep | SpatialStep | NewtonEulerStep
+
+
+def plain_step(model: Model, scheme: str) -> Step:
+    """The graph of the step of a scheme in its form, before anything is searched for."""
+    if scheme != "newton-euler" and is_planar(model):
+        planar = PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
+        if planar.turning:
+            return planar
+    form = NewtonEulerStep if scheme == "newton-euler" else SpatialStep
+    return form(model, arrange(model, (Choice(D="body" if model.n > MANY else "frame"),) * model.n))
+
+
+def step_of(model: Model) -> Step:
     """The graph of the step in the form and under the choices that cost least.
 
     The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
     the unit of length, which is one of the mechanism's own offsets, whose products vanish.
     """
-    form = NewtonEulerStep if model.mechanism.control.scheme == "newton-euler" else SpatialStep
-    if form is SpatialStep and is_planar(model):
-        planar = PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
-        if planar.turning:
-            return planar
-    choices, length = (Choice(D="body" if model.n > MANY else "frame"),) * model.n, 1.0
-    best: SpatialStep | NewtonEulerStep = form(model, arrange(model, choices, length))
+    best = plain_step(model, model.scheme)
+    if isinstance(best, PlanarStep):
+        return best
+    form, choices, length = type(best), best.tree.choices, best.tree.length
     cost, effort = best.graph.cost(), model.n
 
     def better(new_choices: tuple[Choice, ...], new_length: float) -> bool:

@@ -31,6 +31,7 @@ from codegen.flexible_tree import is_flexible
 from codegen.loops import SINGULAR, ClosedMotion, assemble
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
+from codegen.motions import random_motion
 from codegen.noise_floor import noise_floor
 from codegen.object_check import ChipObject, Compilation
 from codegen.torque import samples
@@ -39,13 +40,6 @@ from codegen.trajectory import Trajectory, from_rows
 Array = NDArray[np.float64]
 
 MOTIONS = 3  # random ones
-DURATION = 1.0  # s, of a random motion
-TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
-UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
-PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
-
-CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
-
 DOUBLE = 1e-10  # of peak: the C in float64 differs from the same arithmetic in NumPy by its rounding alone
 SINGLE = 1e-4  # of peak
 SCHEME, SCHEME_HZ = 1e-5, 1000.0  # of peak, at ticks of 1 ms and shorter; second order for longer ones
@@ -390,67 +384,3 @@ def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
         return emit.identity(mechanism, board, step=step).hex()
     except BadInput:
         return emit.identity(mechanism, None, step=step).hex()
-
-
-def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and rate.
-
-    Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
-    """
-    if mechanism.loops:
-        return _random_closed_motion(mechanism, rng)
-    kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
-    joints = mechanism.moving
-    low, high = np.array([_range(joint) for joint in joints]).T
-    a = rng.uniform(low, high)
-    reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE[kind] for joint in joints])
-    way = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
-    s = np.linspace(0.0, 1.0, 2 if kind == "quintic" else 41)[:, None]
-    if kind == "quintic":  # one piece: its two rows are enough
-        rows = a + way * s, 0.0 * way * s, 0.0 * way * s
-    else:
-        rows = (a + way * s**4 * (35 - 84 * s + 70 * s**2 - 20 * s**3),
-                way * 140 * s**3 * (1 - s) ** 3 / DURATION,
-                way * 420 * s**2 * (1 - s) ** 2 * (1 - 2 * s) / DURATION**2)
-    return from_rows([joint.name for joint in joints], s[:, 0] * DURATION, *rows)
-
-
-def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """The same of the independent joints about the start, as far as the loops stay well away from singular poses."""
-    assembly = assemble(Model.of(mechanism))
-    model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
-    joints = [model.bodies[i].joint for i in free]
-    low, high = np.array([_range(joint) for joint in joints]).T
-    reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints]) / 2.0
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE["quintic"] / 2.0 for joint in joints])
-    ends = np.clip(assembly.start[free] + reach * rng.uniform(-1.0, 1.0, (2, len(free))), low, high)
-    a, b = assembly.reach(ends)
-    x = np.linspace(0.0, 1.0, 401)[:, None]
-    s = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-    share, way = 1.0, np.zeros((len(x), len(driven)))
-    places = [driven.index(i) for i in free]
-    while True:  # shorter until all of the way is regular; of no length it is
-        way[:, places] = a[free] + s * share * (b[free] - a[free])
-        try:
-            full = assembly.follow(way)
-            if np.min(assembly.margin(full)) > CLEAR * SINGULAR or share < 1e-3:
-                break
-        except Refused:
-            pass
-        share /= 2.0
-    return from_rows([model.bodies[i].joint.name for i in driven], x[:, 0] * DURATION, full[:, driven])
-
-
-def _range(joint: Joint) -> tuple[float, float]:
-    """Where a joint may be, rad or m; where the file does not say, one turn or half a metre about its start.
-
-    One with a spring stays within half a turn of zero: the chip knows no whole turns, and a spring must.
-    """
-    reach = 0.25 if joint.type == "prismatic" else np.pi
-    low, high = joint.limits.lower, joint.limits.upper
-    if joint.type != "prismatic" and (joint.stiffness or joint.c_mot):
-        low, high = max(low, -UNWRAPPED), min(high, UNWRAPPED)
-    if not np.isfinite(low):
-        low = high - 2.0 * reach if np.isfinite(high) else joint.start - reach
-    return low, high if np.isfinite(high) else low + 2.0 * reach

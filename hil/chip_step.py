@@ -28,21 +28,20 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
 
     sources: the emitted files of this model, where they are at hand already.
     """
-    turns = Turns(model, "single")
-    q, u = turns.of(positions), turns.half_increments(positions)
+    turns, positions = Turns(model, "single"), np.asarray(positions, float)
+    samples = turns.samples(positions)
     chip = ChipLibrary(sources or emit.step_sources(model))
-    state, q_at, u_at, tau_at = chip.put(STATE_ROOM), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
-    chip.call("ft_step_start", state, q_at)
-    tau, instructions = np.empty_like(u), np.empty(len(u), np.int64)
+    state, next_at, tau_at = chip.put(STATE_ROOM), chip.put(samples[0]), chip.put(samples["u"][0])
+    chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
+    tau, instructions = np.empty_like(samples["u"]), np.empty(len(samples), np.int64)
     control = model.mechanism.control
     knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
-    for k in range(len(u)):
-        chip.write(q_at, q[k + 1])
-        chip.write(u_at, u[k])
-        instructions[k] = chip.call("ft_step", state, q_at, u_at, tau_at).instructions
-        tau[k] = chip.read(tau_at, np.float32, q.shape[1])
+    for k, sample in enumerate(samples):
+        chip.write(next_at, sample)
+        instructions[k] = chip.call("ft_step", state, next_at, tau_at).instructions
+        tau[k] = chip.read(tau_at, np.float32, tau.shape[1])
         if knot and k % knot == 0:
-            chip.call("ft_step_anchor", state, q_at)
+            chip.call("ft_step_anchor", state, next_at)  # its q comes first
     return Run(tau[1:], instructions[1:])
 
 

@@ -52,7 +52,7 @@ static void step(uint32_t drive)
         ft.closed = ft_loops_follow(&ft.step, ft.seen.q);
         return;
     }
-    ft_step(&ft.step, ft.motion.q_next, ft.motion.u, ft.tau);
+    ft_step(&ft.step, &ft.motion.next, ft.tau);
     if (FT_RARELY(ft_loops_lost(&ft.step)))
         ft_found(&ft.found, &ft.found.parted, FT_NO_JOINT);
     if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)
@@ -63,7 +63,7 @@ static void step(uint32_t drive)
 static void law(uint32_t drive, const int32_t counts[FT_JOINTS])
 {
     const ft_law_input in = {
-        ft.motion.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen, counts,
+        ft.motion.next.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen, counts,
         ft.tick, (ft_real)ft.bus_voltage,
     };
 

@@ -110,10 +110,11 @@ static void move(const ft_lab *lab, ft_motion *m)
 
     if (n != 0)
         m->rested = 0;
-    m->u[j] = FT_C(0.5) * (ft_real)n * c->unit;
+    m->next.u[j] = FT_C(0.5) * (ft_real)n * c->unit;
+    m->next.du[j] += FT_C(0.5) * m->next.u[j];
     t->rate[j] = (ft_real)n * c->unit * (ft_real)FT_TICK_HZ;
-    t->q[j] = ft_position_add(m->q_next[j], n / 2);
-    m->q_next[j] = ft_position_add(m->q_next[j], n);
+    t->q[j] = ft_position_add(m->next.q[j], n / 2);
+    m->next.q[j] = ft_position_add(m->next.q[j], n);
 }
 
 /* Carry the targets over a tick, all at rest. */
@@ -127,8 +128,9 @@ static void stand(ft_motion *m)
     m->rested += ft_motion_settled(m) ? 0u : 1u;
     t = &m->due[ft_motion_before(m->now)];
     for (j = 0; j < FT_JOINTS; j++) {
-        t->rate[j] = m->u[j] = FT_C(0.0);
-        t->q[j] = m->q_next[j];
+        m->next.du[j] = FT_C(-0.5) * m->next.u[j];
+        t->rate[j] = m->next.u[j] = FT_C(0.0);
+        t->q[j] = m->next.q[j];
     }
 }
 

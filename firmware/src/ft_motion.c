@@ -21,6 +21,13 @@ static ft_real seconds(int32_t at)
     return (ft_real)at * TO_T;
 }
 
+/* Return the weights of the change, from the step before it to that one, of
+ * half the way on from a place in steps of one length. */
+static ft_weights half_change(int32_t from, int32_t stride)
+{
+    return ft_segment_change(seconds(from), seconds(stride));
+}
+
 /* Return the weights of half the way between two places of one segment. Its
  * middle and its length are formed in integers: rounded ends would make the
  * length noisy. */
@@ -84,8 +91,7 @@ void ft_motion_push(ft_motion *m, const ft_knot *knot)
 /* Sample from a place in one segment to a place in the next: half the way in
  * two pieces. */
 static void sample_over(const ft_segment *tail, const ft_segment *next,
-                        int32_t from, int32_t to, ft_real u[FT_JOINTS],
-                        ft_turn q_next[FT_JOINTS])
+                        int32_t from, int32_t to, ft_sample *s)
 {
     const ft_weights left = half_way(from, LENGTH), on = half_way(0, to);
     const ft_weights there = ft_segment_powers(seconds(to));
@@ -94,9 +100,28 @@ static void sample_over(const ft_segment *tail, const ft_segment *next,
     for (j = 0; j < FT_JOINTS; j++) {
         const ft_quintic *p = &next->joint[j];
 
-        u[j] = ft_segment_sum(&tail->joint[j], &left)
-               + ft_segment_sum(p, &on);
-        q_next[j] = ft_segment_position(p, &there, ft_joint[j].per_unit);
+        s->u[j] = ft_segment_sum(&tail->joint[j], &left)
+                  + ft_segment_sum(p, &on);
+        s->q[j] = ft_segment_position(p, &there, ft_joint[j].per_unit);
+    }
+}
+
+/* Form half of what u changes by, over a step from one segment to the next
+ * as long as the one before it: as if the first went on, and what the knot
+ * adds to that now and in the next step. */
+static void change_over(const ft_segment *tail, const ft_segment *next,
+                        int32_t from, int32_t to, ft_real du[FT_JOINTS],
+                        ft_real bend[FT_JOINTS])
+{
+    const ft_weights change = half_change(from, LENGTH + to - from);
+    const ft_real before = seconds(from - LENGTH), after = seconds(to);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &tail->joint[j], *n = &next->joint[j];
+
+        du[j] = ft_segment_sum(p, &change) + ft_segment_bend(p, n, after);
+        bend[j] = -ft_segment_bend(p, n, before);
     }
 }
 
@@ -125,9 +150,11 @@ static void prepare(ft_motion *m, uint32_t segment, int32_t at)
         return;
     o->at = 0;
     FT_STORED();
-    sample_over(tail, next, LENGTH + at - TICK, at, o->u, o->q_next);
+    sample_over(tail, next, LENGTH + at - TICK, at, &o->next);
+    if (FT_STEP_USES_CHANGES)
+        change_over(tail, next, LENGTH + at - TICK, at, o->next.du, o->bend);
     if (FT_STEP_EXACT_AT_KNOTS)
-        ft_step_pairs(o->q_next, o->pairs);
+        ft_step_pairs(o->next.q, o->pairs);
     o->segment = segment;
     FT_STORED();
     o->at = at;
@@ -171,9 +198,10 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
     uint32_t j, i;
 
     m->rested = FT_MOTION_SLOTS;
+    m->stride = 0;
     for (j = 0; j < FT_JOINTS; j++) {
-        m->u[j] = FT_C(0.0);
-        m->q_next[j] = q[j];
+        m->next.u[j] = m->next.du[j] = FT_C(0.0);
+        m->next.q[j] = q[j];
         for (i = 0; i < FT_MOTION_SLOTS; i++) {
             m->due[i].q[j] = q[j];
             m->due[i].rate[j] = FT_C(0.0);
@@ -243,7 +271,7 @@ void ft_motion_forget(ft_motion *m)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        m->u[j] = FT_C(0.0);
+        m->next.u[j] = m->next.du[j] = FT_C(0.0);
     m->phase = FT_MOTION_IDLE;
     m->pace.half = m->pace.slope = 0;
     m->flush = true;
@@ -274,11 +302,25 @@ static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
         const ft_quintic *p = &g->joint[j];
         const ft_real per_unit = ft_joint[j].per_unit;
 
-        m->u[j] = ft_segment_sum(p, &way);
-        t->rate[j] = m->u[j] * RATE_OF_U;
+        m->next.u[j] = ft_segment_sum(p, &way);
+        t->rate[j] = m->next.u[j] * RATE_OF_U;
         t->q[j] = ft_segment_position(p, &here, per_unit);
         if (FT_STEP_USES_POSITIONS)
-            m->q_next[j] = ft_segment_position(p, &there, per_unit);
+            m->next.q[j] = ft_segment_position(p, &there, per_unit);
+    }
+}
+
+/* Form half of what u changes by over a step within one segment, as long as
+ * the one before it. */
+static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
+{
+    const ft_weights change = half_change(m->at, stride);
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        m->next.du[j] = ft_segment_sum(&g->joint[j], &change) + m->bend[j];
+        m->bend[j] = FT_C(0.0);
     }
 }
 
@@ -305,8 +347,8 @@ static bool take_opening(ft_motion *m, int32_t to)
     if (o->segment != m->tail + 1u || o->at != to
         || m->at + TICK != LENGTH + to)
         return false;
-    memcpy(m->u, o->u, sizeof m->u);
-    memcpy(m->q_next, o->q_next, sizeof m->q_next);
+    memcpy(m->next.q, o->next.q, sizeof m->next.q);
+    memcpy(m->next.u, o->next.u, sizeof m->next.u);
     m->pairs = o->pairs;
     return true;
 }
@@ -318,23 +360,78 @@ static ft_target *aim(ft_motion *m)
     return &m->due[ft_motion_before(m->now)];
 }
 
-/* Sample the path between two middles and at the boundary between them. */
-static void sample(ft_motion *m, int32_t boundary, int32_t to)
+/* Return the segment after the tail if the step to a place leads into it. */
+static const ft_segment *entered(const ft_motion *m, int32_t to)
 {
-    const ft_segment *tail = ft_motion_tail(m), *next;
+    if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)
+        return 0;
+    return &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
+}
+
+/* Sample the path between two middles and at the boundary between them. */
+static void sample_path(ft_motion *m, int32_t boundary, int32_t to)
+{
+    const ft_segment *tail = ft_motion_tail(m), *next = entered(m, to);
     ft_target *t = aim(m);
     uint32_t j;
 
-    if (to <= LENGTH || (tail->flags & FT_KNOT_END) != 0) {
+    if (next == 0) {
         sample_within(m, t, tail, boundary, to);
         return;
     }
-    next = &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
     sample_boundary(t, tail, next, boundary);
     if (!take_opening(m, to - LENGTH))
-        sample_over(tail, next, m->at, to - LENGTH, m->u, m->q_next);
+        sample_over(tail, next, m->at, to - LENGTH, &m->next);
     for (j = 0; j < FT_JOINTS; j++)
-        t->rate[j] = m->u[j] * RATE_OF_U;
+        t->rate[j] = m->next.u[j] * RATE_OF_U;
+}
+
+/* Form half of what u changes by over a step into the next segment. */
+static void change_at_knot(ft_motion *m, const ft_segment *next, int32_t to)
+{
+    ft_opening here;
+    const ft_opening *o = &here;
+    uint32_t j;
+
+    if (m->pairs != 0) /* the opening has been taken */
+        o = opening(m, m->tail + 1u);
+    else
+        change_over(ft_motion_tail(m), next, m->at, to - LENGTH, here.next.du,
+                    here.bend);
+    for (j = 0; j < FT_JOINTS; j++) {
+        m->next.du[j] = o->next.du[j] + m->bend[j];
+        m->bend[j] = o->bend[j];
+    }
+}
+
+/* Form half of what u changes by: from the path itself while steps are equal,
+ * otherwise as the difference from what it was before. */
+static void change(ft_motion *m, int32_t to, const ft_real before[FT_JOINTS])
+{
+    const ft_segment *next = entered(m, to);
+    int32_t stride = to - m->at;
+    uint32_t j;
+
+    if (next != 0)
+        change_at_knot(m, next, to);
+    else
+        change_within(m, ft_motion_tail(m), stride);
+    if (stride != m->stride)
+        for (j = 0; j < FT_JOINTS; j++)
+            m->next.du[j] = FT_C(0.5) * (m->next.u[j] - before[j]);
+    m->stride = stride;
+}
+
+/* Sample one step of the path. */
+static void sample(ft_motion *m, int32_t boundary, int32_t to)
+{
+    ft_real before[FT_JOINTS];
+
+    if (FT_STEP_USES_CHANGES)
+        memcpy(before, m->next.u, sizeof before);
+    sample_path(m, boundary, to);
+    if (FT_STEP_USES_CHANGES)
+        change(m, to, before);
 }
 
 /* Stay where the boundary before this one was. */
@@ -345,9 +442,12 @@ static void rest(ft_motion *m)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        m->u[j] = t->rate[j] = FT_C(0.0);
-        m->q_next[j] = t->q[j] = last->q[j];
+        m->next.du[j] = FT_C(-0.5) * m->next.u[j];
+        m->next.u[j] = t->rate[j] = FT_C(0.0);
+        m->next.q[j] = t->q[j] = last->q[j];
+        m->bend[j] = FT_C(0.0);
     }
+    m->stride = 0;
 }
 
 /* Leave the segment behind once the middle is beyond its last knot. */

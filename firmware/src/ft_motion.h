@@ -46,8 +46,8 @@ typedef struct {
 typedef struct {
     uint32_t segment;          /* that the knot begins, counted like tail */
     int32_t at;                /* path units from the knot to s_(k+1), or 0 */
-    ft_real u[FT_JOINTS];
-    ft_turn q_next[FT_JOINTS];
+    ft_sample next;
+    ft_real bend[FT_JOINTS];
     ft_pair pairs[FT_STEP_PAIRS];
 } ft_opening;
 
@@ -70,9 +70,11 @@ typedef struct {
     bool brake;             /* on the way to a pause */
     bool underrun;          /* because knots ran out */
     int32_t at;             /* path units from the tail's knot to s_k */
+    int32_t stride;         /* path units from s_(k-1) to s_k; 0: from rest */
     ft_pace pace;
-    ft_real u[FT_JOINTS];      /* half the way from s_k to s_(k+1) */
-    ft_turn q_next[FT_JOINTS]; /* position at s_(k+1) */
+    ft_sample next;            /* at s_(k+1) */
+    ft_real bend[FT_JOINTS];   /* what a knot between s_k and s_(k+1) adds to
+                                  the next du */
     const ft_pair *pairs;      /* to be taken by the step after it, or 0 */
     ft_target due[FT_MOTION_SLOTS]; /* of this tick's boundary and later ones */
     uint32_t now;               /* which of them is this tick's */

@@ -74,3 +74,16 @@ ft_real ft_segment_span(const ft_quintic *p)
         span = t * (span + (p->c[i] < FT_C(0.0) ? -p->c[i] : p->c[i]));
     return span;
 }
+
+/* Return a quarter of how far the next segment's polynomial is from this one's
+ * at t from the knot between them. Both agree there to second order. */
+ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t)
+{
+    const ft_real *c = p->c, *d = next->c;
+    const ft_real third =
+        d[2] - (c[2] + T * (FT_C(4.0) * c[3] + T * (FT_C(10.0) * c[4])));
+    const ft_real fourth = d[3] - (c[3] + T * (FT_C(5.0) * c[4]));
+    const ft_real beyond = third + t * (fourth + t * (d[4] - c[4]));
+
+    return FT_C(0.25) * (t * t * t) * beyond;
+}

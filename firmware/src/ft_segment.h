@@ -35,6 +35,7 @@ void ft_segment_positions(const ft_segment *g, ft_real t,
                           ft_turn q[FT_JOINTS]);
 ft_real ft_segment_rate(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
+ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
 
 /* What a joint's coefficients are weighted with: the same for all joints. */
 typedef struct {
@@ -62,6 +63,22 @@ static inline ft_weights ft_segment_increment(ft_real m, ft_real h)
         h * (FT_C(3.0) * m2 + h2),
         h * (FT_C(4.0) * m * (m2 + h2)),
         h * (m2 * (FT_C(5.0) * m2 + FT_C(10.0) * h2) + h2 * h2),
+    } };
+
+    return p;
+}
+
+/* Return the weights of (p(m + h) - 2 p(m) + p(m - h)) / 4, exact likewise:
+ * no two increments are subtracted. */
+static inline ft_weights ft_segment_change(ft_real m, ft_real h)
+{
+    const ft_real h2 = FT_C(0.5) * (h * h), m2 = m * m;
+    const ft_weights p = { {
+        FT_C(0.0),
+        h2,
+        h2 * (FT_C(3.0) * m),
+        h2 * (FT_C(6.0) * m2 + FT_C(2.0) * h2),
+        h2 * (m * (FT_C(10.0) * m2 + FT_C(10.0) * h2)),
     } };
 
     return p;

@@ -110,9 +110,9 @@ def femtorque(model: Model) -> Cost:
     run = chip_step.run(model, positions, sources)
     truth = rnea(model, *given)
     chip, q = ChipLibrary(sources | _SIZE), np.zeros(model.n, np.int32)
-    state, q_at, pairs, u_at, tau_at = chip.put(1 << 16), chip.put(q), chip.put(8 * model.n), chip.put(q), chip.put(q)
+    state, q_at, pairs, tau_at = chip.put(1 << 16), chip.put(q), chip.put(8 * model.n), chip.put(q)
     chip.call("ft_step_start", state, q_at)
-    stack = chip.call("ft_step", state, q_at, u_at, tau_at, measure_stack=True).stack_bytes
+    stack = chip.call("ft_step", state, chip.put(12 * model.n), tau_at, measure_stack=True).stack_bytes
     at_knots = model.mechanism.control.trig == "knot"
     return Cost(
         worst=int(run.instructions.max()), mean=float(run.instructions.mean()),

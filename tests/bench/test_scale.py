@@ -56,14 +56,13 @@ class Scaled:
         generation = time.process_time() - start
         chip, turns = ChipLibrary(sources), Turns(model, "single")
         positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
-        q, u = turns.of(positions), turns.half_increments(positions)
-        state, q_at, u_at, tau_at = chip.put(1 << 16), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
-        chip.call("ft_step_start", state, q_at)
+        samples = turns.samples(positions)
+        state, next_at, tau_at = chip.put(1 << 16), chip.put(samples[0]), chip.put(4 * model.n)
+        chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
         calls = []
-        for k in range(len(u) // 2, len(u) // 2 + TICKS):
-            chip.write(q_at, q[k + 1])
-            chip.write(u_at, u[k])
-            calls.append(chip.call("ft_step", state, q_at, u_at, tau_at, measure_stack=True, measure_cycles=True))
+        for k in range(len(samples) // 2, len(samples) // 2 + TICKS):
+            chip.write(next_at, samples[k])
+            calls.append(chip.call("ft_step", state, next_at, tau_at, measure_stack=True, measure_cycles=True))
         return Scaled(model.n, *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
                       object_check.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
                       compilation(sources))

@@ -56,14 +56,14 @@ def measure(model: Model, positions: np.ndarray) -> Measured:
     )
     chip = ChipLibrary(sources)
     turns = Turns(model, "single")
-    q, u = turns.of(positions), turns.half_increments(positions)
-    state, q_at, u_at, tau_at = chip.put(4096), chip.put(q[0]), chip.put(u[0]), chip.put(u[0])
+    samples = turns.samples(positions)
+    state, next_at, q_at = chip.put(4096), chip.put(samples[0]), chip.put(turns.of(positions[0]))
+    tau_at = chip.put(4 * model.n)
     chip.call("ft_step_start", state, q_at)
     torque, worst, stack = [], 0, 0
     for k in range(TICKS):
-        chip.write(q_at, q[k + 1])
-        chip.write(u_at, u[k])
-        call = chip.call("ft_step", state, q_at, u_at, tau_at, measure_stack=k == 0)
+        chip.write(next_at, samples[k])
+        call = chip.call("ft_step", state, next_at, tau_at, measure_stack=k == 0)
         worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
         torque.append(chip.read(tau_at, np.float32, model.n))
     pairs_at = chip.put(8 * model.n)
@@ -111,5 +111,5 @@ def test_step_takes_no_more_instructions_than_promised(name, trig):
     assert np.all(error.max(axis=0) <= noise_floor(model, positions) + 1e-5 * np.abs(truth).max())
     if trig == "tick":
         single.start(positions[0])
-        host = single.run(single.turns.of(positions[1:]), single.turns.half_increments(positions))
+        host = single.run(single.turns.samples(positions))
         assert np.array_equal(measured.torque.view(np.uint32), host[:TICKS].view(np.uint32))

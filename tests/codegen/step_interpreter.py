@@ -40,9 +40,8 @@ class Interpreter:
         for s in self.statements:
             if s.kind == "store":
                 assert s.expr is not None
-                target, j = re.fullmatch(r"(tau|s->X|s->u)\[(\d+)\]", s.target).groups()  # type: ignore[union-attr]
-                if target != "s->u":  # kept by itself
-                    (tau if target == "tau" else X)[int(j)] = self._value(s.expr)
+                target, j = re.fullmatch(r"(tau|s->X)\[(\d+)\]", s.target).groups()  # type: ignore[union-attr]
+                (tau if target == "tau" else X)[int(j)] = self._value(s.expr)
         for j in range(len(self.tree.bodies)):
             if self.planar:
                 moved[j] = self._link(j)[1]
@@ -67,8 +66,8 @@ class Interpreter:
             return float(self.u[int(found[1])])
         if found := re.fullmatch(r"s->X\[(\d+)\]", text):
             return float(self.X[int(found[1])])
-        if found := re.fullmatch(r"s->u\[(\d+)\]", text):
-            return float(self.u_before[int(found[1])])
+        if found := re.fullmatch(r"du\[(\d+)\]", text):
+            return float(0.5 * (self.u - self.u_before)[int(found[1])])
         if found := re.fullmatch(r"\(ft_real\)q_next\[(\d+)\] \* FT_\w+_UNIT", text):
             return float(self.q_next[int(found[1])])
         name, member = re.fullmatch(r"r(\d+)\.(\w+)", text).groups()  # type: ignore[union-attr]

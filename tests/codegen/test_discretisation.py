@@ -29,7 +29,7 @@ RATES = (125, 250, 500, 1000)
 
 
 def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
-    return Model.of(replace(mechanism, control=Control(rate_hz=rate_hz, knot_hz=rate_hz)))
+    return Model.of(replace(mechanism, control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
 
 
 def error(model: Model, motion: Motion) -> float:

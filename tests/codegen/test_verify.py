@@ -16,6 +16,7 @@ from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
 from codegen.mechanism import Beam, Mechanism, Payload
 from codegen.model import Model
+from codegen.motions import TRAVEL
 from codegen.trajectory import Trajectory, check_limits
 from hil import chip_step
 from tests import oracle
@@ -134,7 +135,7 @@ def test_random_motions_stay_within_limits_and_differ():
     for motion in motions:
         check_limits(motion, arm())
         assert motion.duration == 1.0
-        assert np.max(np.abs(motion.positions[-1] - motion.positions[0])) <= verify.TRAVEL
+        assert np.max(np.abs(motion.positions[-1] - motion.positions[0])) <= TRAVEL
     assert len({motion.positions[-1].tobytes() for motion in motions}) == 20
 
 

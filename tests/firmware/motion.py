@@ -40,10 +40,10 @@ uint32_t pace_stop_length(int32_t half, int32_t slope);
 """
 
 
-def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2) -> Mechanism:
+def mechanism(rate_hz: int = 1000, knot_hz: int = 250, joints: int = 2, scheme: str = "midpoint") -> Mechanism:
     """A planar chain; what hangs on the joints does not matter to their motion."""
     chain = oracle.planar_chain(joints, rate_hz=rate_hz)
-    return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz))
+    return replace(chain, control=replace(chain.control, rate_hz=rate_hz, knot_hz=knot_hz, scheme=scheme))
 
 
 class Board:
@@ -69,7 +69,8 @@ class Board:
         integer, real = np.dtype(self.turns.integer), np.dtype(self.turns.real)
         self.record = np.dtype([
             ("path", "i8"), *((n, "i4") for n in ("half", "slope", "phase", "event", "underrun", "buffered")),
-            ("q_next", integer, (J,)), ("target", integer, (J,)), ("u", real, (J,)), ("rate", real, (J,)),
+            ("q_next", integer, (J,)), ("target", integer, (J,)), ("u", real, (J,)), ("du", real, (J,)),
+            ("rate", real, (J,)),
         ])
         self.half_one = self.lib.motion_half_one()
         self.reset()

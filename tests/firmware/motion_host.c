@@ -8,7 +8,7 @@ typedef struct {
     int64_t path; /* path units from the first knot to this boundary */
     int32_t half, slope, phase, event, underrun, buffered;
     ft_turn q_next[FT_JOINTS], target[FT_JOINTS];
-    ft_real u[FT_JOINTS], rate[FT_JOINTS];
+    ft_real u[FT_JOINTS], du[FT_JOINTS], rate[FT_JOINTS];
 } motion_record;
 
 void motion_reset(void);
@@ -88,8 +88,9 @@ void motion_tick(motion_record *r)
     r->phase = (int32_t)m.phase;
     r->underrun = m.underrun;
     r->buffered = (int32_t)ft_motion_buffered(&m);
-    memcpy(r->u, m.u, sizeof r->u);
-    memcpy(r->q_next, m.q_next, sizeof r->q_next);
+    memcpy(r->u, m.next.u, sizeof r->u);
+    memcpy(r->du, m.next.du, sizeof r->du);
+    memcpy(r->q_next, m.next.q, sizeof r->q_next);
     memcpy(r->target, t->q, sizeof r->target);
     memcpy(r->rate, t->rate, sizeof r->rate);
 }

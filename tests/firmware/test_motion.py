@@ -18,9 +18,9 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(Heal
 
 
 @cache
-def board(rate_hz=1000, knot_hz=250, precision="single", patch=None):
+def board(rate_hz=1000, knot_hz=250, precision="single", patch=None, scheme="midpoint"):
     patches = {patch[0]: replace(*patch[1:])} if patch else None
-    return Board(mechanism(rate_hz, knot_hz), precision, patches)
+    return Board(mechanism(rate_hz, knot_hz, scheme=scheme), precision, patches)
 
 
 def wrapped(steps, bits):
@@ -77,6 +77,56 @@ def test_that_differences_of_positions_would_fail_the_same_bound():
     differenced = np.diff(q, axis=0) / np.float32(2.0)
     speed = np.max(np.abs(motion.rate))
     assert np.max(np.abs(differenced - exact)) > 20.0 * (3.0 * EPS * speed * b.dt / 2.0 + 4.0 * b.units[0] / 4.0)
+
+
+def changed(motion, dt, ticks):
+    """du (ticks, J): half of what u changes by at each tick, from positions in float64."""
+    q = motion((np.arange(-1, ticks + 1) + 0.5) * dt)
+    return 0.25 * (q[2:] - 2.0 * q[1:-1] + q[:-2])
+
+
+@pytest.mark.parametrize("rate_hz, knot_hz", [(1000, 250), (1000, 1000), (1000, 500), (5000, 250)])
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_that_the_change_of_the_increments_is_that_of_the_path(rate_hz, knot_hz, precision):
+    """Across knots too; a motion enters with its first and leaves with its last increment."""
+    b = board(rate_hz, knot_hz, precision, scheme="newton-euler")
+    motion = random_motion(np.random.default_rng(rate_hz + knot_hz), 60, 2, knot_hz)
+    records = played(b, motion)
+    after = b.tick()
+    du, u = records["du"], records["u"]
+    assert np.array_equal(du[0], 0.5 * u[0]) and np.array_equal(after["du"], -0.5 * u[-1])
+    assert not b.tick()["du"].any()
+    exact = changed(motion, b.dt, len(records) - 1)
+    scale, wire = {"single": EPS, "double": 2.0**-52}[precision], np.max(b.units)
+    # what the rounding of a knot does to the path between knots, and the oracle's own differences
+    bump = (2.0 * scale * np.max(np.abs(motion.rate)) / knot_hz + 4.0 * wire) * (knot_hz / rate_hz) ** 2
+    bound = bump + scale * np.max(np.abs(exact)) + 2.0**-50
+    assert np.max(np.abs(du[2:-1] - exact[1:-1])) < bound
+    if precision == "double":
+        deaf = board(rate_hz, knot_hz, precision, ("ft_motion.c", " + m->bend[j]", ""), "newton-euler")
+        assert np.max(np.abs(played(deaf, motion)["du"][2:-1] - exact[1:-1])) > 10.0 * bound
+    if rate_hz == 5000 and precision == "single":
+        assert np.max(np.abs(0.5 * np.diff(u, axis=0)[1:-1] - exact[1:-1])) > 2.0 * bound
+
+
+def test_that_the_change_of_the_increments_adds_up_over_a_stop():
+    """Whatever the pace: what u changes by is what du says, to rounding."""
+    b = board(scheme="newton-euler")
+    motion = random_motion(np.random.default_rng(4), 200, 2, 250)
+    b.reset()
+    b.load(motion, 0, 199, True)
+    assert b.lib.motion_start()
+    records = []
+    for tick in range(900):
+        if tick == 203:
+            b.lib.motion_brake()
+        if tick == 520:
+            b.lib.motion_resume()
+        records.append(b.tick())
+    u, du = (np.array([r[name] for r in records], float) for name in ("u", "du"))
+    paused = [int(r["half"]) for r in records]
+    assert 0 in paused[210:520] and 0 < min(h for h in paused[210:520] if h) < b.half_one
+    assert np.max(np.abs(np.diff(u, axis=0) - 2.0 * du[1:])) < 8.0 * EPS * np.max(np.abs(u))
 
 
 def test_that_path_time_does_not_drift_over_many_knots():

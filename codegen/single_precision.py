@@ -1,0 +1,146 @@
+"""The graph of a step in single precision over a whole motion: what its rounding costs, without any compiler.
+
+Every operation of the graph is done on all ticks at once, in float32; only the turning pairs go on tick by tick
+(templates/ft_trig.h.j2). tests/codegen/test_scheme.py holds it against the compiled C.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.model import Model
+from codegen.newton_euler_step import NewtonEulerStep
+from codegen.planar_step import PlanarStep
+from codegen.spatial_step import SpatialStep
+from codegen.step_graph import Expr
+
+Single = NDArray[np.float32]
+EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
+
+
+class SinglePrecision:
+    """One run of a step over positions (N+1, J), rad or m, tick after tick; the first tick primes the state."""
+
+    def __init__(self, model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep,
+                 positions: NDArray[np.float64]) -> None:
+        self.model, self.step, self.tree, self.q = model, step, step.tree, positions
+        u = 0.5 * np.diff(positions, axis=0)
+        self.u, self.du = u.astype(np.float32), (0.5 * np.diff(u, axis=0, prepend=u[:1])).astype(np.float32)
+        _, kept = step.graph.live()
+        self.statements = [s for i, s in enumerate(step.graph.statements) if i in kept]
+        self.stored = {s.target: s.expr for s in self.statements if s.kind == "store" and s.expr is not None}
+        self.values: dict[int, Single] = {}
+        self.loads = self._turned()
+
+    def torque(self) -> Single:
+        """Torque (N-1, J), N m or N, of all ticks but the first."""
+        return np.stack([self._value(self.stored[f"tau[{j}]"])[1:] + np.zeros(len(self.u) - 1, np.float32)
+                         for j in range(self.model.n)], axis=-1)
+
+    # ---- turning pairs
+    def _turned(self) -> dict[str, Single]:
+        """What the calls of all ticks return, by the names of their members."""
+        self.loads: dict[str, Single] = {}
+        calls = [s for s in self.statements if s.kind == "call"]
+        if not calls:
+            return {}
+        bodies = [int(re.match(r"r(\d+)", s.target)[1]) - 1 for s in calls]  # type: ignore[index]
+        w = np.stack([self._value(s.needs[0]) for s in calls], axis=-1)
+        unit = self.step.length_unit if isinstance(self.step, PlanarStep) else 1.0
+        radius = unit * np.array([self.step.reach[j] for j in bodies])
+        theta = np.stack([self.tree.bodies[j].turn + sum(self.tree.bodies[i].sign * self.q[:, i]
+                                                         for i in self.tree.members(j)) for j in bodies], axis=-1)
+        exact = np.stack([radius * np.cos(theta), radius * np.sin(theta)]).astype(np.float32)  # (2, N+1, calls)
+        swing = self._swing if isinstance(self.step, PlanarStep) else self._advance
+        members = ("x", "y", "ax", "ay") if isinstance(self.step, PlanarStep) else ("c", "s")
+        results = swing(w, exact)
+        return {f"r{j + 1}.{m}": results[i, :, k] for k, j in enumerate(bodies) for i, m in enumerate(members)}
+
+    def _make_exact(self, k: int, pair: Single, exact: Single) -> None:
+        """What is made exact after tick k: one component in rotation, or all at a knot."""
+        control, n = self.model.mechanism.control, pair.shape[1]
+        if control.trig == "tick":
+            component, i = k % 2, k // 2 % n
+            pair[component, i] = exact[component, k + 1, i]
+        elif k % (control.rate_hz // control.knot_hz) == 0:
+            pair[:] = exact[:, k + 1]
+
+    def _leaps(self) -> bool:
+        return self.model.mechanism.control.rate_hz >= EXACT_BELOW_HZ
+
+    def _advance(self, w: Single, exact: Single) -> Single:
+        """Pairs half-way through every tick, or before it for Newton-Euler: (2, N, calls)."""
+        before = isinstance(self.step, NewtonEulerStep)
+        results, pair = np.empty((2, *w.shape), np.float32), exact[:, 0].copy()
+        for k, by in enumerate(w):
+            x, y = pair
+            if self._leaps():
+                s = y + by * x
+                c = x - by * s
+                x_next = c - by * s
+                y_next = s + by * x_next
+            else:
+                cos, sin = np.cos(by), np.sin(by)
+                c, s = cos * x - sin * y, cos * y + sin * x
+                x_next, y_next = cos * c - sin * s, cos * s + sin * c
+            results[:, k] = pair if before else (c, s)
+            pair[0], pair[1] = x_next, y_next
+            self._make_exact(k, pair, exact)
+        return results
+
+    def _swing(self, w: Single, exact: Single) -> Single:
+        """Link vectors at every sample and the differences of their increments beside it: (4, N, calls)."""
+        results, pair = np.empty((4, *w.shape), np.float32), exact[:, 0].copy()
+        increment = np.zeros_like(pair)
+        for k, by in enumerate(w):
+            x, y = pair
+            if self._leaps():
+                fall = -(by * (y + by * x))
+                dx = fall + fall
+                dy = by * x + by * (x + dx)
+            else:
+                fall = -np.float32(2.0) * np.sin(by)
+                dx, dy = fall * (np.cos(by) * y + np.sin(by) * x), -fall * (np.cos(by) * x - np.sin(by) * y)
+            step = np.stack([dx, dy])
+            results[:2, k], results[2:, k] = pair, step - increment
+            pair, increment = pair + step, step
+            self._make_exact(k, pair, exact)
+        return results
+
+    # ---- expressions
+    def _load(self, name: str) -> Single:
+        if name in self.loads:
+            return self.loads[name]
+        if found := re.fullmatch(r"(u|du)\[(\d+)\]", name):
+            return (self.u if found[1] == "u" else self.du)[:, int(found[2])]
+        if found := re.fullmatch(r"\(ft_real\)q_next\[(\d+)\] \* FT_\w+_UNIT", name):
+            return self.q[1:, int(found[1])].astype(np.float32)
+        assert name.startswith("s->X"), name
+        before = np.zeros(len(self.u), np.float32)
+        before[1:] = self._value(self.stored[name])[:-1]
+        return before
+
+    def _value(self, e: Expr) -> Single:
+        values, stack = self.values, [e]
+        while stack:
+            x = stack[-1]
+            missing = [a for a in x.args if a.index not in values]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if x.index in values:
+                continue
+            a = [values[y.index] for y in x.args]
+            if x.op == "const":
+                values[x.index] = np.asarray(x.value, np.float32)
+            elif x.op == "load":
+                values[x.index] = self._load(x.text)
+            elif x.op == "neg":
+                values[x.index] = -a[0]
+            else:
+                values[x.index] = a[0] * a[1] if x.op == "mul" else a[0] + a[1] if x.op == "add" else a[0] - a[1]
+        return values[e.index]
