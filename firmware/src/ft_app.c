@@ -63,8 +63,8 @@ static void step(uint32_t drive)
 static void law(uint32_t drive, const int32_t counts[FT_JOINTS])
 {
     const ft_law_input in = {
-        ft.motion.next.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen, counts,
-        ft.tick, (ft_real)ft.bus_voltage,
+        ft.motion.next.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen,
+        counts, ft.tick, (ft_real)ft.bus_voltage,
     };
 
     if (drive == FT_DRIVE_OFF)
