@@ -141,7 +141,8 @@ def torque(
 
     mechanism = Mechanism.load(mech)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
-    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), _step(backend, precision), total, external)
+    step, held = _step(backend, precision)
+    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
     result.write(out)
     if figure is not None:
         from codegen.figures import torque_curves
@@ -152,22 +153,25 @@ def torque(
     return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")
 
 
-def _step(backend: str, precision: str | None) -> Any:
-    """What computes the torques; None is the reference."""
+def _step(backend: str, precision: str | None) -> tuple[Any, Any]:
+    """What computes the torques, None being the reference; and what those that hold against a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision, "the reference always computes in double precision",
                        "take --backend c")
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
     if backend == "chip":
-        from hil import chip_step
+        from hil import chip_step, chip_wrench
 
-        return chip_step.torque
+        return chip_step.torque, chip_wrench.torque
+    from codegen import compiled_wrench, wrench
+
     if backend == "c":
         from codegen.compiled import CompiledStep
 
-        return lambda model, positions: CompiledStep(model, precision or "single").torque(positions)
-    return None
+        return (lambda model, positions: CompiledStep(model, precision or "single").torque(positions),
+                lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
+    return None, wrench.torque
 
 
 @app.command()

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen import board as board_module
-from codegen import control_source, elastic_source, loop_source, message_source, newmark_source, readme, step_source
+from codegen import (
+    control_source,
+    elastic_source,
+    loop_source,
+    message_source,
+    newmark_source,
+    readme,
+    step_source,
+    wrench_source,
+)
 from codegen import digest as digest_module
 from codegen.board import Board
 from codegen.check import supported
@@ -60,6 +69,8 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     supported(mechanism)
     model = Model.of(mechanism)
     files = step_sources(model)
+    if not is_flexible(mechanism):
+        files |= wrench_source.render(model)
     files |= readme.render(model, sorted(files))
     out.mkdir(parents=True, exist_ok=True)
     paths = []

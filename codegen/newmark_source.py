@@ -26,11 +26,8 @@ def render(model: Model) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
                       trim_blocks=True, lstrip_blocks=True)
-    common = step_source.render(model)
     context = _context(model)
-    return {
-        "ft_model.h": common["ft_model.h"],
-        "ft_trig.h": common["ft_trig.h"],
+    return step_source.headers(model) | {
         "ft_step.h": env.get_template("ft_newmark.h.j2").render(context),
         "ft_step.c": env.get_template("ft_newmark.c.j2").render(context),
     }

@@ -11,6 +11,8 @@ WHAT = {
     "ft_trig.h": "sine and cosine of a binary fraction of a turn",
     "ft_step.h": "the API",
     "ft_step.c": "the step, one block a link",
+    "ft_wrench.h": "what the joints bear against an external wrench",
+    "ft_wrench.c": "the same, a loop along the path from a link to the ground",
     "ft_newmark.h": "Newmark's integration and small vectors",
     "ft_newmark.c": "the step, one block a link",
 }
@@ -33,5 +35,6 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         gravity=[f"{g:g}" for g in model.gravity],
         joints=[body.joint for body in model.bodies],
         files=[(name, WHAT[name]) for name in files],
+        names=files,
     )
     return {"README.md": text}

@@ -65,7 +65,19 @@ def render(model: Model, name: str = "step") -> dict[str, str]:
     control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
     them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
     """
-    step = step_of(model)
+    return _rendered(model, step_of(model))
+
+
+HEADERS = ("ft_model.h", "ft_trig.h")
+
+
+def headers(model: Model) -> dict[str, str]:
+    """Of the emitted files those that say nothing of the step itself."""
+    files = _rendered(model, plain_step(model, model.scheme))
+    return {name: files[name] for name in HEADERS}
+
+
+def _rendered(model: Model, step: Step) -> dict[str, str]:
     planar = isinstance(step, PlanarStep)
     far = FAR if model.n > MANY and not planar else NEVER
     indices = {j: i for i, j in enumerate(step.turning)}

@@ -2,7 +2,8 @@
 
 The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
 of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of codegen.compiled,
-`torque` of hil.chip_step.
+`torque` of hil.chip_step. So is what holds against an external wrench: `torque` of codegen.compiled_wrench or
+hil.chip_wrench.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ Array = NDArray[np.float64]
 
 Step = Callable[[Model, Array], Array]
 """The emitted step over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, to torques (N, n) at s_0 .. s_N-1."""
+
+
+Held = Callable[[Model, Array, Wrench], Array]
+"""What holds against a wrench, by the emitted C: positions (N, n), rad or m, to torques (N, n)."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +64,12 @@ class Torque:
 
 
 def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
-           wrench: Wrench | None = None) -> Torque:
+           wrench: Wrench | None = None, held: Held = external.torque) -> Torque:
     """Torques of every control tick of a motion, by the float64 reference, or by the emitted `step` if one is given.
 
-    `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it. Raises BadInput if the motion
-    is shorter than a tick, and for a wrench with an emitted step, which knows of none.
+    `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it, computed by `held`. Raises
+    BadInput if the motion is shorter than a tick.
     """
-    if wrench is not None and step is not None:
-        raise BadInput("femtorque torque", "--wrench", wrench.link, "the emitted step knows of no external wrench",
-                       "take --backend reference")
     model = Model.of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
@@ -81,21 +83,20 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     exact = reference.exact(model, trajectory, t)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
     if wrench is not None:
-        held = _held(model, trajectory, t, wrench)
-        tau, exact = tau + held, exact + held
+        tau, exact = tau + _held(model, q, wrench, held), exact + _held(model, q, wrench, external.torque)
     if total:
         motors = motor_torque(mechanism, qd, qdd)
         tau, exact = tau + motors, exact + motors
     return Torque(tuple(j.name for j in mechanism.streamed), t, tau, exact, error)
 
 
-def _held(model: Model, trajectory: Trajectory, t: Array, wrench: Wrench) -> Array:
-    """Torques (N, J) of the streamed joints that hold against a wrench, at times t (N,)."""
+def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
+    """Torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
     if not model.mechanism.loops:
-        return external.torque(model, trajectory.at(t)[0], wrench)
+        return held(model, q, wrench)
     assembly = assemble(model)
-    q = assembly.follow(trajectory.at(t)[0])
-    return assembly.allocate(q, external.torque(model, q, wrench))[:, list(assembly.actuated)]
+    q = assembly.follow(q)
+    return assembly.allocate(q, held(model, q, wrench))[:, list(assembly.actuated)]
 
 
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:

@@ -26,16 +26,16 @@ from codegen import board as boards
 from codegen import discretisation, emit, object_check, pinocchio_rnea, reference
 from codegen.check import supported
 from codegen.compiled import CompiledStep
-from codegen.errors import BadInput, Refused
+from codegen.errors import BadInput
 from codegen.flexible_tree import is_flexible
-from codegen.loops import SINGULAR, ClosedMotion, assemble
+from codegen.loops import ClosedMotion, assemble
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.motions import random_motion
 from codegen.noise_floor import noise_floor
 from codegen.object_check import ChipObject, Compilation
 from codegen.torque import samples
-from codegen.trajectory import Trajectory, from_rows
+from codegen.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 

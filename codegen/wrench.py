@@ -45,7 +45,7 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = rec
 
     Raises BadInput for a link that there is not, or that does not move.
     """
-    body, at_link = _place(model.mechanism, wrench.link)
+    body, at_link = place(model.mechanism, wrench.link)
     at = pose(model, q)
     F, Phi = np.zeros(at.origin.shape), np.zeros(at.origin.shape)
     from_node = rotate(at.R[..., body, :, :], at_link - model.bodies[body].com)
@@ -54,8 +54,11 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = rec
     return convert(model, at.R, levers(model, at), F, Phi)
 
 
-def _place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
-    """The body that carries a link, and the link's origin in the body's frame."""
+def place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
+    """The body that carries a link, and the link's origin in the body's frame.
+
+    Raises BadInput for a link that there is not, or that does not move.
+    """
     source, places = mechanism.source or mechanism.name, placed_links(mechanism)
     if link not in places:
         raise BadInput(source, "--wrench", link, "no such link", hint(link, [x for x in places if x != BASE], "links"))

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen import reference, torque, wrench
+from codegen import compiled_wrench, emit, object_check, reference, torque, wrench, wrench_source
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Link, Mechanism
 from codegen.model import Model
@@ -17,6 +17,7 @@ from codegen.reference import matrix_form
 from codegen.trajectory import from_rows
 from codegen.wrench import Wrench
 from femtorque import main
+from hil import chip_wrench
 from tests.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
 XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])
@@ -63,6 +64,40 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
         assert peak(ours - truth) <= 1e-12 * peak(truth)
 
 
+@pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
+def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
+    """What rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
+    rng = np.random.default_rng(7)
+    mechanism = with_tool(make(rng, 6), 4)
+    model = Model.of(mechanism)
+    q, still = rng.uniform(-1, 1, (5, 6)), np.zeros((5, 6))
+    q[:, [body.prismatic for body in model.bodies]] *= 0.3
+    nothing = np.zeros(3)
+    for link, body in wrench_source.moving_links(model).items():
+        force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
+        place = pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ) if link == "tool" else pin.SE3.Identity()
+        truth = (rnea(model, body, place, force, moment, q, still, still)
+                 - rnea(model, body, place, nothing, nothing, q, still, still))
+        ours = compiled_wrench.torque(model, q, Wrench(link, force, moment), precision)
+        assert peak(ours - truth) <= within * peak(truth)
+
+
+def test_host_and_chip_bear_the_same_bits():
+    mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
+    model, q = Model.of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
+    held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
+    here, there = (f(model, q, held).astype(np.float32) for f in (compiled_wrench.torque, chip_wrench.torque))
+    assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
+
+
+def test_the_emitted_c_is_clean_and_no_part_of_the_step():
+    mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
+    sources = compiled_wrench.sources(Model.of(mechanism))
+    assert [c.error for c in object_check.compilations(sources)] == [None] * 5
+    assert not set(wrench_source.render(Model.of(mechanism))) & set(emit.step_sources(Model.of(mechanism)))
+
+
 def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
     """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
     model = Model.of(planar_chain(2))
@@ -96,18 +131,24 @@ def test_what_cannot_be_is_refused_in_one_line():
             wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
     with pytest.raises(BadInput, match="six numbers"):
         Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
-    with pytest.raises(BadInput, match="backend reference"):
-        torque.torque(mechanism, motion(), lambda model, q: q[1:-1], wrench=Wrench.of("link1", six))
+    for held in (compiled_wrench.torque, chip_wrench.torque):
+        with pytest.raises(BadInput, match="link22.*no such link.*link2"):
+            held(model, np.zeros((1, 2)), Wrench.of("link22", six))
 
 
 def test_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[2])
     out = tmp_path / "held.csv"
     arguments = ["torque", "mechanisms/two_link.toml", "mechanisms/two_link.csv", "-o", str(out)]
+    load = ["--wrench", "link2", "0", "-10", "0", "0", "0", "0"]
+    double = ["--backend", "c", "--precision", "double"]
     read = []
-    for more in ([], ["--wrench", "link2", "0", "-10", "0", "0", "0", "0"]):
+    for more in ([], load, [*load, *double], [*load, "--backend", "c"], [*load, "--backend", "chip"]):
         with pytest.raises(SystemExit) as left:
             main([*arguments, *more])
         assert left.value.code == 0
         read.append(np.genfromtxt(out, delimiter=",", skip_header=1))
     assert np.max(np.abs(read[1] - read[0])) > 0.1
+    assert np.max(np.abs(read[2] - read[1])) <= 1e-5 * np.max(np.abs(read[1]))
+    assert np.max(np.abs(read[3] - read[1])) <= 1e-4 * np.max(np.abs(read[1]))
+    assert np.array_equal(read[3], read[4])
