@@ -37,8 +37,7 @@ class SinglePrecision:
 
     def torque(self) -> Single:
         """Torque (N-1, J), N m or N, of all ticks but the first."""
-        return np.stack([self._value(self.stored[f"tau[{j}]"])[1:] + np.zeros(len(self.u) - 1, np.float32)
-                         for j in range(self.model.n)], axis=-1)
+        return np.stack([self._series(self.stored[f"tau[{j}]"])[1:] for j in range(self.model.n)], axis=-1)
 
     # ---- turning pairs
     def _turned(self) -> dict[str, Single]:
@@ -48,7 +47,7 @@ class SinglePrecision:
         if not calls:
             return {}
         bodies = [int(re.match(r"r(\d+)", s.target)[1]) - 1 for s in calls]  # type: ignore[index]
-        w = np.stack([self._value(s.needs[0]) for s in calls], axis=-1)
+        w = np.stack([self._series(s.needs[0]) for s in calls], axis=-1)
         unit = self.step.length_unit if isinstance(self.step, PlanarStep) else 1.0
         radius = unit * np.array([self.step.reach[j] for j in bodies])
         theta = np.stack([self.tree.bodies[j].turn + sum(self.tree.bodies[i].sign * self.q[:, i]
@@ -120,8 +119,12 @@ class SinglePrecision:
             return self.q[1:, int(found[1])].astype(np.float32)
         assert name.startswith("s->X"), name
         before = np.zeros(len(self.u), np.float32)
-        before[1:] = self._value(self.stored[name])[:-1]
+        before[1:] = self._series(self.stored[name])[:-1]
         return before
+
+    def _series(self, e: Expr) -> Single:
+        """Of every tick, also of what does not change."""
+        return np.broadcast_to(self._value(e), (len(self.u),))
 
     def _value(self, e: Expr) -> Single:
         values, stack = self.values, [e]
