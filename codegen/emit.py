@@ -69,7 +69,7 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     supported(mechanism)
     model = Model.of(mechanism)
     files = step_sources(model)
-    if not is_flexible(mechanism):
+    if not is_flexible(mechanism) and not mechanism.loops:
         files |= wrench_source.render(model)
     files |= readme.render(model, sorted(files))
     out.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,8 @@ def _noise(model: Model, step: step_source.Step, rng: np.random.Generator) -> fl
     ticks = round(DURATION / model.dt)
     first = max(0, (ticks - TICKS) // 2)
     positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
-    plain = (Planar if isinstance(step, PlanarStep) else Spatial)(model).torque(positions)
+    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
+    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
     peak = np.abs(reference.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
     error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
     return float(error / peak) if error else 0.0

@@ -65,7 +65,7 @@ def render(model: Model, name: str = "step") -> dict[str, str]:
     control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
     them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
     """
-    return _rendered(model, step_of(model))
+    return _rendered(model, step_of(model), name)
 
 
 HEADERS = ("ft_model.h", "ft_trig.h")
@@ -73,11 +73,11 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 def headers(model: Model) -> dict[str, str]:
     """Of the emitted files those that say nothing of the step itself."""
-    files = _rendered(model, plain_step(model, model.scheme))
+    files = _rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.loops else "step")
     return {name: files[name] for name in HEADERS}
 
 
-def _rendered(model: Model, step: Step) -> dict[str, str]:
+def _rendered(model: Model, step: Step, name: str) -> dict[str, str]:
     planar = isinstance(step, PlanarStep)
     far = FAR if model.n > MANY and not planar else NEVER
     indices = {j: i for i, j in enumerate(step.turning)}

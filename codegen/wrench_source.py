@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from codegen.errors import BadInput
 from codegen.mechanism import Matrix
 from codegen.model import GROUND, Model, placed_links
 from codegen.newmark_source import frame_to_axis
@@ -24,7 +25,10 @@ def moving_links(model: Model) -> dict[str, int]:
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text}; they need ft_model.h and ft_trig.h of the step."""
+    """{file name: text}; they need ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops."""
+    if model.mechanism.loops:
+        raise BadInput(model.mechanism.source or model.mechanism.name, "loop", model.mechanism.loops[0].name,
+                       "an external wrench on a mechanism with closed loops is not emitted", "take --backend reference")
     turned = [frame_to_axis(body.axis) for body in model.bodies]
     joints = []
     for body, own in zip(model.bodies, turned, strict=True):
