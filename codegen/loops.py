@@ -20,7 +20,7 @@ actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn, Protocol
 
@@ -511,10 +511,13 @@ def _jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
 # ---- assembly
 
 
-def assemble(model: Model) -> Assembly:
-    """Close the loops from the joints' `start`, and find what is free. Raises BadInput with the residual, or why not."""
-    found = cuts(model)
-    guess = np.array([body.joint.start for body in model.bodies])
+def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
+    """Close the loops from the joints' `start`, and find what is free. Raises BadInput with the residual, or why not.
+
+    near: positions of some joints by name, instead of their start.
+    """
+    found, near = cuts(model), near or {}
+    guess = np.array([near.get(body.joint.name, body.joint.start) for body in model.bodies])
     q = _assembled(model, found, guess)
     kept, dropped = _independent_rows(model, found, q)
     actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found)
@@ -535,6 +538,10 @@ def assemble(model: Model) -> Assembly:
     try:
         closed = assembly.close(placed) if dependent else placed
     except np.linalg.LinAlgError:
+        if model.mechanism.modes:  # whose loops close where the motion that enters them says
+            closed = q
+            closed.setflags(write=False)
+            return replace(assembly, start=closed, scale=scale)
         _refuse(model.mechanism, f"loop.{found[0].loop.name}",
                 f"does not close with {_names(model, independent)} at their start", "give starts nearer to a closed pose")
     closed.setflags(write=False)
