@@ -1,20 +1,20 @@
 """The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
 
-The variational midpoint rule of discretisation.Spatial, with the modal coordinates xi of the flexible links beside the
-joints' q (THEORY.md section 8). The joints are prescribed, and their equations give their torques. The links' own
-equations are free of applied forces but for damping,
+The variational midpoint rule of discretisation.Spatial, with what bends beside the joints' q (THEORY.md section 8): z,
+the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds. The driven
+joints are prescribed, and their equations give their torques. The others are free of applied forces but for damping,
 
-    (P - D) - X = 0,   X <- P + D,   D = dt/2 (dT/dxi - K xi - C xi')
+    (P - D) - X = 0,   X <- P + D,   D = dt/2 (dT/dz - K z - C z')
 
-and are solved for the half increment u of xi: Newmark's method with beta = 1/4, gamma = 1/2, used forwards. With
-everything outboard put aside, (1 + dt^2 K / 4 + dt C / 2) u follows mode by mode. What is outboard answers a
-change d of a tip's half increments with the forces f + H d, H its own inertia as the tip moves; the tip answers forces
-with -G f, G = phi' A^-1 phi; so (Woodbury)
+and are solved for the half increment u of z: Newmark's method with beta = 1/4, gamma = 1/2, used forwards. P is linear
+in u, so one solution of
 
-    (G^-1 + H) d = G^-1 (t_0 - t) - f,     t_0 without any outboard forces, t as predicted.
+    (2/dt^2 M + K/2 + C/dt) d = X - (P - D) of the motion predicted from the last two increments
 
-Velocity-dependent forces of the flexible motion are those of the motion predicted by the last two increments. Solved
-like this once a tick, as emitted, or again and again until the rule is fulfilled (`iterations`).
+corrects the prediction; velocity-dependent forces and the place at which masses are counted stay as predicted. Here the
+matrix is formed and solved as it is. The emitted step has it factorised by modes, but for what hangs on the links
+(elastic_step.py), which is the same by the Woodbury identity. Solved once a tick, as emitted, or again and again until
+the rule is fulfilled (`iterations`).
 """
 
 from __future__ import annotations
@@ -236,13 +236,17 @@ class Tip:
 
 
 class Elastic:
-    """The variational midpoint step of a tree with flexible links. xi (N,): modal coordinates, m sqrt(kg), at s_k."""
+    """The variational midpoint step of a tree with flexible links and joints held by springs.
+
+    Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg).
+    """
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
         self.model, self.dt, self.iterations = model, model.dt, iterations
         self.tree = flexible_tree(model.mechanism)
         self.kinetics = Kinetics(self.tree, model)
         layout = self.layout = self.kinetics.layout
+        self.driven, self.springs = list(self.tree.driven), list(self.tree.springs)
         self.K, self.C = np.zeros(layout.size), np.zeros(layout.size)
         self.phi = np.zeros((layout.tip_size, layout.size))
         for i in self.tree.beams:
@@ -252,66 +256,91 @@ class Elastic:
                 self.K[modes] = link.stiffness[plane]
                 self.C[modes] = link.damping * link.stiffness[plane]
                 self.phi[tips, modes] = link.tip, link.slope
-        # the joints that flexible links carry
+        joints = [model.mechanism.moving[j] for j in self.springs]
+        self.stiffness = np.concatenate([[joint.stiffness for joint in joints], self.K])
+        self.damping = np.concatenate([[joint.friction.viscous for joint in joints], self.C])
+        self.rest = np.concatenate([[joint.rest for joint in joints], np.zeros(layout.size)])
+        # the joints that flexible links or springs carry
         self.outboard = np.zeros(self.tree.n, bool)
-        for i in self.tree.beams:
-            self.outboard[[p.joint for p in (self.tree.pieces[k] for k in self.tree.beyond(i)) if p.joint is not None]] = True
+        for i, piece in enumerate(self.tree.pieces):
+            if piece.joint is None or piece.joint in self.springs:
+                beyond = [self.tree.pieces[k].joint for k in self.tree.beyond(i) if k != i]
+                self.outboard[[j for j in beyond if j is not None]] = True
+
+    @property
+    def xi(self) -> Array:
+        """Modal coordinates (N,)."""
+        return self.z[len(self.springs):]
 
     def start(self, q: ArrayLike) -> None:
-        """At rest at q (J,), rad or m, the links in their static sag."""
+        """At rest at q (J,), rad or m, of the driven joints, all that bends in its static sag."""
         q = np.asarray(q, float)
-        size, none = self.layout.size, np.zeros(self.tree.n)
-        self.xi = self.sag(q)
-        self.u, self.before, self.X_mode = np.zeros(size), np.zeros(size), np.zeros(size)
-        tip = self.phi @ self.xi
-        self.X = 0.5 * self.kinetics.at(q, none, tip, 0.0 * tip, self.xi, 0.0 * self.xi).F
+        self.z = self.sag(q)
+        self.u, self.before, self.X_z = (np.zeros(len(self.z)) for _ in range(3))
+        self.X = 0.5 * self._at(q, 0.0 * q, self.z, 0.0 * self.z).F[self.driven]
 
     def sag(self, q: Array) -> Array:
-        """Modal coordinates (N,) at which the links carry themselves and what hangs on them, at rest at q (J,)."""
-        xi, none = np.zeros(self.layout.size), np.zeros(self.tree.n)
+        """z (Z,) at which springs and links carry themselves and what hangs on them, at rest at q (J,)."""
+        z = self.rest
         for _ in range(SETTLING):
-            tip = self.phi @ xi
-            at = self.kinetics.at(q, none, tip, 0.0 * tip, xi, 0.0 * xi)
-            xi = (at.F_mode + self.phi.T @ at.F_tip) / self.K
-        return xi
+            z = z + self._force(self._at(q, 0.0 * q, z, 0.0 * z), z) / self.stiffness
+        return z
+
+    def _at(self, q: Array, rates: Array, z: Array, z_rates: Array, xi: Array | None = None,
+            xi_rates: Array | None = None) -> Momenta:
+        """With driven joints at q (..., J) and z (..., Z); xi, xi_rates: of the links themselves, if other than z's."""
+        s = len(self.springs)
+        shape = np.broadcast_shapes(q.shape[:-1], rates.shape[:-1], z.shape[:-1], z_rates.shape[:-1])
+        q, rates, z, z_rates = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, rates, z, z_rates))
+        joints, joint_rates = np.empty((2, *shape, self.tree.n))
+        joints[..., self.driven], joints[..., self.springs] = q, z[..., :s]
+        joint_rates[..., self.driven], joint_rates[..., self.springs] = rates, z_rates[..., :s]
+        modes, mode_rates = z[..., s:], z_rates[..., s:]
+        return self.kinetics.at(joints, joint_rates, modes @ self.phi.T, mode_rates @ self.phi.T,
+                                modes if xi is None else xi, mode_rates if xi_rates is None else xi_rates)
+
+    def _momentum(self, at: Momenta) -> Array:
+        """dL/dz' (..., Z)."""
+        return np.concatenate([at.P[..., self.springs], at.P_mode + at.P_tip @ self.phi], axis=-1)
+
+    def _force(self, at: Momenta, z: Array) -> Array:
+        """dL/dz (Z,) at z, the links' own stiffness included."""
+        return np.concatenate([at.F[self.springs], at.F_mode + at.F_tip @ self.phi - self.K * z[len(self.springs):]])
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
         """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        dt, phi, kinetics = self.dt, self.phi, self.kinetics
+        dt, count = self.dt, len(self.z)
         q, rates = q_next - u, 2.0 * u / dt
-        stiff, damped = 0.5 * self.K, self.C / dt
-        march = 2.0 / dt**2 + stiff + damped
-        G_inverse = np.linalg.inv(phi @ (phi / march).T)
+        # beside the motion as predicted, every unknown alone with a rate of one
+        alone = np.eye(1 + count)
         guess = 2.0 * self.u - self.before
         for _ in range(self.iterations):
-            t, middle = phi @ guess, self.xi + guess
-            tip, tip_rates = phi @ middle, 2.0 * t / dt
-            # beside the motion as predicted, every tip coordinate alone with a rate of one
-            also = np.eye(1 + len(tip))[:, :1]
-            every = kinetics.at(q + 0.0 * also, rates * also, tip + 0.0 * also,
-                                np.vstack([tip_rates, np.eye(len(tip))]), middle + 0.0 * also, 2.0 * guess / dt * also)
+            middle = self.z + guess
+            every = self._at(q, rates * alone[:, :1], middle, np.vstack([2.0 * guess / dt, np.eye(count)]))
             at = every.row(0)
-            P_rigid = (at.P_mode - 2.0 * guess / dt) / dt
-            free = (self.X_mode - P_rigid + 0.5 * at.F_mode - stiff * self.xi) / march
-            f = at.P_tip / dt - 0.5 * at.F_tip
-            H = every.P_tip[1:].T * 2.0 / dt**2
-            d = np.linalg.solve(G_inverse + H, G_inverse @ (phi @ free - t) - f)
-            f = f + H @ d
-            new = free - phi.T @ f / march
-            guess = new
-        self.X_mode = (P_rigid + 0.5 * at.F_mode + 2.0 * new / dt**2 - stiff * (self.xi + new) - damped * new
-                       + phi.T @ (f + at.F_tip))
-        final = kinetics.at(q, rates, tip, 2.0 * (t + d) / dt, self.xi + new, 2.0 * new / dt)
-        P, F = final.P / dt, np.where(self.outboard, at.F, final.F)
-        self.before, self.u, self.xi = self.u, new, self.xi + 2.0 * new
-        tau, self.X = P - 0.5 * F - self.X, P + 0.5 * F
+            explicit = self._force(at, middle) + self.stiffness * (middle - self.rest)  # without the springs
+            mass = self._momentum(every)[1:]
+            P = self._momentum(at) / dt
+            implicit = 0.5 * self.stiffness * (middle - self.rest) + self.damping * guess / dt
+            A = 2.0 / dt**2 * mass + np.diag(0.5 * self.stiffness + self.damping / dt)
+            d = np.linalg.solve(A, self.X_z - (P - 0.5 * explicit + implicit))
+            new = guess + d
+            before, guess = guess, new
+        implicit = 0.5 * self.stiffness * (self.z + new - self.rest) + self.damping * new / dt
+        self.X_z = P + 2.0 / dt**2 * mass @ d + 0.5 * explicit - implicit
+        xi, s = self.xi, len(self.springs)
+        final = self._at(q, rates, self.z + before, 2.0 * new / dt, xi + new[s:], 2.0 * new[s:] / dt)
+        F = np.where(self.outboard, at.F, final.F)[self.driven]
+        self.before, self.u, self.z = self.u, new, self.z + 2.0 * new
+        tau, self.X = final.P[self.driven] / dt - 0.5 * F - self.X, final.P[self.driven] / dt + 0.5 * F
         return tau
 
-    def torque(self, positions: Array, u: Array) -> Array:
+    def torque(self, positions: Array, u: Array | None = None) -> Array:
         """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
         self.start(positions[0])
-        return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, self.tree.n)
+        u = 0.5 * np.diff(positions, axis=0) if u is None else u
+        return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, len(self.driven))
 
 
 def _cross(a: Array, b: Array) -> Array:

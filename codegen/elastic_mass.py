@@ -25,5 +25,7 @@ def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array
                           0.0 * modes, modes)
     M = np.concatenate([at.P, at.P_mode + at.P_tip @ step.phi], axis=-1)
     M[..., range(n), range(n)] += rotor_inertia(model)
-    none = np.zeros(n)
-    return M, np.diag(np.concatenate([none, step.K])), np.diag(np.concatenate([none, step.C]))
+    K, C = np.zeros(n), np.zeros(n)
+    K[step.springs] = step.stiffness[:len(step.springs)]
+    C[step.springs] = step.damping[:len(step.springs)]
+    return M, np.diag(np.concatenate([K, step.K])), np.diag(np.concatenate([C, step.C]))

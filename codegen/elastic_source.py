@@ -21,10 +21,10 @@ def render(model: Model) -> dict[str, str]:
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
                       trim_blocks=True, lstrip_blocks=True)
     step = ElasticStep(model)
-    indices = {j: i for i, j in enumerate(step.turning)}
-    files = write(model, step.graph, step.intro, indices, [f"(ft_angle)q[{j}]" for j in indices],
-                  step.uses_positions, flexible=True, settling=SETTLING)
-    context = dict(name=model.mechanism.name, modes=_modes(step), two_planes=step.two_planes)
+    indices = {i: k for k, i in enumerate(sorted(step.turning))}
+    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].joint]}]" for i in indices]
+    files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, flexible=True, settling=SETTLING)
+    context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes)
     return files | {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 
@@ -45,4 +45,15 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
                 # 14 digits: the last bits of an eigenvector differ from one computer to the next
                 rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
                             | {name: literal(float(f"{value:.14g}")) for name, value in numbers.items()})
+    return rows
+
+
+def _springs(step: ElasticStep) -> list[dict[str, str]]:
+    """The table of springs, in the order of the state."""
+    rows = []
+    for i in step.springs:
+        joint = step.tree.mechanism.moving[step.tree.pieces[i].joint]
+        numbers = dict(stiffness=0.5 * joint.stiffness, damping=joint.friction.viscous / step.tree.dt,
+                       sag=1.0 / joint.stiffness)
+        rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
     return rows

@@ -12,14 +12,16 @@ hub.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
 from codegen.frame_step import Vec, add, cross, cross_z, turn, turn_back
-from codegen.model import GROUND, Model, skew
+from codegen.mechanism import Joint
+from codegen.model import GROUND, Model, rotation_axis, skew
 from codegen.newmark_source import frame_to_axis
 from codegen.step_graph import Expr, Graph
 
@@ -52,13 +54,27 @@ tick^2 / 4, so that P and D are in N m (N).
 
 @dataclass
 class Sums:
-    """Of all that hangs on a piece, about its origin, in its body frame. I only beyond a flexible link."""
+    """Of all that hangs on a piece, about its origin, in its body frame. I only where something bends on the way in.
+
+    p and h are of the motion as predicted; cp and ch are to be added for what springs beyond give way to that motion.
+    A change dv, dw of it changes p by m dv + dw x C and h by C x dv + I dw; or, where springs give way, by L dv + N dw
+    and N' dv + I dw.
+    """
 
     p: Vec
     h: Vec
     C: Vec
     m: float
     I: Matrix | None
+    L: Matrix | None
+    N: Matrix | None
+    cp: Vec
+    ch: Vec
+
+    @property
+    def final(self) -> tuple[Vec, Vec]:
+        """p and h with what springs have given way."""
+        return add(self.p, self.cp), add(self.h, self.ch)
 
 
 class ElasticStep:
@@ -89,6 +105,10 @@ class ElasticStep:
                 self.modes[i][plane] = first, pieces[i].tip.modes
                 first += pieces[i].tip.modes
         self.mode_count = first
+        self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
+        self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
+        self.stretch: dict[int, tuple[Expr, ...]] = {}  # of springs: stretch, half increment, force as predicted
+        self.give: dict[int, tuple[Expr, Expr, Vec, Vec]] = {}  # d without motion of the parent, 1 / S, p and h of d = 1
         for i in self.children[GROUND]:
             self._branch(i, beyond=False)
 
@@ -116,7 +136,22 @@ class ElasticStep:
         """Rotation and origin of piece i's frame at position zero, in its parent's body frame."""
         piece = self.tree.pieces[i]
         parent = np.eye(3) if piece.parent == GROUND else self.axes[piece.parent]
-        return _tidy(parent.T @ piece.R0 @ self.axes[i]), parent.T @ piece.p0
+        turned = piece.R0 @ self.axes[i]
+        if i in self.springs and not piece.prismatic:
+            turned = turned @ rotation_axis(np.array([0.0, 0.0, 1.0]), self._joint(i).rest)
+        return _tidy(parent.T @ turned), parent.T @ piece.p0
+
+    def _joint(self, i: int) -> Joint:
+        j = self.tree.pieces[i].joint
+        assert j is not None
+        return self.model.mechanism.moving[j]
+
+    def _slide(self, i: int) -> Vec:
+        """Position of a sliding piece along its z, m."""
+        zero = self.graph.const(0.0)
+        if i in self.springs:
+            return (zero, zero, self.stretch[i][0] + self._joint(i).rest)
+        return (zero, zero, self._position(i, "FT_METRE_UNIT"))
 
     def _name(self, i: int) -> str:
         piece = self.tree.pieces[i]
@@ -129,12 +164,27 @@ class ElasticStep:
         if piece.link is not None:
             self._link(i)
             return
+        spring = i in self.springs
         self._outwards(i)
         for c in self.children[i]:
-            self._branch(c, beyond)
+            self._branch(c, beyond or spring)
         self._inwards(i, beyond)
-        if not beyond:
+        if spring and not beyond:
+            self._settled(i)
+        elif not beyond:
             self._torque(i)
+
+    def _settled(self, i: int) -> None:
+        """All that is beyond a spring on rigid pieces is corrected by what the spring gives way."""
+        zero = self._zero()
+        self._correct_spring(i, zero, zero)
+        self._torques(i)
+
+    def _torques(self, i: int) -> None:
+        """Of the driven joints beyond piece i."""
+        for k in self.tree.beyond(i):
+            if k != i and self.tree.pieces[k].joint in self.number:
+                self._torque(k)
 
     def _carried(self, i: int) -> tuple[Vec, Vec, Vec]:
         """w, v, g at the origin of piece i, in its frame at position zero."""
@@ -146,30 +196,40 @@ class ElasticStep:
         v = add(v, cross(w, self._vec(d)))
         return _times(E.T, w), _times(E.T, v), _times(E.T, g)
 
-    def _position(self, j: int, unit: str) -> Expr:
-        """Mid-tick position of joint j, rad or m."""
+    def _position(self, i: int, unit: str) -> Expr:
+        """Mid-tick position of the driven joint of piece i, rad or m."""
+        j = self.number[self.tree.pieces[i].joint]  # type: ignore[index]
         at_end = self.graph.load(f"(ft_real)q_next[{j}] * {unit}")
-        return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{j + 1}")
+        return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{self._name(i)}")
 
     def _outwards(self, i: int) -> None:
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
-        j = piece.joint
-        assert j is not None
         graph.block(f'Link {name}, "{piece.name}": velocities')
-        u = graph.load(f"u[{j}]")
+        if i in self.springs:
+            k, label = self.springs.index(i), f"spring{name}"
+            self.stretch[i] = graph.call(f"const ft_stretch {label} = ft_elastic_stretch(&s->elastic, {k}u);",
+                                         tuple(f"{label}.{m}" for m in ("at", "u", "force")), (), 12, acts=True)
+            u = self.stretch[i][1]
+        else:
+            u = graph.load(f"u[{self.number[piece.joint]}]")  # type: ignore[index]
         w, v, g = self._carried(i)
         if piece.prismatic:
-            slide = (graph.const(0.0), graph.const(0.0), self._position(j, "FT_METRE_UNIT"))
-            v = add(v, cross(w, slide))
+            v = add(v, cross(w, self._slide(i)))
             v = (v[0], v[1], v[2] + u)
         else:
-            if i not in self.pairs:
-                call = f"const ft_pair r{name} = ft_advance(&s->turn[@{j}], {{0}});"
-                c, s = graph.call(call, (f"r{name}.c", f"r{name}.s"), (u,), 11)
-                self.pairs[i] = (c, s)
+            if i in self.springs:
+                call, needs = f"const ft_pair r{name} = ft_elastic_turn({{0}});", (self.stretch[i][0],)
+            else:
+                call, needs = f"const ft_pair r{name} = ft_advance(&s->turn[@{i}], {{0}});", (u,)
+            c, s = graph.call(call, (f"r{name}.c", f"r{name}.s"), needs, 11)
+            self.pairs[i] = (c, s)
             w, v, g = (turn(self._bind(a, f"{letter}{name}_j"), self.pairs[i]) for letter, a in zip("wvg", (w, v, g), strict=True))
             w = (w[0], w[1], w[2] + u)
         self.w[i], self.v[i], self.g[i] = (self._bind(a, f"{letter}{name}") for letter, a in zip("wvg", (w, v, g), strict=True))
+
+    def _sums(self, p: Vec, h: Vec, C: Vec, m: float, I: Matrix | None = None) -> Sums:
+        """Without springs."""
+        return Sums(p, h, C, m, I, None, None, self._zero(), self._zero())
 
     def _own(self, i: int, beyond: bool) -> Sums:
         """Of the piece alone."""
@@ -180,74 +240,158 @@ class ElasticStep:
         w, v = self.w[i], self.v[i]
         p = add(tuple(piece.mass * self.unit * a for a in v), cross(w, C))  # type: ignore[arg-type]
         h = add(_apply(I, w), cross(C, v))
-        return Sums(p, h, C, piece.mass, I if beyond else None)
+        return self._sums(p, h, C, piece.mass, I if beyond else None)
 
     def _gathered(self, i: int, beyond: bool) -> Sums:
         """Of the piece and of what its children have sent."""
         name, total = self._name(i), self._own(i, beyond)
         for c in self.children[i]:
-            total = _sum(total, self.sent[c])
+            total = self._added(total, self.sent[c])
         I = None if total.I is None else self._bind_inertia(total.I, f"I{name}")
+        L = None if total.L is None else self._bind_inertia(total.L, f"L{name}")
+        N = None if total.N is None else _rows([[self.graph.bind(total.N[r][c], f"N{name}_{'xyz'[r]}{'xyz'[c]}")
+                                                 for c in range(3)] for r in range(3)])
         return Sums(self._bind(total.p, f"p{name}"), self._bind(total.h, f"h{name}"), self._bind(total.C, f"C{name}"),
-                    total.m, I)
+                    total.m, I, L, N, self._bind(total.cp, f"cp{name}"), self._bind(total.ch, f"ch{name}"))
+
+    def _general(self, s: Sums) -> Sums:
+        """With L and N, which a rigid body has too."""
+        if s.L is not None:
+            return s
+        mass, zero = self.graph.const(s.m * self.unit), self.graph.const(0.0)
+        x, y, z = s.C
+        return replace(s, L=_rows([[mass if r == c else zero for c in range(3)] for r in range(3)]),
+                       N=_rows([[zero, z, -y], [-z, zero, x], [y, -x, zero]]))
+
+    def _added(self, a: Sums, b: Sums) -> Sums:
+        if a.L is not None or b.L is not None:
+            a, b = self._general(a), self._general(b)
+        matrices = [None if x is None or y is None else _rows([[x[r][c] + y[r][c] for c in range(3)] for r in range(3)])
+                    for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N))]
+        return Sums(add(a.p, b.p), add(a.h, b.h), add(a.C, b.C), a.m + b.m, *matrices, add(a.cp, b.cp), add(a.ch, b.ch))
+
+    def _answer(self, s: Sums, dw: Vec, dv: Vec) -> tuple[Vec, Vec]:
+        """Change of p and h if the motion changes by dw, dv."""
+        assert s.I is not None
+        if s.L is None or s.N is None:
+            dp = add(tuple(s.m * self.unit * x for x in dv), cross(dw, s.C))  # type: ignore[arg-type]
+            return dp, add(cross(s.C, dv), _apply(s.I, dw))
+        transposed = _rows([[s.N[c][r] for c in range(3)] for r in range(3)])
+        return add(_apply(s.L, dv), _apply(s.N, dw)), add(_apply(transposed, dv), _apply(s.I, dw))
 
     def _inwards(self, i: int, beyond: bool) -> None:
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
-        j = piece.joint
-        assert j is not None
+        spring = i in self.springs
         graph.block(f'Link {name}, "{piece.name}": momenta')
-        total = self._gathered(i, beyond)
+        total = self._gathered(i, beyond or spring)
         w, v, g = self.w[i], self.v[i], self.g[i]
+        p, h = (total.p, total.h) if beyond or spring else total.final
         if piece.prismatic:
-            P, D = total.p[2], cross_z(total.p, w) + total.m * self.unit * g[2]
+            P, D = total.final[0][2], cross_z(p, w) + total.m * self.unit * g[2]
         else:
-            P, D = total.h[2], cross_z(total.h, w) + cross_z(total.p, v) + cross_z(total.C, g)
-        stiffness = joint_stiffness(self.model, j)
+            P, D = total.final[1][2], cross_z(h, w) + cross_z(p, v) + cross_z(total.C, g)
+        stiffness = 0.0 if spring else joint_stiffness(self.model, piece.joint)  # type: ignore[arg-type]
         if stiffness:
             unit = "FT_METRE_UNIT" if piece.prismatic else "FT_TURN_UNIT"
-            D = D - 0.5 * stiffness * graph.bind(self._position(j, unit) - self.model.bodies[j].joint.rest, f"stretch{name}")
+            D = D - 0.5 * stiffness * graph.bind(self._position(i, unit) - self._joint(i).rest, f"stretch{name}")
         self.momentum[i] = graph.bind(P, f"P{name}"), graph.bind(D, f"D{name}")
         self.about[i] = total
+        if spring:
+            total = self._yielding(i, total, beyond)
         if piece.parent != GROUND:
             self.sent[i] = self._sent(i, total)
 
+    def _yielding(self, i: int, s: Sums, beyond: bool) -> Sums:
+        """What a spring makes of the sums beyond it: it gives way to them, and to changes of its parent's motion."""
+        graph, name, piece = self.graph, self._name(i), self.tree.pieces[i]
+        zero, one = graph.const(0.0), graph.const(1.0)
+        axis, none = (zero, zero, one), self._zero()
+        Fp, Fh = self._answer(s, none, axis) if piece.prismatic else self._answer(s, axis, none)
+        joint = self._joint(i)
+        own = 0.5 * joint.stiffness + joint.friction.viscous / self.tree.dt
+        P, D = self.momentum[i]
+        S = graph.bind((Fp if piece.prismatic else Fh)[2] + own, f"S{name}")
+        b = graph.bind(self.stretch[i][2] - (P - D), f"b{name}")
+        k = self.springs.index(i)
+        d0, give = graph.call(f"const ft_way way{name} = ft_elastic_give(&s->elastic, {k}u, {{0}}, {{1}});",
+                              (f"way{name}.d", f"way{name}.give"), (S, b), 20, acts=True)
+        Fp, Fh = self._bind(Fp, f"Fp{name}"), self._bind(Fh, f"Fh{name}")
+        self.give[i] = d0, give, Fp, Fh
+        cp = add(s.cp, tuple(d0 * x for x in Fp))  # type: ignore[arg-type]
+        ch = add(s.ch, tuple(d0 * x for x in Fh))  # type: ignore[arg-type]
+        if not beyond:
+            return self._sums(add(s.p, cp), add(s.h, ch), s.C, s.m)
+        s = self._general(s)
+        assert s.L is not None and s.N is not None and s.I is not None
+        gp = self._bind(tuple(give * x for x in Fp), f"gp{name}")  # type: ignore[arg-type]
+        gh = self._bind(tuple(give * x for x in Fh), f"gh{name}")  # type: ignore[arg-type]
+        L, N, I = (_rows([[A[r][c] - a[r] * e[c] for c in range(3)] for r in range(3)])
+                   for A, a, e in ((s.L, gp, Fp), (s.N, gp, Fh), (s.I, gh, Fh)))
+        return Sums(s.p, s.h, s.C, s.m, _symmetric([list(row) for row in I]), _symmetric([list(row) for row in L]), N,
+                    cp, ch)
+
+    def _correct_spring(self, i: int, dw: Vec, dv: Vec) -> None:
+        """Move a spring on, its parent's motion changed by dw, dv (body frame), and correct what is beyond it."""
+        graph, name, piece = self.graph, self._name(i), self.tree.pieces[i]
+        d0, give, Fp, Fh = self.give[i]
+        pushed = graph.bind(_dot(Fp, dv) + _dot(Fh, dw), f"push{name}")
+        d = graph.bind(d0 - give * pushed, f"d{name}")
+        P, D = self.momentum[i]
+        on = graph.bind(P + D + pushed + (Fp if piece.prismatic else Fh)[2] * d, f"on{name}")
+        graph.call(f"const ft_real taken{name} = ft_elastic_take(&s->elastic, {self.springs.index(i)}u, {{0}}, {{1}});",
+                   (f"taken{name}",), (d, on), 15, acts=True)
+        if piece.prismatic:
+            dv = (dv[0], dv[1], dv[2] + d)
+        else:
+            dw = (dw[0], dw[1], dw[2] + d)
+        dw, dv = self._bind(dw, f"dw{name}"), self._bind(dv, f"dv{name}")
+        for c in self.children[i]:
+            self._correct(c, dw, dv)
+
     def _sent(self, i: int, s: Sums) -> Sums:
         """From the body frame of a joint's piece to its parent's."""
-        graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
+        piece, name = self.tree.pieces[i], self._name(i)
         E, d = self._frame(i)
-        p, h, C, I = s.p, s.h, s.C, s.I
         if piece.prismatic:
-            assert piece.joint is not None
-            slide = (graph.const(0.0), graph.const(0.0), self._position(piece.joint, "FT_METRE_UNIT"))
-            p, h, C, I = self._shifted(p, h, C, I, s.m, slide)
+            s = self._shifted(s, self._slide(i))
         else:
-            p, h, C = (turn_back(a, self.pairs[i]) for a in (p, h, C))
-            I = None if I is None else _turned_back_z(I, self.pairs[i])
-        p, h, C = (_times(E, a) for a in (p, h, C))
-        I = None if I is None else _conjugate(E, I)
-        p, h, C = self._bind(p, f"p{name}_t"), self._bind(h, f"h{name}_o"), self._bind(C, f"C{name}_o")
-        p, h, C, I = self._shifted(p, h, C, I, s.m, self._vec(d))
-        return Sums(p, self._bind(h, f"h{name}_t"), self._bind(C, f"C{name}_t"), s.m, I)
+            pair = self.pairs[i]
+            s = self._rotated(s, lambda a: turn_back(a, pair), lambda A: _turned_back_z(A, pair))
+        s = self._rotated(s, lambda a: _times(E, a), lambda A: _conjugate(E, A))
+        s = replace(s, p=self._bind(s.p, f"p{name}_t"), h=self._bind(s.h, f"h{name}_o"), C=self._bind(s.C, f"C{name}_o"))
+        s = self._shifted(s, self._vec(d))
+        return replace(s, h=self._bind(s.h, f"h{name}_t"), C=self._bind(s.C, f"C{name}_t"))
 
-    def _shifted(self, p: Vec, h: Vec, C: Vec, I: Matrix | None, m: float, d: Vec) -> tuple[Vec, Vec, Vec, Matrix | None]:
+    @staticmethod
+    def _rotated(s: Sums, vector: Callable[[Vec], Vec], symmetric: Callable[[Matrix], Matrix]) -> Sums:
+        """In other axes."""
+        N = s.N
+        if N is not None:
+            columns = [vector(column) for column in zip(*N, strict=True)]
+            N = tuple(vector((columns[0][r], columns[1][r], columns[2][r])) for r in range(3))  # type: ignore[assignment]
+        return Sums(vector(s.p), vector(s.h), vector(s.C), s.m, None if s.I is None else symmetric(s.I),
+                    None if s.L is None else symmetric(s.L), N, vector(s.cp), vector(s.ch))
+
+    def _shifted(self, s: Sums, d: Vec) -> Sums:
         """About a point from which the old one is d away."""
-        mass = m * self.unit
-        if I is not None:  # I - [d]([C] + m[d]) - [C][d]
-            more = add(C, C)
-            more = add(more, tuple(mass * a for a in d))  # type: ignore[arg-type]
+        mass = s.m * self.unit
+        moved = add(s.C, tuple(mass * a for a in d))  # type: ignore[arg-type]
+        I, N = s.I, s.N
+        if I is not None and s.L is not None and N is not None:
+            new = tuple(add(N[r], cross(d, s.L[r])) for r in range(3))
+            before = [cross(d, column) for column in zip(*N, strict=True)]
+            after = [cross(d, column) for column in zip(*new, strict=True)]
+            I = _symmetric([[I[r][c] + before[r][c] + after[c][r] for c in range(3)] for r in range(3)])
+            N = new  # type: ignore[assignment]
+        elif I is not None:  # I - [d]([C] + m[d]) - [C][d]
+            more = add(s.C, moved)
             dot = _dot(d, more)
-            rows = []
-            for r in range(3):
-                row = []
-                for c in range(3):
-                    half = 0.5 * (d[r] * more[c] + d[c] * more[r])
-                    row.append(I[r][c] - half + (dot if r == c else 0.0))
-                rows.append(row)
-            I = _rows(rows)
-        return p, add(h, cross(d, p)), add(C, tuple(mass * a for a in d)), I  # type: ignore[arg-type]
+            I = _symmetric([[I[r][c] - 0.5 * (d[r] * more[c] + d[c] * more[r]) + (dot if r == c else 0.0)
+                             for c in range(3)] for r in range(3)])
+        return Sums(s.p, add(s.h, cross(d, s.p)), moved, s.m, I, s.L, N, s.cp, add(s.ch, cross(d, s.cp)))
 
     def _torque(self, i: int) -> None:
-        graph, j = self.graph, self.tree.pieces[i].joint
+        graph, j = self.graph, self.number[self.tree.pieces[i].joint]  # type: ignore[index]
         P, D = self.momentum[i]
         graph.store(f"tau[{j}]", P - D - graph.load(f"s->X[{j}]"))
         graph.store(f"s->X[{j}]", P + D)
@@ -283,9 +427,7 @@ class ElasticStep:
         if total is not None:
             f, total = self._corrected(i, n, w, v, g, arm, bend, free, total)
         self.sent[i] = self._borne(i, n, w, v, f, total, arm)
-        for k in self.tree.beyond(i):
-            if self.tree.pieces[k].joint is not None:
-                self._torque(k)
+        self._torques(i)
 
     def _beyond(self, i: int, w: Vec, v: Vec, g: Vec, arm: Vec, u: tuple[Expr, Expr], slope: tuple[Expr, Expr],
                 slope_u: tuple[Expr, Expr]) -> Sums:
@@ -316,14 +458,15 @@ class ElasticStep:
         graph.block(f'Flexible link "{self.tree.pieces[i].tip.name}": what the tip carries')
         s = self._gathered(i, beyond=True)
         assert s.I is not None
-        p, h, C = (self._bind(self._from_tip(a, turns), f"{letter}{tip}_r")
-                   for letter, a in zip("phC", (s.p, s.h, s.C), strict=True))
-        I = s.I
-        if not slope[1].is_zero:
-            I = _turned_back_y(I, turns[1])
-        if not slope[0].is_zero:
-            I = _turned_back_z(I, turns[0])
-        return Sums(p, h, C, s.m, self._bind_inertia(I, f"I{tip}_r"))
+
+        def symmetric(A: Matrix) -> Matrix:
+            A = A if slope[1].is_zero else _turned_back_y(A, turns[1])
+            return A if slope[0].is_zero else _turned_back_z(A, turns[0])
+
+        s = self._rotated(s, lambda a: self._from_tip(a, turns), symmetric)
+        assert s.I is not None
+        p, h, C = (self._bind(a, f"{letter}{tip}_r") for letter, a in zip("phC", (s.p, s.h, s.C), strict=True))
+        return replace(s, p=p, h=h, C=C, I=self._bind_inertia(s.I, f"I{tip}_r"))
 
     def _slope_axis(self, pair: tuple[Expr, Expr]) -> Vec:
         """About which a slope in z turns: -y of the frame that the slope in y has turned; root frame."""
@@ -387,12 +530,12 @@ class ElasticStep:
             key = (plane, kind)
             label = f"{tip}{plane}{kind}"
             if kind:
-                P[key] = _dot(a[plane], s.h)
+                P[key] = _dot(a[plane], s.final[1])
                 D[key] = _dot(a[plane], add(cross(s.h, at[plane]), rest))
-                lin[key], ang[key] = cross(a[plane], s.C), _apply(s.I, a[plane])
+                lin[key], ang[key] = self._answer(s, a[plane], self._zero())
             else:
-                P[key], D[key] = _dot(e[plane], s.p), _dot(e[plane], slide)
-                lin[key], ang[key] = tuple(s.m * unit * x for x in e[plane]), cross(s.C, e[plane])
+                P[key], D[key] = _dot(e[plane], s.final[0]), _dot(e[plane], slide)
+                lin[key], ang[key] = self._answer(s, self._zero(), e[plane])
             P[key], D[key] = graph.bind(P[key], f"P{label}"), graph.bind(D[key], f"D{label}")
         size = len(coordinates)
         H = {}
@@ -439,14 +582,13 @@ class ElasticStep:
                 dw = add(dw, axis)  # type: ignore[arg-type]
             else:
                 dv = add(dv, axis)  # type: ignore[arg-type]
-        p = add(s.p, add(tuple(s.m * unit * x for x in dv), cross(dw, s.C)))  # type: ignore[arg-type]
-        h = add(s.h, add(cross(s.C, dv), _apply(s.I, dw)))
-        p, h = self._bind(p, f"p{tip}_d"), self._bind(h, f"h{tip}_d")
+        dp, dh = self._answer(s, dw, dv)
+        p, h = self._bind(add(s.final[0], dp), f"p{tip}_d"), self._bind(add(s.final[1], dh), f"h{tip}_d")
         turns = self.tip_turns
         dw_tip, dv_tip = self._to_tip(dw, turns), self._to_tip(dv, turns)
         for c in self.children[i]:
             self._correct(c, dw_tip, dv_tip)
-        return f, Sums(p, h, s.C, s.m, None)
+        return f, self._sums(p, h, s.C, s.m)
 
     def _correct(self, i: int, dw: Vec, dv: Vec) -> None:
         """What a change dw, dv of the parent's motion is to the momentum of joint i and of those beyond."""
@@ -454,17 +596,16 @@ class ElasticStep:
         E, d = self._frame(i)
         dv = _times(E.T, add(dv, cross(dw, self._vec(d))))
         dw = _times(E.T, dw)
-        s = self.about[i]
-        assert s.I is not None and piece.joint is not None
         if piece.prismatic:
-            slide = (graph.const(0.0), graph.const(0.0), self._position(piece.joint, "FT_METRE_UNIT"))
-            dv = add(dv, cross(dw, slide))
-            more = s.m * self.unit * dv[2] + cross_z(dw, s.C)
+            dv = add(dv, cross(dw, self._slide(i)))
         else:
             dw, dv = turn(dw, self.pairs[i]), turn(dv, self.pairs[i])
-            more = _dot(s.I[2], dw) + cross_z(s.C, dv)
+        if i in self.springs:
+            self._correct_spring(i, dw, dv)
+            return
         dw, dv = self._bind(dw, f"dw{name}"), self._bind(dv, f"dv{name}")
         P, D = self.momentum[i]
+        more = self._answer(self.about[i], dw, dv)[0 if piece.prismatic else 1][2]
         self.momentum[i] = graph.bind(P + more, f"P{name}_d"), D
         for c in self.children[i]:
             self._correct(c, dw, dv)
@@ -497,15 +638,14 @@ class ElasticStep:
         p = add(add(tuple(m * x for x in v), cross(w, S)), (zero, py, pz))  # type: ignore[arg-type]
         h = add(add(cross(S, v), _apply(I, w)), (spin, -hz, hy))
         p, h = self._bind(p, f"p{n}_r"), self._bind(h, f"h{n}_r")
-        total = Sums(p, h, S, link.mass, None)
+        total = self._sums(p, h, S, link.mass)
         if tip is not None:
-            moved = self._shifted(tip.p, tip.h, tip.C, None, tip.m, arm)
-            total = _sum(total, Sums(moved[0], moved[1], moved[2], tip.m, None))
+            total = self._added(total, self._shifted(tip, arm))
         E, d = self._frame(i)
         p, h, C = (_times(E, x) for x in (total.p, total.h, total.C))
         p, h, C = self._bind(p, f"p{n}_t"), self._bind(h, f"h{n}_o"), self._bind(C, f"C{n}_o")
-        p, h, C, _ = self._shifted(p, h, C, None, total.m, self._vec(d))
-        return Sums(p, self._bind(h, f"h{n}_t"), self._bind(C, f"C{n}_t"), total.m, None)
+        moved = self._shifted(self._sums(p, h, C, total.m), self._vec(d))
+        return replace(moved, h=self._bind(moved.h, f"h{n}_t"), C=self._bind(moved.C, f"C{n}_t"))
 
     def tip_stiffness(self, i: int) -> np.ndarray:
         """G^-1 of the tip's coordinates: deflection and slope of each plane."""
@@ -530,10 +670,9 @@ class ElasticStep:
 
     @property
     def turning(self) -> list[int]:
-        """The joints whose turning frames something depends on."""
+        """The pieces of driven joints whose turning frames something depends on."""
         _, kept = self.graph.live()
-        return sorted(piece.joint for i, piece in enumerate(self.tree.pieces)
-                      if i in self.pairs and self.graph.calls[f"r{self._name(i)}.c"] in kept)  # type: ignore[type-var]
+        return [i for i in self.pairs if i not in self.springs and self.graph.calls[f"r{self._name(i)}.c"] in kept]
 
     @property
     def uses_positions(self) -> bool:
@@ -591,13 +730,6 @@ def _turned_back_y(I: Matrix, pair: tuple[Expr, Expr]) -> Matrix:
     return _symmetric([[cc * xx - 2.0 * (cs * xz) + ss * zz, c * xy - s * yz, new_xz],
                        [xy, yy, s * xy + c * yz],
                        [new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz]])
-
-
-def _sum(a: Sums, b: Sums) -> Sums:
-    I = None
-    if a.I is not None and b.I is not None:
-        I = _rows([[a.I[r][c] + b.I[r][c] for c in range(3)] for r in range(3)])
-    return Sums(add(a.p, b.p), add(a.h, b.h), add(a.C, b.C), a.m + b.m, I)
 
 
 def _tidy(A: np.ndarray) -> np.ndarray:

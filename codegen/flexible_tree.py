@@ -57,8 +57,18 @@ class FlexibleTree:
 
     @property
     def n(self) -> int:
-        """Joints."""
+        """Moving joints, those held by springs included."""
         return len(self.mechanism.moving)
+
+    @property
+    def springs(self) -> tuple[int, ...]:
+        """The moving joints that nothing but a spring holds."""
+        return tuple(j for j, joint in enumerate(self.mechanism.moving) if joint.elastic)
+
+    @property
+    def driven(self) -> tuple[int, ...]:
+        """The moving joints whose motion is given."""
+        return tuple(j for j, joint in enumerate(self.mechanism.moving) if not joint.elastic)
 
     @property
     def beams(self) -> tuple[int, ...]:
@@ -75,7 +85,9 @@ class FlexibleTree:
 
 
 def is_flexible(mechanism: Mechanism) -> bool:
-    return any(link.beam is not None for link in mechanism.links)
+    """Whether it has flexible links, or joints that nothing but a spring holds."""
+    springs = not mechanism.loops and any(joint.elastic for joint in mechanism.moving)
+    return springs or any(link.beam is not None for link in mechanism.links)
 
 
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
@@ -141,11 +153,11 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
 
 
 def _alone(mechanism: Mechanism, made: list[dict[str, object]], at: int, name: str) -> None:
-    """Refuse a flexible link that another one carries: the tips' inertias would be coupled."""
+    """Refuse a flexible link that another one or a spring carries."""
     while at != GROUND:
-        link = made[at]["link"]
-        if link is not None:
+        link, joint = made[at]["link"], made[at]["joint"]
+        if link is not None or mechanism.moving[joint].elastic:  # type: ignore[index]
             raise BadInput(mechanism.source or mechanism.name, f"link.{name}.beam", None,
-                           f"hangs on the flexible link {link.name!r}: one flexible link on a path from the base",  # type: ignore[attr-defined]
+                           f"hangs on {made[at]['name']!r}, which bends itself: a flexible link hangs on rigid ones only",
                            "make one of the two rigid")
         at = made[at]["parent"]  # type: ignore[assignment]

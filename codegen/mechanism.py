@@ -155,6 +155,12 @@ class Joint:
     home: Home | None = None
 
 
+    @property
+    def elastic(self) -> bool:
+        """Whether, in a tree, nothing but a spring holds it: it bends as a flexible link does."""
+        return not self.actuated and self.stiffness > 0.0
+
+
 @dataclass(frozen=True)
 class Payload:
     """A body fixed to a link; com and inertia in that link's frame."""
@@ -286,8 +292,11 @@ class Mechanism:
 
     @property
     def streamed(self) -> tuple[Joint, ...]:
-        """Joints whose motion a trajectory gives, in tree order: where loops bind the others, the actuated ones alone."""
-        return tuple(j for j in self.moving if j.actuated) if self.loops else self.moving
+        """Joints whose motion a trajectory gives, in tree order: where loops or springs move the others, the actuated
+        ones alone."""
+        if self.loops:
+            return tuple(j for j in self.moving if j.actuated)
+        return tuple(j for j in self.moving if not j.elastic)
 
     def mode(self, name: str) -> Mode:
         """The mode of that name."""

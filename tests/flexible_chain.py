@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
 from codegen.flexible_tree import flexible_tree
-from codegen.mechanism import BASE, Beam, Joint, Link, Mechanism, Payload
+from codegen.mechanism import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
 from codegen.model import GROUND
 from codegen.pinocchio_rnea import joint_model, solid
 from tests import oracle
@@ -60,6 +60,36 @@ def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0
     return _of([upper, beam_link("arm", elements, stiffness, damping)], joints, (hand,), rate_hz, gravity)
 
 
+def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), axis: ArrayLike = Z,
+                    slides: bool = False) -> Mechanism:
+    """Two driven joints with a spring behind each (rotor and link of a flexible-joint arm), the second one skew.
+
+    slides: the second spring is one along the link.
+    """
+    rotor = 1e-3 * np.eye(3)
+    links = [Link("rotor1", 0.1, np.zeros(3), rotor), Link("upper", 0.6, np.array([0.15, 0.01, 0.0]), 4e-3 * np.eye(3)),
+             Link("rotor2", 0.1, np.zeros(3), rotor), Link("fore", 0.3, np.array([0.1, 0.0, 0.02]), 2e-3 * np.eye(3))]
+    joints = [_joint("shoulder", BASE, "rotor1", 0.0, Z),
+              replace(_joint("shoulder spring", "rotor1", "upper", 0.0, Z), actuated=False, stiffness=80.0,
+                      friction=Friction(viscous=0.05)),
+              _joint("elbow", "upper", "rotor2", 0.3, axis),
+              replace(_joint("elbow spring", "rotor2", "fore", 0.0, axis), actuated=False, stiffness=30.0, rest=0.2)]
+    if slides:
+        joints[3] = replace(joints[3], type="prismatic", axis=np.array([1.0, 0.0, 0.0]), stiffness=2000.0, rest=0.01)
+    return _of(links, joints, (), rate_hz, gravity)
+
+
+def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
+             axis: ArrayLike = Z) -> Mechanism:
+    """A rigid arm, a flexible one, and a hand on a spring at its end; beyond it one more driven joint."""
+    one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
+    hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
+    finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
+    wrist = replace(_joint("wrist", "arm", "hand", L, Z), actuated=False, stiffness=1.0, friction=Friction(viscous=2e-3))
+    return replace(one, links=(*one.links, hand, finger),
+                   joints=(*one.joints, wrist, _joint("finger joint", "hand", "finger", 0.08, axis)))
+
+
 def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joint:
     axis = np.asarray(axis, float)
     return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
@@ -75,13 +105,14 @@ def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate
 
 @dataclass(frozen=True)
 class Chain:
-    """model: Pinocchio's; active (n,): velocity indices of the joints; passive, stiffness, damping (k,): of springs."""
+    """model: Pinocchio's; active (J,): velocity indices of the driven joints; the others (k,): of springs."""
 
     model: pin.Model
     active: Array
     passive: Array
     stiffness: Array
     damping: Array
+    rest: Array
 
     @staticmethod
     def of(mechanism: Mechanism, segments: int) -> Chain:
@@ -90,14 +121,21 @@ class Chain:
         model = pin.Model()
         model.gravity.linear = tree.gravity
         at: dict[int, tuple[int, pin.SE3]] = {GROUND: (0, pin.SE3.Identity())}
-        active, passive, stiffness, damping = np.zeros(tree.n, int), [], [], []
+        active, passive, stiffness, damping, rest = [], [], [], [], []
         for i, piece in enumerate(tree.pieces):
             parent, place = at[piece.parent]
             place = place * pin.SE3(piece.R0, piece.p0)
             if piece.link is None:
                 joint = mechanism.moving[piece.joint]
                 index = model.addJoint(parent, joint_model(joint), place, piece.name)
-                active[piece.joint] = model.joints[index].idx_v
+                at_v = model.joints[index].idx_v
+                if joint.elastic:
+                    passive.append(at_v)
+                    stiffness.append(joint.stiffness)
+                    damping.append(joint.friction.viscous)
+                    rest.append(joint.rest)
+                else:
+                    active.append(at_v)
                 at[i] = index, pin.SE3.Identity()
             else:
                 beam = mechanism.link(piece.tip.name).beam
@@ -116,11 +154,12 @@ class Chain:
                         passive.append(model.joints[parent].idx_v)
                         stiffness.append(EI_a / h)
                         damping.append(beam.damping * EI_a / h)
+                        rest.append(0.0)
                 at[i] = parent, place
             index, place = at[i]
             if piece.mass:
                 model.appendBodyToJoint(index, solid(piece.mass, piece.com, piece.inertia), place)
-        return Chain(model, active, np.array(passive), np.array(stiffness), np.array(damping))
+        return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
 
     def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
         """Torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
@@ -133,7 +172,7 @@ class Chain:
             mass = pin.crba(self.model, data, q).copy()
             mass = np.triu(mass) + np.triu(mass, 1).T
             bias = pin.nonLinearEffects(self.model, data, q, v) + mass @ a
-            spring = self.stiffness * x[:k] + self.damping * x[k:]
+            spring = self.stiffness * (x[:k] - self.rest) + self.damping * x[k:]
             theta = -np.linalg.solve(mass[np.ix_(self.passive, self.passive)], bias[self.passive] + spring)
             return theta, bias[self.active] + mass[np.ix_(self.active, self.passive)] @ theta
 
@@ -141,7 +180,8 @@ class Chain:
         q = np.zeros(size)
         q[self.active] = motion.at(0.0)[0]
         for _ in range(60):
-            q[self.passive] = -pin.computeGeneralizedGravity(self.model, data, q)[self.passive] / self.stiffness
+            sag = pin.computeGeneralizedGravity(self.model, data, q)[self.passive] / self.stiffness
+            q[self.passive] = self.rest - sag
         rest[:k] = q[self.passive]
         run = solve_ivp(lambda now, x: np.concatenate([x[k:], solve(now, x)[0]]), (0.0, float(np.max(t))), rest,
                         method="DOP853", t_eval=np.asarray(t), rtol=1e-7, atol=1e-9)
