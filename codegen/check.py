@@ -212,11 +212,11 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
     """Motors, encoders, friction, one joint at a time."""
     for joint in mechanism.moving:
         key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
-        sprung = joint.type != "prismatic" and (joint.stiffness or joint.c_mot)
+        sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
         if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
             warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole turns "
                             "and would take the spring's short way round")
-        if not joint.actuated and not mechanism.loops:
+        if not joint.actuated and not joint.elastic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue

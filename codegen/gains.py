@@ -109,6 +109,7 @@ class SampledLoop:
         K = C = 0.0
         if is_flexible(model.mechanism):
             masses, K, C = elastic_mass_matrix(model, poses)
+            driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]
             moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))
         if assembly.dependent:
             G = assembly.rates_matrix(poses)
@@ -128,7 +129,7 @@ class SampledLoop:
             A.append(step[:2 * k + n, :2 * k + n])
             B.append(step[:2 * k + n, 2 * k + n:])
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
-        return SampledLoop(assembly.actuated, poses, masses, moves, np.array(A), np.array(B), observer, lead, dt)
+        return SampledLoop(tuple(driven), poses, masses, moves, np.array(A), np.array(B), observer, lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.

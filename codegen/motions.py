@@ -25,7 +25,7 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     if mechanism.loops:
         return _random_closed_motion(mechanism, rng)
     kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
-    joints = mechanism.moving
+    joints = mechanism.streamed
     low, high = np.array([_range(joint) for joint in joints]).T
     a = rng.uniform(low, high)
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])

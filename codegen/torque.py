@@ -70,11 +70,15 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it, computed by `held`. Raises
     BadInput if the motion is shorter than a tick.
     """
+    if wrench is not None and is_flexible(mechanism):
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links", "make them rigid")
     model = Model.of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
         raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,
                        f"is shorter than one control tick, {model.dt:g} s")
+    if is_flexible(mechanism):
+        _at_rest(model, trajectory)
     if step is None:
         t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
     else:
@@ -104,16 +108,24 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
 
     Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
     """
-    newmark, flexible = model.mechanism.control.scheme == "newmark", is_flexible(model.mechanism)
-    if (newmark or flexible) and not trajectory.starts_at_rest:
-        j = int(np.argmax(np.abs(trajectory.rates[0])))
-        rule = 'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest"
-        raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
-                       float(trajectory.rates[0, j]), rule,
-                       "lead into the motion, or take --backend reference" if newmark else "lead into the motion")
+    newmark = model.mechanism.control.scheme == "newmark"
+    if newmark or is_flexible(model.mechanism):
+        _at_rest(model, trajectory)
     if not newmark:
         return trajectory.middles(ticks, model.dt)
     return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
+
+
+def _at_rest(model: Model, trajectory: Trajectory) -> None:
+    """Raise BadInput if a motion does not start at rest."""
+    if trajectory.starts_at_rest:
+        return
+    newmark = model.mechanism.control.scheme == "newmark"
+    j = int(np.argmax(np.abs(trajectory.rates[0])))
+    raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
+                   float(trajectory.rates[0, j]),
+                   'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest",
+                   "lead into the motion" + (", or take --backend reference" if newmark else ""))
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:

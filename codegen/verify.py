@@ -361,7 +361,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
     own_rnea = is_flexible(model.mechanism) or not pinocchio_rnea.version()
     rnea = reference.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
-                 single.torque(positions), chip(positions) if chip else None, noise_floor(model, positions))
+                 single.torque(positions), chip(positions) if chip else None, _floor(model, positions))
 
 
 def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
@@ -375,6 +375,17 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
     tau = pinocchio_rnea.torque(mechanism, q, qd, qdd)
     shared = tau if mechanism.control.allocation == "partition" else assembly.allocate(q, tau)
     return shared[:, list(assembly.actuated)]
+
+
+def _floor(model: Model, positions: Array) -> Array:
+    """Noise floor of the streamed joints, springs at rest and flexible links straight."""
+    if not is_flexible(model.mechanism):
+        return noise_floor(model, positions)
+    driven = [not joint.elastic for joint in model.mechanism.moving]
+    every = np.empty((len(positions), model.n))
+    every[:] = [joint.rest for joint in model.mechanism.moving]
+    every[:, driven] = positions
+    return noise_floor(model, every)[driven]
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:

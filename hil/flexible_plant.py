@@ -20,7 +20,7 @@ from hil.stick import clamped
 Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
-ROUNDS = 2  # of the speed terms, a step
+ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a rotor is light
 
 
 class FlexibleArmPlant:

@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import emit
+from codegen import emit, verify
 from codegen.compiled import CompiledStep
 from codegen.elastic_discretisation import Elastic
+from codegen.errors import BadInput
 from codegen.model import Model
+from codegen.torque import torque
+from codegen.trajectory import from_rows
+from codegen.wrench import Wrench
 from hil import chip_step
 from tests import flexible_chain as flexible
 from tests import oracle
@@ -95,3 +99,27 @@ def test_the_same_mechanism_gives_the_same_text():
     model = Model.of(CASES["two links, two planes"])
     assert emit.step_sources(model) == emit.step_sources(model)
     assert "ft_elastic.c" not in emit.step_sources(Model.of(oracle.planar_chain(2)))
+
+
+def test_verify_holds_the_flexible_step_against_the_march():
+    found = verify.verify(flexible.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run, motions=1)
+    assert found.good, found.reasons
+    assert found.bit_identical
+    assert 0.0 < found.worst("double").of_peak < 1e-10
+    assert found.worst("reference").of_peak < 0.05
+
+
+def test_torque_of_a_motion_by_reference_and_by_c():
+    mechanism = CASES["flexible joints"]
+    motion = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]), *np.array([[[0.1, 0.2], [0.5, -0.1]], *np.zeros((2, 2, 2))]))
+    by_reference = torque(mechanism, motion)
+    by_c = torque(mechanism, motion, lambda model, positions: CompiledStep(model).torque(positions))
+    assert by_reference.joints == ("shoulder", "elbow")
+    assert by_reference.error < 1e-3
+    peak = np.abs(by_reference.tau).max()
+    np.testing.assert_allclose(by_c.tau, by_reference.tau, atol=1e-3 * peak, rtol=0.0)
+    moving = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]), np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2)))
+    with pytest.raises(BadInput, match="flexible links start at rest"):
+        torque(mechanism, moving)
+    with pytest.raises(BadInput, match="not computed with flexible links"):
+        torque(mechanism, motion, wrench=Wrench("fore", np.zeros(3), np.zeros(3)))
