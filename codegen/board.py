@@ -81,9 +81,12 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
+    """index: input of the index pulse, high once a turn; looked at once a tick."""
+
     timer: TimerName
     a: PinName
     b: PinName
+    index: PinName | None = None
 
 
 class ChannelPwm(Table):
@@ -351,6 +354,8 @@ def _check_claims(board: Board) -> None:
     for i, c in enumerate(board.channels):
         key = f"channel.{i}"
         claims.append((c.encoder.timer, f"{key}.encoder.timer"))
+        if c.encoder.index:
+            claims.append((c.encoder.index, f"{key}.encoder.index"))
         claims += [(f"{pwm.timer} output {pwm.output}", f"{key}.{part}.output") for part, pwm in c.switches]
         claims += [(c.direction, f"{key}.direction")] if c.direction else []
     if board.gate_driver:
@@ -426,6 +431,10 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
             raise BadInput(_file(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
         users[channel] = joint.name
         _check_drive(mechanism, board, joint, board.channels[channel])
+    for j in driven:
+        if j.encoder.zero == "index" and board.channels[j.motor.channel].encoder.index is None:
+            raise BadInput(_file(mechanism), f"joint.{j.name}.encoder.zero", "index", f"board {board.name!r} has no index "
+                           f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
 
 
@@ -707,6 +716,8 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
         for side, number in (("a", 1), ("b", 2)):
             pins.append(alternate(getattr(e, side), f"{e.timer}_CH{number}", "FT_UP",
                                   f"{joint.name}: encoder {side.upper()}, {e.timer}"))
+        if e.index:
+            pins.append(Pin(e.index, "FT_INPUT", "FT_DOWN", 0, f"{joint.name}: encoder index"))
         for _, pwm in c.switches:
             signal = f"{pwm.timer}_CH{pwm.output}"
             pins.append(alternate(pwm.pin, signal, "FT_DOWN", f"{joint.name}: PWM, {pwm.timer} output {pwm.output}"))

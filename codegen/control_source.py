@@ -141,6 +141,12 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     )
 
 
+def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
+    """Everything the lab modes need of one joint."""
+    row = joint_constants(mechanism, joint)
+    return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
+
+
 def _count(joint: Joint) -> float:
     """rad or m of the joint a count, signed. A joint without an encoder is read at the wire's resolution."""
     encoder = joint.encoder
@@ -201,7 +207,7 @@ def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
-    lab = [lab_constants(mechanism, j, row.speed, row.effort, _count(j)) for j, row in zip(joints, rows, strict=True)]
+    lab = [lab_row(mechanism, j) for j in joints]
     least, most = overlay(mechanism)
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)

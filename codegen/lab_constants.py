@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from codegen import messages
+from codegen.errors import BadInput
 from codegen.mechanism import Home, Joint, Mechanism
 from codegen.units import position_unit, to_wire
 
@@ -52,6 +53,8 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
     jog_rate = safety.jog_speed * speed
     acceleration = jog_rate / JOG_RAMP_S
     seek_rate = home.speed or SEEK_SPEED * speed
+    if joint.encoder and joint.encoder.zero == "index":
+        seek_rate = _slow_enough(mechanism, joint, home, seek_rate, abs(count) * hz)
     way = home.travel or travel(joint)
     slack, more = SEEK_SLACK
     counts = [min(math.ceil(far / abs(count)), 2**31 - 1) for far in (way, PROBE_WAY[slides])]
@@ -72,6 +75,14 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
         seek_counts=counts[0],
         probe_counts=counts[1],
     )
+
+
+def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
+    """An index is one count wide and looked at once a tick: no faster than a count a tick."""
+    if home.speed and home.speed > most:
+        raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
+                       "would pass the index between two ticks", f"at most {most:.3g}")
+    return min(rate, 0.5 * most)
 
 
 def travel(joint: Joint) -> float:

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,9 @@ class VirtualBoard:
         for j, (_, channel) in enumerate(self.joints):
             if channel:
                 chip.timers[channel.encoder.timer].counts = self._counter(j, channel)
+                if channel.encoder.index:
+                    port, pin = self._pin(channel.encoder.index)
+                    port.sources[pin] = partial(self._index, j)
         self._estop_open = False
         self.estop(False)
         if self.gate_drivers:
@@ -166,6 +170,12 @@ class VirtualBoard:
             return fault.seen(int(plant.counts()[j])) if connected else 0
 
         return counts
+
+    def _index(self, j: int) -> bool:
+        """Whether an encoder's index pulse is there, if its plant has one."""
+        self._bring_plant_up()
+        pulse = getattr(self.plant, "index", None)
+        return bool(pulse is not None and pulse(j))
 
     def _move_enable(self) -> None:
         """The line that wakes the gate drivers may have moved."""

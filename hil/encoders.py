@@ -18,10 +18,15 @@ class Encoders:
     def __init__(self, joints: Sequence[Joint], origin: Array) -> None:
         self._origin = origin.copy()
         self._counts_per_unit = np.array([_counts_per_unit(joint) for joint in joints])
+        self._counts = [joint.encoder.counts if joint.encoder else 1 for joint in joints]
 
     def counts(self, q: Array) -> NDArray[np.int64]:
         """Counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
         return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
+
+    def turns(self, joint: int, way: float) -> float:
+        """Turns of one encoder for a way of its joint, rad or m."""
+        return float(way * self._counts_per_unit[joint] / self._counts[joint])
 
 
 def _counts_per_unit(joint: Joint) -> float:

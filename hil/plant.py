@@ -67,6 +67,7 @@ class Plant:
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
         self.stops = None if stops is None else np.asarray(stops, float)
         self.hand: Callable[[Plant], Array] | None = None
+        self.indexes: dict[int, float] = {}  # joint: rad or m at which its index is
         self.v = np.zeros(self.n)
         self.encoders = Encoders(joints, self.q)
         self.time = 0.0
@@ -80,6 +81,13 @@ class Plant:
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
+
+    def index(self, joint: int) -> bool:
+        """Whether a joint's index pulse is there: one count wide, once a turn about `indexes[joint]`; False if not given."""
+        if joint not in self.indexes:
+            return False
+        turns = self.encoders.turns(joint, self.q[joint] - self.indexes[joint])
+        return abs(turns - round(turns)) <= 0.5 / self.joints[joint].encoder.counts
 
     # -- motion -------------------------------------------------------------
 

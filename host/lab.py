@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from codegen.codec import Float, Gains, Jog, Seek
-from codegen.control_source import joint_constants
+from codegen.control_source import lab_row
 from codegen.errors import BadInput, Refused
-from codegen.lab_constants import SEEK_SLACK, SEEK_SPEED, WHOLE, travel
-from codegen.mechanism import Home, Joint, Mechanism
+from codegen.lab_constants import WHOLE
+from codegen.mechanism import Joint, Mechanism
 from codegen.nearest import hint
 from host.session import PERIOD, Session, flag
 
 ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
 RELEASE = 2.0  # s in which a jog comes to rest
-MARGIN = 2.0  # s more than the board allows a search
+MARGIN = 2.0  # s more than twice what the board allows a search: it comes back from a stop too
 
 
 def joint_number(mechanism: Mechanism, name: str) -> int:
@@ -71,14 +71,12 @@ def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | Non
 
 def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
     session.ask(Seek(0, joint_number(mechanism, joint.name)), "SEEK")
-    settings = joint.home or Home()
-    slack, more = SEEK_SLACK
-    longest = slack * (settings.travel or travel(joint)) / (settings.speed or SEEK_SPEED * joint.limits.velocity) + more
-    deadline = session.clock.now() + 2.0 * longest + MARGIN
+    longest = 2.0 * lab_row(mechanism, joint).seek_ticks / mechanism.control.rate_hz + MARGIN
+    deadline = session.clock.now() + longest
     while session.in_state("HOMING") and (flag(session.status, "SEEKING") or session.posted):
         if session.clock.now() > deadline:
             session.disarm()
-            raise Refused(f"{session.link.port}: {joint.name} did not finish homing in {2.0 * longest + MARGIN:.0f} s")
+            raise Refused(f"{session.link.port}: {joint.name} did not finish homing in {longest:.0f} s")
         session.pump()
         session.clock.sleep(PERIOD)
     session.faulted()
@@ -110,7 +108,7 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
 
 def jog_rate(mechanism: Mechanism, joint: int) -> float:
     """The most that may be asked of a joint, rad/s or m/s."""
-    return mechanism.safety.jog_speed * joint_constants(mechanism, mechanism.streamed[joint]).speed
+    return lab_row(mechanism, mechanism.streamed[joint]).jog_rate
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:

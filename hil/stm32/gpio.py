@@ -18,6 +18,7 @@ class Gpio(Peripheral):
 
     def __init__(self, name: str, base: int, after_reset: dict[str, int]) -> None:
         self._wired: dict[int, bool] = {}
+        self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
         super().__init__(name, base)
@@ -50,6 +51,8 @@ class Gpio(Peripheral):
         """The level on a pin, as its input register sees it."""
         if self.mode(pin) == 1:
             return bool(self.value["ODR"] >> pin & 1)
+        if pin in self.sources:
+            return self.sources[pin]()
         if pin in self._wired:
             return self._wired[pin]
         return (self.value["PUPDR"] >> 2 * pin & 3) == 1

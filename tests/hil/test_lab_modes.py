@@ -47,6 +47,16 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
         assert session.in_state("HOLD")
 
 
+def test_an_index_is_found_to_a_count():
+    mechanism = rig.changed("index-arm", {"elbow": {"encoder": {"zero": "index"}, "home": Home(at=0.9, direction=1)}})
+    plant = Plant(mechanism, pose=[-0.8, 0.7, 0.4])
+    plant.indexes = {1: 0.9}
+    with rig.session(mechanism, plant) as (_, session):
+        lab.home(session, mechanism)
+        assert session.in_state("DISARMED") and session.status.unhomed == 255
+        assert abs(session.positions()[1] - plant.q[1]) <= 2.5 * 2.0 * np.pi / 8192
+
+
 def test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name():
     mechanism = rig.changed("no-stop-arm", {"shoulder": {"encoder": STOP, "home": Home(at=AT, effort=3.2, travel=0.3)}})
     with rig.session(mechanism) as (board, session):

@@ -62,6 +62,23 @@ void ft_chip_encoders(int32_t counts[])
                         ? 0 : ft_encoder_moved(i);
 }
 
+/* Index pulses. */
+enum { FT_NO_INDEX = 16 };
+
+typedef struct {
+    uint8_t port, pin;
+} ft_index;
+
+#define FT_INDEX(port, pin) { port, pin },
+static const ft_index ft_index_table[] = { FT_INDEXES };
+#undef FT_INDEX
+
+bool ft_chip_index(uint32_t joint)
+{
+    const ft_index *x = &ft_index_table[joint];
+    return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);
+}
+
 #else /* a board without encoders */
 
 #include "ft_model.h" /* FT_JOINTS */
@@ -75,6 +92,12 @@ void ft_chip_encoders(int32_t counts[])
 {
     for (uint32_t i = 0; i < FT_JOINTS; i++)
         counts[i] = FT_PIL ? ft_pil_moved(i) : 0;
+}
+
+bool ft_chip_index(uint32_t joint)
+{
+    (void)joint;
+    return false;
 }
 
 #endif

@@ -193,13 +193,8 @@ float ft_chip_bus_voltage(void)
     return FT_BUS_VOLTAGE;
 }
 
+/* Nor is the temperature. */
 float ft_chip_temperature(void)
 {
     return 25.0f;
-}
-
-bool ft_chip_index(uint32_t joint)
-{
-    (void)joint;
-    return false;
 }
