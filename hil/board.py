@@ -10,9 +10,10 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +72,23 @@ def telemetry_type(joints: int) -> np.dtype:
 
 @dataclass
 class EncoderFault:
-    """What is wrong with one encoder: frozen at a count, off by some counts, turned round."""
+    """What is wrong with one encoder: frozen at a count, off by some counts, turned round, up to `noise` counts off
+    each time it is read. stall: cycles that the next reading of it costs."""
 
     frozen: int | None = None
     offset: int = 0
     sign: int = 1
+    noise: int = 0
+    stall: int = 0
+    random: Random = field(default_factory=lambda: Random(1))
 
     def seen(self, counts: int) -> int:
-        return (self.sign * counts if self.frozen is None else self.frozen) + self.offset
+        off = self.random.randint(-self.noise, self.noise) if self.noise else 0
+        return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
+
+    def reverse(self, counts: int) -> None:
+        """Count the other way from here on."""
+        self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign
 
 
 class VirtualBoard:
@@ -166,6 +176,9 @@ class VirtualBoard:
         plant, fault = self.plant, self.encoder_faults[j]
 
         def counts() -> int:
+            if fault.stall:
+                self.chip.core.stall(fault.stall)
+                fault.stall = 0
             connected = port_a.alternate(a) == a_function and port_b.alternate(b) == b_function
             return fault.seen(int(plant.counts()[j])) if connected else 0
 

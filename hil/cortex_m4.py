@@ -123,6 +123,10 @@ class CortexM4:
         """Put bytes into memory, as a programmer or debugger does."""
         self.uc.mem_write(address, data)
 
+    def stall(self, cycles: int) -> None:
+        """Let the code that runs lose so many cycles, in the middle of a peripheral access."""
+        self._count.now += cycles
+
     def memory(self, address: int, size: int) -> bytes:
         return bytes(self.uc.mem_read(address, size))
 

@@ -10,13 +10,15 @@ END = 0  # of a COBS frame
 class Disturbance:
     """Passes bytes on, frame by frame, after doing to each frame what chance decides.
 
-    flip, drop, duplicate: probability a frame of one wrong bit, of being lost, of coming twice. stalled: bytes wait
-    until it is False again. cut: bytes are lost. Counts what it did in `flipped`, `dropped`, `duplicated`.
+    flip, drop, duplicate, swap: probability a frame of one wrong bit, of being lost, of coming twice, of coming after
+    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. Counts what it did in `flipped`, `dropped`, `duplicated`.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
         self.flip, self.drop, self.duplicate = flip, drop, duplicate
+        self.swap = 0.0
         self.stalled = self.cut = False
+        self._late = b""  # a frame that waits for the next one to pass
         self.flipped = self.dropped = self.duplicated = self.frames = 0
         self._random = np.random.default_rng(seed)
         self._partial = bytearray()
@@ -24,7 +26,7 @@ class Disturbance:
 
     @property
     def quiet(self) -> bool:
-        return not (self.flip or self.drop or self.duplicate or self._partial)
+        return not (self.flip or self.drop or self.duplicate or self.swap or self._late or self._partial)
 
     def inject(self, size: int) -> None:
         """Random bytes on the line, ahead of what comes."""
@@ -42,9 +44,17 @@ class Disturbance:
         for byte in data:
             self._partial.append(byte)
             if byte == END:
-                out += self._one(self._partial)
+                out += self._in_order(self._one(self._partial))
                 self._partial = bytearray()
         return bytes(out)
+
+    def _in_order(self, frame: bytes) -> bytes:
+        """The frame, or nothing yet, or it before the one that was held back for it."""
+        late, self._late = self._late, b""
+        if self.swap and not late and frame and self._random.random() < self.swap:
+            self._late = frame
+            return b""
+        return frame + late
 
     def _one(self, frame: bytearray) -> bytes:
         self.frames += 1

@@ -1,0 +1,375 @@
+"""The fault campaign: several hundred things that go wrong on the virtual board, each with the state it must end in,
+how soon, and outputs safe from then on.
+
+An injection brings the board into a state the way a host does, strikes, and looks. Late is as wrong as never.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from codegen import build
+from codegen.codec import Float, Jog, Knot, Probe, Seek
+from codegen.errors import Refused
+from codegen.mechanism import Home, Mechanism
+from codegen.trajectory import Knots, from_rows, knots
+from hil.board import VirtualBoard, VirtualClock
+from hil.plant import Plant
+from hil.run import Witness
+from host.configuration import Configuration
+from host.lab import ASK
+from host.link import Link
+from host.sender import Sender
+from host.session import PERIOD, Session
+
+BEFORE = 0.05  # s in a state before the strike, where nothing else is said
+STAY = 0.05  # s for which the outcome must last
+STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be lost
+SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
+MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
+REACH = (0.9, -0.7, 0.6)  # rad
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched, within
+    `within` s. early: struck at power-on instead."""
+
+    kind: str
+    name: str
+    state: str
+    strike: Callable[[Scene], None]
+    states: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+    within: float = 0.1
+    after: float = BEFORE
+    early: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """good: the state was reached in time, stayed, and outputs were safe. seconds: from the strike to it."""
+
+    injection: Injection
+    state: str
+    fault: str
+    seconds: float
+    good: bool
+    why: str
+
+
+def mechanism_of(source: Mechanism) -> Mechanism:
+    """The arm of the campaign: its first joint has a stop to find its zero at."""
+    first = source.joints[0]
+    first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.05, travel=6.0, speed=0.5))
+    return replace(source, name=f"{source.name}-campaign", joints=(first, *source.joints[1:]))
+
+
+class Scene:
+    """One board on its way into a state, with the host that brings it there and goes on being a host."""
+
+    def __init__(self, mechanism: Mechanism, elf: Path) -> None:
+        self.mechanism = mechanism
+        self.board = VirtualBoard(elf, mechanism, Plant(mechanism))
+        self.board.recording = False
+        self.clock = VirtualClock(self.board)
+        self.witness = Witness(self.board)
+        configuration = Configuration.of(mechanism)
+        self.session = Session(Link(self.board.line, clock=self.clock, baud=configuration.baud), configuration)
+        self.asking: Callable[[], object] | None = None
+        self._asked = 0.0
+
+    def close(self) -> None:
+        self.session.close()
+        self.board.close()
+
+    def motion(self) -> Knots:
+        start = np.array([j.start for j in self.mechanism.streamed])
+        names = [j.name for j in self.mechanism.streamed]
+        return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH])), self.mechanism)
+
+    def enter(self, state: str) -> None:
+        """From power-on to a state."""
+        session = self.session
+        if state in ("BOOT", "CHECK"):
+            return
+        session.connect()
+        session.home([j.start for j in self.mechanism.streamed])
+        if state in ("HOLD", "TRACK", "JOG", "FLOAT", "FAULT"):
+            session.arm()
+        if state == "TRACK":
+            session.sender = Sender(session.link, self.motion(), session.status.ack, session.flight)
+            session.sender.credit = session.status.credit
+            session.wait(lambda: session.sender.acked >= 150, 5.0, "took no knots")
+            session.start()
+        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, 2, 0.01)}
+        if state in asks:
+            session.ask(asks[state], state)
+        if state in ("JOG", "PROBE"):
+            self.asking = lambda: session.tell(asks[state])
+        if state == "FAULT":
+            self.board.encoder_faults[0].offset += 2000
+        if state == "ESTOP":
+            self.board.estop(True)
+            self.run(0.05)
+            self.board.estop(False)
+        self.run(STATUS)
+        if self.witness.state != state:
+            raise Refused(f"the board did not come into {state}: it is in {self.witness.state}")
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Let the host go on with what it does."""
+        end = self.board.seconds + seconds
+        while self.board.seconds < end and not until():
+            with suppress(Refused):  # what it thinks of the board is not what is looked at
+                self.session.pump()
+                if self.asking and self.board.seconds - self._asked >= ASK:
+                    self.asking()
+                    self._asked = self.board.seconds
+            self.clock.sleep(PERIOD)
+
+
+def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
+    """Do one injection and look."""
+    scene = Scene(mechanism, elf)
+    try:
+        if injection.early:
+            injection.strike(scene)
+            struck = scene.board.seconds
+        else:
+            scene.enter(injection.state)
+            scene.run(injection.after)
+            injection.strike(scene)
+            struck = scene.board.seconds
+
+        def there() -> bool:
+            fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
+            known = not injection.faults or fault in injection.faults
+            return scene.witness.state in injection.states and known and _safe(scene)
+
+        scene.run(injection.within + STATUS, there)
+        seconds = scene.board.seconds - struck
+        arrived = there()
+        scene.run(STAY)
+        stayed = there()
+        why = "" if arrived and stayed else "not in time" if not arrived else "did not stay"
+        fault = scene.witness.faults[-1] if scene.witness.faults else ""
+        return Outcome(injection, scene.witness.state, fault, seconds, arrived and stayed, why)
+    finally:
+        scene.close()
+
+
+def _safe(scene: Scene) -> bool:
+    return scene.witness.state not in SAFE or scene.board.outputs_safe()
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
+    """All of them, in a fixed order."""
+    return [*_encoders(), *_clock(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_overruns(),
+            *_flips(mechanism, elf), *_numbers()]
+
+
+TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
+
+
+def _encoders() -> Iterator[Injection]:
+    lost = ("ENCODER", "ENCODER_STUCK", "FOLLOWING", "OVERSPEED", "POSITION")
+    for joint in range(3):
+        def frozen(scene: Scene, j: int = joint) -> None:
+            scene.board.encoder_faults[j].frozen = int(scene.board.plant.counts()[j])
+
+        def reversed_(scene: Scene, j: int = joint) -> None:
+            scene.board.encoder_faults[j].reverse(int(scene.board.plant.counts()[j]))
+
+        for after in TIMES[:4]:
+            yield Injection("encoder stuck", f"joint {joint} at {after} s", "TRACK", frozen, ("FAULT",), lost, 0.8, after)
+            yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost, 0.4, after)
+        for counts in (-4096, -1024, -100, 100, 1024, 4096):
+            def jump(scene: Scene, j: int = joint, n: int = counts) -> None:
+                scene.board.encoder_faults[j].offset += n
+
+            for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+                yield Injection("encoder jump", f"joint {joint} by {counts} in {state}", state, jump, ("FAULT",),
+                                ("ENCODER",), 0.01)
+        for noise, states, faults in ((1, ("HOLD", "TRACK"), ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
+            def noisy(scene: Scene, j: int = joint, n: int = noise) -> None:
+                scene.board.encoder_faults[j].noise = n
+
+            for state in ("HOLD", "TRACK"):
+                yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states, faults, 0.1)
+
+
+def _clock() -> Iterator[Injection]:
+    def dead(scene: Scene) -> None:
+        scene.board.chip.rcc.hse_alive = False
+
+    yield Injection("HSE dead", "from power-on", "BOOT", dead, ("FAULT",), ("CLOCK",), 0.5, early=True)
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",), ("CLOCK",),
+                        0.5)
+
+
+def _line() -> Iterator[Injection]:
+    """A bad line changes nothing but, at its worst, the motion's being stopped on its path."""
+    for how, shares in (("drop", (0.05, 0.1, 0.2, 0.3)), ("flip", (0.05, 0.1, 0.2)), ("duplicate", (0.2, 0.6)),
+                        ("swap", (0.1, 0.3))):
+        for share in shares:
+            for seed in (1, 2, 3):
+                def bad(scene: Scene, how: str = how, share: float = share, seed: int = seed) -> None:
+                    for line in (scene.board.incoming, scene.board.outgoing):
+                        line._random = np.random.default_rng(seed)
+                        setattr(line, how, share)
+
+                yield Injection({"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
+                                 "swap": "frames reordered"}[how], f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",), (), 3.0)
+    for late in (0.02, 0.05, 0.08, 0.15, 0.3):
+        def stall(scene: Scene, late: float = late) -> None:
+            scene.board.incoming.stalled = True
+            scene.board.at(scene.board.seconds + late, lambda: setattr(scene.board.incoming, "stalled", False))
+
+        for after in TIMES[:2]:
+            yield Injection("frames late", f"{late:g} s at {after} s", "TRACK", stall, ("HOLD",), (), 3.0, after)
+    for seed in range(4):
+        def junk(scene: Scene, seed: int = seed) -> None:
+            scene.board.incoming._random = np.random.default_rng(seed)
+            scene.board.incoming.inject(3000)
+
+        yield Injection("random bytes", f"seed {seed}", "TRACK", junk, ("HOLD",), (), 3.0)
+
+
+def _host() -> Iterator[Injection]:
+    def gone(scene: Scene) -> None:
+        scene.board.incoming.cut = True
+
+    for after in TIMES:
+        yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35, after)
+    for state in ("HOLD", "FLOAT", "JOG"):
+        yield Injection("host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35)
+    for state in ("HOMING", "PROBE"):
+        yield Injection("host gone", f"in {state}", state, gone, ("DISARMED",), (), 0.15)
+
+
+def _resets() -> Iterator[Injection]:
+    for cause in ("brownout", "pin", "power"):
+        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+            yield Injection("brown-out" if cause == "brownout" else f"reset by {cause}", f"in {state}", state,
+                            lambda scene, cause=cause: scene.board.reset(cause), ("DISARMED",), (), 0.3)
+
+
+def _estops() -> Iterator[Injection]:
+    def open_(scene: Scene) -> None:
+        scene.board.estop(True)
+
+    yield Injection("e-stop", "in BOOT", "BOOT", open_, ("ESTOP",), (), 0.5, early=True)
+    for state in ("DISARMED", "HOLD", "TRACK", "FAULT", "ESTOP", "HOMING", "FLOAT", "JOG", "PROBE"):
+        for after in (0.02, 0.11):
+            yield Injection("e-stop", f"in {state} after {after} s", state, open_, ("ESTOP",), (), 0.005, after)
+
+
+def _drivers() -> Iterator[Injection]:
+    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
+                        ("DRIVER",), 0.01)
+    for state in ("TRACK",):
+        for after in TIMES[:3]:
+            def off(scene: Scene) -> None:
+                scene.board.bus_voltage = 0.0
+
+            yield Injection("supply off", f"at {after} s", state, off, ("FAULT",), ("ENCODER_STUCK", "FOLLOWING"), 0.8, after)
+
+
+def _overruns() -> Iterator[Injection]:
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for periods in (0.999, 1.5, 3.0):
+            def slow(scene: Scene, periods: float = periods) -> None:
+                cycles = periods * scene.board.dt * scene.board.chip.rcc.hclk
+                scene.board.encoder_faults[0].stall = round(cycles)
+
+            yield Injection("tick overrun", f"{periods} periods in {state}", state, slow, ("FAULT",), ("TICK_OVERRUN",), 0.01)
+
+
+def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
+    """One bit of the constants in flash, at power-on and while running."""
+    from hil.elf import Image
+
+    random = np.random.default_rng(7)
+    image = Image.load(elf, 0x0800_0000, 1 << 20)
+    for table in ("ft_joint", "ft_lab_joint"):
+        symbol = image.symbol(table)
+        for _ in range(14):
+            byte, bit = int(random.integers(symbol.size)), int(random.integers(8))
+
+            def flip(scene: Scene, at: int = symbol.address + byte, bit: int = bit) -> None:
+                core = scene.board.chip.core
+                core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
+
+            name = f"{table} byte {byte} bit {bit}"
+            yield Injection("bit flip in constants", f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CONFIGURATION",), 0.5,
+                            early=True)
+            if byte % 2 == 0:
+                yield Injection("bit flip in constants", f"{name} in DISARMED", "DISARMED", flip, ("FAULT",),
+                                ("CONFIGURATION",), 0.15)
+
+
+def _numbers() -> Iterator[Injection]:
+    for value in (math.nan, math.inf, -math.inf):
+        for joint in range(3):
+            for field in ("rate", "acceleration"):
+                def knot(scene: Scene, value: float = value, j: int = joint, field: str = field) -> None:
+                    motion, session = scene.motion(), scene.session
+                    first, session.sender = session.sender.first, None
+
+                    def send() -> None:
+                        """The very knot that the board wants next, but for one number."""
+                        ack = session.status.ack
+                        i = ack - first & 0xFFFF
+                        parts = {"rate": motion.rate[i].tolist(), "acceleration": motion.acceleration[i].tolist()}
+                        parts[field][j] = value
+                        session.link.send(Knot(0, motion.position[i].tolist(), **parts), seq=ack)
+
+                    scene.asking = send
+
+                yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",), ("KNOT",),
+                                1.0)
+        for state, message in (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value))):
+            def ask(scene: Scene, message: object = message) -> None:
+                scene.asking = lambda: scene.session.tell(message)
+
+            yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)
+
+
+# -- the whole ----------------------------------------------------------------------------------------------------------
+
+
+def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the image of the campaign and do what is picked of it."""
+    arm = mechanism_of(mechanism)
+    elf = build.build(arm, out).elf
+    outcomes = []
+    for injection in pick(injections(arm, elf)):
+        outcomes.append(strike(injection, arm, elf))
+        on_outcome(outcomes[-1])
+    return outcomes
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed."""
+    lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9}  ends in"]
+    for kind in dict.fromkeys(o.injection.kind for o in outcomes):
+        own = [o for o in outcomes if o.injection.kind == kind]
+        slowest = max(own, key=lambda o: o.seconds / o.injection.within)
+        ends = sorted({f"{o.state} {o.fault}".strip() if o.state == "FAULT" else o.state for o in own})
+        lines.append(f"{kind:24} {len(own):5} {sum(o.good for o in own):5} {slowest.seconds:8.3f}s "
+                     f"{slowest.injection.within + STATUS:8.3f}s  {', '.join(ends)}")
+    lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
+    return "\n".join(lines)

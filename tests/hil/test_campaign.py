@@ -1,0 +1,37 @@
+"""The fault campaign: a sample in every run, all of it in the bench."""
+
+import pytest
+
+from hil import campaign
+from tests.hil.rig import ROOT, three_link
+
+SAMPLE = ("encoder stuck", "encoder reversed", "HSE dead", "frames reordered", "host gone", "e-stop", "tick overrun",
+          "bit flip in constants", "not a number", "driver fault")
+
+
+def sampled(injections):
+    """One of each kind, from the middle of the list: in mid-motion or with power on."""
+    by_kind = {kind: [i for i in injections if i.kind == kind] for kind in SAMPLE}
+    return [own[len(own) // 2] for own in by_kind.values()]
+
+
+def test_that_a_sample_ends_where_it_must():
+    outcomes = campaign.run(three_link(), ROOT / "build" / "campaign", sampled)
+    print(campaign.table(outcomes))
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+
+
+def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
+    from codegen import build
+
+    arm = campaign.mechanism_of(three_link())
+    every = campaign.injections(arm, build.build(arm, ROOT / "build" / "campaign").elf)
+    assert len(every) >= 300
+    assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
+
+
+@pytest.mark.bench
+def test_that_every_injection_ends_where_it_must():
+    outcomes = campaign.run(three_link(), ROOT / "build" / "campaign")
+    print("\n" + campaign.table(outcomes))
+    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
