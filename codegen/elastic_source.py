@@ -39,7 +39,7 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
                 stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
                 numbers = dict(
                     march=1.0 / (1.0 + stiffness + damping), keep=1.0 - stiffness - damping, stiffness=stiffness,
-                    sag=0.5 / stiffness, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
+                    sag=(1.0 + stiffness + damping) / stiffness - 2.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
                     tip=link.tip[k] / scale, slope=link.slope[k] / scale,
                 )
                 # 14 digits: the last bits of an eigenvector differ from one computer to the next

@@ -1,0 +1,59 @@
+"""Executed instructions of the step with flexible links on a Cortex-M4F, worst tick, against elements and joints.
+
+A mode costs the same in every mechanism; what hangs on the tip, and a second plane of bending, cost the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.model import Model
+from hil import chip_step
+from tests import flexible_chain as flexible
+from tests import oracle
+
+ELEMENTS = (1, 2, 3, 4, 5)
+TICKS = 24
+MECHANISMS = {
+    "single link": lambda n: flexible.single(n, gravity=(0.0, -9.81, 0.0)),
+    "two links, elbow on the tip": lambda n: flexible.two_link(n, stiffness=5.0),
+    "rigid link, flexible link": lambda n: flexible.beam_second(n, stiffness=5.0),
+    "the same in space, two planes": lambda n: flexible.beam_second(
+        n, stiffness=(5.0, 7.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
+    "hand on a spring at the tip": lambda n: flexible.wall_arm(n, stiffness=5.0),
+}
+MODE = {"single link": 95, "two links, elbow on the tip": 95, "rigid link, flexible link": 95,
+        "the same in space, two planes": 115, "hand on a spring at the tip": 95}  # at most, a mode and plane
+
+
+def instructions(mechanism) -> int:
+    model = Model.of(mechanism)
+    n = len(mechanism.streamed)
+    motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], 0.3)
+    positions = motion.position((np.arange(60, 62 + TICKS) - 0.5) / mechanism.control.rate_hz)
+    return int(chip_step.run(model, positions).instructions.max())
+
+
+@pytest.mark.bench
+def test_instructions_grow_in_proportion_to_the_elements():
+    print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS) + "   elements, each a mode pair a plane")
+    for name, build in MECHANISMS.items():
+        found = [instructions(build(n)) for n in ELEMENTS]
+        planes = 2 if "planes" in name else 1
+        mode = np.diff(found) / (2 * planes)
+        print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
+        assert np.ptp(mode) < 6.0  # a loop's end here or there
+        assert mode.max() <= MODE[name]
+
+
+@pytest.mark.bench
+def test_a_spring_costs_little_more_than_a_joint():
+    joints = flexible.flexible_joints()
+    rigid = flexible.replace(joints, joints=tuple(flexible.replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
+    model = Model.of(rigid)
+    positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
+    stiff = int(chip_step.run(model, positions).instructions.max())
+    bent = instructions(joints)
+    print(f"\ntwo joints with springs behind them {bent}, four driven joints instead {stiff}")
+    assert bent < 4 * stiff
