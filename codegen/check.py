@@ -24,8 +24,10 @@ from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_pos
 from codegen.loops import CLEAR, Assembly, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
 from codegen.mass_matrix import mass_matrix
-from codegen.mechanism import Gains, Joint, Limits, Mechanism
+from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode
+from codegen.messages import MODES
 from codegen.model import Model
+from codegen.modes import has_modes, in_mode
 from codegen.nearest import shown
 from codegen.observer import observer_gains
 from codegen.reference import newmark_growth, newton_euler
@@ -45,11 +47,26 @@ def supported(mechanism: Mechanism) -> None:
         _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
     if mechanism.loops and mechanism.control.scheme == "newmark":
         _refuse(mechanism, "control.scheme", "newmark", "closed loops are not emitted in this scheme", "use midpoint")
-    not_yet = "is understood but not supported yet"
+    if len(mechanism.modes) > MODES:
+        _refuse(mechanism, "mode", len(mechanism.modes), f"at most {MODES} modes fit a knot")
     for mode in mechanism.modes:
-        _refuse(mechanism, f"mode.{mode.name}", None, f"a mode {not_yet}", "remove it: one mode has every payload on")
+        _mode(mechanism, mode)
     if is_flexible(mechanism):
         _flexible(mechanism)
+
+
+def _mode(mechanism: Mechanism, mode: Mode) -> None:
+    """Refuse what no mode can be: it stands on nothing, or leaves joints that nothing moves."""
+    alone = in_mode(mechanism, mode.name)
+    loose = [joint.name for joint in alone.moving if not joint.actuated]
+    if loose and not alone.loops and (mechanism.loops or mode.passive):
+        _refuse(mechanism, f"mode.{mode.name}", None, f"closes no loop, and nothing moves {', '.join(loose)} then",
+                "close a loop that does, or give it a motor")
+    if mode.ramp_s and alone.loops and loose:
+        _refuse(mechanism, f"mode.{mode.name}.ramp_s", mode.ramp_s, f"passive joints ({', '.join(loose)}) need the "
+                "forces at the cuts at once", "leave it out")
+    if mechanism.control.scheme == "newmark" and has_modes(mechanism):
+        _refuse(mechanism, "control.scheme", "newmark", "modes are not emitted in this scheme", "use midpoint")
 
 
 def _flexible(mechanism: Mechanism) -> None:

@@ -10,6 +10,7 @@ from codegen import (
     elastic_source,
     loop_source,
     message_source,
+    modes_source,
     newmark_source,
     readme,
     step_source,
@@ -21,12 +22,15 @@ from codegen.check import supported
 from codegen.flexible_tree import is_flexible
 from codegen.mechanism import Mechanism
 from codegen.model import Model
+from codegen.modes import has_modes
 
 
 def step_sources(model: Model) -> dict[str, str]:
     """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
     if is_flexible(model.mechanism):
         return elastic_source.render(model)
+    if has_modes(model.mechanism):
+        return modes_source.render(model.mechanism)
     if model.mechanism.loops:
         return loop_source.render(model)
     source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source

@@ -13,6 +13,7 @@ from codegen import step_source
 from codegen.discretisation import PACE_OF_CORRECTION, mended
 from codegen.loop_step import LoopStep, allocation
 from codegen.loops import Assembly, assemble
+from codegen.mechanism import Joint
 from codegen.model import Model
 from codegen.step_text import blocks_of
 from codegen.units import position_unit
@@ -38,8 +39,11 @@ forces at the cuts. For comparison only.
 """.strip()
 
 
-def render(model: Model) -> dict[str, str]:
-    """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c)."""
+def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str, str]:
+    """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c).
+
+    moded: it is one of several modes; ramped: the forces at its cuts come and go.
+    """
     assembly = assemble(model)
     loop = LoopStep(assembly)
     partition = model.mechanism.control.allocation == "partition"
@@ -55,9 +59,9 @@ def render(model: Model) -> dict[str, str]:
         length=f"{assembly.length:.9g}",
         intro=[line for text in intro for line in step_source.fill(text, 76, subsequent_indent="") or [""]],
         pace=PACE, farthest=PACE_OF_CORRECTION, by=repr(mended(model)),
-        start=[_angle(assembly, i) for i in range(model.n)],
+        start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
-        units=units,
+        units=units, moded=moded, ramped=ramped, actuated=[(i, k) for i, k in places.items()],
         uses_rates=any("s->G" in torques.nodes[i].text for i in seen),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
@@ -96,9 +100,9 @@ def _half(members: tuple[tuple[int, int], ...]) -> str:
     return text[2:] if text.startswith("+") else f"-{text[2:]}"
 
 
-def _angle(assembly: Assembly, i: int) -> str:
-    """A start as an unsigned position of either build."""
-    steps = float(assembly.start[i]) / position_unit(assembly.model.bodies[i].joint)
+def angle(position: float, joint: Joint) -> str:
+    """A position as an unsigned one of either build."""
+    steps = position / position_unit(joint)
     whole = int(np.floor(steps))
     fine = round((steps - whole) * 2.0**32)
     return f"FT_ANGLE(0x{round(steps) % 2**32:08x}, 0x{((whole << 32) + fine) % 2**64:016x})"

@@ -324,7 +324,8 @@ class Mechanism:
         from codegen.flexible_tree import is_flexible
         from codegen.scheme import choose
 
-        return choose(self) if self.control.scheme == "auto" and not self.loops and not is_flexible(self) else None
+        return choose(self) if self.control.scheme == "auto" and not (
+            self.loops or self.modes or is_flexible(self)) else None
 
     @property
     def scheme(self) -> str:

@@ -245,8 +245,8 @@ class _Reader:
         if t.scheme == "newmark" and t.trig != "tick":
             self.warn("control.trig is not used by scheme 'newmark', whose sines and cosines are always exact")
         trig = t.trig
-        if self.table.loop and t.trig != "tick":
-            self.warn("control.trig = 'knot' is not used with closed loops, whose sines are made exact in every tick")
+        if (self.table.loop or len(self.table.mode) > 1) and t.trig != "tick":
+            self.warn("control.trig = 'knot' is not used with closed loops and modes, whose sines are made exact in every tick")
             trig = "tick"
         observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
         if observer_hz > OBSERVER_PER_TICK * t.rate_hz:

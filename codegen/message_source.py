@@ -25,7 +25,8 @@ def _context(joints: int) -> dict[str, Any]:
         "joints": joints,
         "protocol": messages.PROTOCOL,
         "status_hz": messages.STATUS_HZ,
-        "knot_flags": [("START", messages.KNOT_START), ("END", messages.KNOT_END)],
+        "knot_flags": [("START", messages.KNOT_START), ("END", messages.KNOT_END),
+                       ("MODE", messages.KNOT_MODE)],
         "enums": [
             ("Commands", "COMMAND", [(k, n, doc) for k, (n, doc) in messages.COMMANDS.items()]),
             ("States", "STATE", [(k, n, doc) for k, (n, doc) in messages.STATES.items()]),

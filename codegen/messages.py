@@ -42,7 +42,7 @@ class Message:
 MESSAGES = (
     Message("HELLO", 1, "board", "Who are you? Answered by IDENT, whatever the tag."),
     Message("KNOT", 2, "board", "One knot of the trajectory; sequenced.", (
-        Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion"),
+        Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on"),
         Field("position", "i32", "2^-32 turn (revolute), 2^-28 m (prismatic); wraps", J),
         Field("rate", "f32", "rad/s or m/s", J),
         Field("acceleration", "f32", "rad/s^2 or m/s^2", J),
@@ -158,6 +158,8 @@ MESSAGES = (
 )
 
 KNOT_START, KNOT_END = 1, 2
+KNOT_MODE = 4  # where the mode's number stands in the flags
+MODES = 16  # that fit
 
 COMMANDS = {
     "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now"),
@@ -209,6 +211,8 @@ FAULTS = {
                       "check whether the joint is blocked and the encoder connected"),
     "HOMING": (20, "no index or stop was found within the way and time allowed",
                "check the joint's home table, the index wiring, what is in the way"),
+    "MODE": (22, "a mode was entered whose loops are not closed there, would open with the rates there are, or are "
+             "singular", "plan the switch where position and rate fit the new loops"),
     "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
                        "plan around singular poses ('femtorque check' tells how near the start is)"),
 }
@@ -228,7 +232,7 @@ FAULT_CLASSES = {
     "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING"), ("coast", "brake"), "the board does not know where a joint is"),
     "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER"), ("coast", "brake"),
                    "supply or drivers are out of range"),
-    "motion": (("FOLLOWING", "OVERSPEED", "POSITION"), ("coast", "brake", "hold"), "a joint does not move as told"),
+    "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"), "a joint does not move as told"),
     "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold"),
              "the host is gone or sends what cannot be played; the arm was stopped on its path first"),
 }

@@ -32,6 +32,7 @@ axes are far away, and single precision's noise rises with the lever arms).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import wrap as fill
 
@@ -40,6 +41,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
+from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
@@ -120,14 +122,7 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
     ) | RIGID | form
     files: dict[str, dict[str, object]] = {
-        "ft_model.h": dict(
-            joints=model.mechanism.streamed,
-            tree=[body.joint for body in model.bodies] if closed else [],
-            tick_hz=control.rate_hz,
-            knot_hz=control.knot_hz,
-            ticks_per_knot=control.rate_hz // control.knot_hz,
-            units=["FT_METRE_UNIT" if j.type == "prismatic" else "FT_TURN_UNIT" for j in model.mechanism.streamed],
-        ),
+        "ft_model.h": sizes(model.mechanism, [body.joint for body in model.bodies] if closed else []),
         "ft_trig.h": {},
         f"ft_{name}.h": dict(uses_positions=uses_positions),
         f"ft_{name}.c": dict(
@@ -139,6 +134,16 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
     }
     return {file: templates.get_template(f"{file.replace(f'ft_{name}.', 'ft_step.')}.j2").render(**shared, **values)
             for file, values in files.items()}
+
+
+def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> dict[str, object]:
+    """What ft_model.h says. tree: its joints, where not all are streamed; modes: streamed and all joints of each."""
+    control = mechanism.control
+    return dict(
+        joints=mechanism.streamed, tree=tree, modes=modes,
+        tick_hz=control.rate_hz, knot_hz=control.knot_hz, ticks_per_knot=control.rate_hz // control.knot_hz,
+        units=["FT_METRE_UNIT" if j.type == "prismatic" else "FT_TURN_UNIT" for j in mechanism.streamed],
+    )
 
 
 RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",

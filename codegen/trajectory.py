@@ -133,11 +133,15 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 
 @dataclass(frozen=True)
 class Knots:
-    """What the wire carries: position (N, J) int32 in wire units, rate and acceleration (N, J) float32 in SI."""
+    """What the wire carries: position (N, J) int32 in wire units, rate and acceleration (N, J) float32 in SI.
+
+    mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
+    """
 
     position: NDArray[np.int32]
     rate: NDArray[np.float32]
     acceleration: NDArray[np.float32]
+    mode: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.position)
@@ -149,7 +153,23 @@ def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
     q[-1], qd[-1], qdd[-1] = trajectory.positions[-1], 0.0, 0.0
-    return Knots(to_wire(q, mechanism.streamed), qd.astype(np.float32), qdd.astype(np.float32))
+    return Knots(to_wire(q, mechanism.streamed), qd.astype(np.float32), qdd.astype(np.float32),
+                 _knot_modes(trajectory, mechanism, count))
+
+
+def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDArray[np.uint8] | None:
+    """Number of the mode that holds from each knot on. Raises BadInput for a switch between two knots."""
+    if not trajectory.modes:
+        return None
+    hz, names = mechanism.control.knot_hz, [mode.name for mode in mechanism.modes]
+    modes = np.zeros(count, np.uint8)
+    for t, name in trajectory.modes:
+        knot = round(t * hz)
+        if abs(knot - t * hz) > 1e-6 * hz:
+            raise BadInput(trajectory.source or "trajectory", f"mode {name} at t = {t:g} s", None,
+                           f"modes are switched at knots, every {1.0 / hz:g} s", f"nearest: {knot / hz:g} s")
+        modes[knot:] = names.index(name)
+    return modes
 
 
 def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,

@@ -15,7 +15,7 @@ import numpy as np
 
 from codegen.codec import Knot
 from codegen.errors import Refused
-from codegen.messages import KNOT_END, KNOT_START, STATUS_HZ
+from codegen.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ
 from codegen.trajectory import Knots
 from host.link import Link
 
@@ -29,6 +29,8 @@ GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS
 def message(knots: Knots, i: int) -> Any:
     """Knot i as it goes over the wire."""
     flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
+    if knots.mode is not None:
+        flags |= int(knots.mode[i]) << KNOT_MODE
     return Knot(flags, knots.position[i].tolist(), knots.rate[i].tolist(), knots.acceleration[i].tolist())
 
 

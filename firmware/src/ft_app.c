@@ -52,7 +52,8 @@ static void step(uint32_t drive)
         ft.closed = ft_loops_follow(&ft.step, ft.seen.q);
         return;
     }
-    ft_step(&ft.step, &ft.motion.next, ft.tau);
+    if (FT_RARELY(!ft_loops_step(&ft.step, &ft.motion, ft.tau)))
+        ft_found(&ft.found, &ft.found.misfit, FT_NO_JOINT);
     if (FT_RARELY(ft_loops_lost(&ft.step)))
         ft_found(&ft.found, &ft.found.parted, FT_NO_JOINT);
     if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)

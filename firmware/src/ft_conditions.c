@@ -199,6 +199,7 @@ static uint32_t not_far_outside(void) { return ft.found.beyond; }
 static uint32_t following(void) { return ft.found.astray; }
 static uint32_t zero_found(void) { return ft.found.lost; }
 static uint32_t loops_regular(void) { return ft.found.parted; }
+static uint32_t mode_fits(void) { return ft.found.misfit; }
 
 static uint32_t knots_good(void)
 {
@@ -259,6 +260,7 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_LOOPS_SINGULAR, FT_ARMED, FT_OFF, loops_regular },
+    { FT_FAULT_MODE, FT_ARMED, FT_OFF, mode_fits },
     { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
     { FT_FAULT_ENCODER_STUCK, FT_ARMED, FT_OFF, not_stuck },

@@ -29,11 +29,12 @@ typedef struct {
     uint32_t stuck;  /* all the torque there is, but no count for too long */
     uint32_t lost;   /* its zero was not found in time */
     uint32_t parted; /* closed loops are singular or do not follow */
+    uint32_t misfit; /* a mode was entered that does not fit the motion */
 } ft_findings;
 
 #define FT_FOUND_NOTHING \
     { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
-      FT_GOOD }
+      FT_GOOD, FT_GOOD }
 
 /* How many ticks in a row something has been so. */
 typedef struct {

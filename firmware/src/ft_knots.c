@@ -10,6 +10,7 @@
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
 static int32_t place[FT_JOINTS]; /* of the last knot, turns counted */
+static uint8_t mode;             /* that it begins or goes on in */
 
 static ft_real size(ft_real x)
 {
@@ -66,6 +67,12 @@ static bool smooth(const ft_quintic *p, const ft_joint_config *c)
     return jump <= FT_C(0.1) * c->speed && ft_segment_span(p) <= c->span;
 }
 
+/* Return the mode that a knot begins. */
+static uint8_t mode_of(const ft_msg_knot *m)
+{
+    return (uint8_t)(m->flags >> FT_KNOT_MODE);
+}
+
 /* Return the first joint that may not go there, or FT_GOOD; note where the
  * joints get to. */
 static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
@@ -102,8 +109,10 @@ static bool begin(const ft_msg_knot *m, const ft_knot *k)
     for (j = 0; j < FT_JOINTS && ft_motion_buffered(&ft.motion) == 0u; j++)
         place[j] = ft.seen.coarse[j];
     j = check_knot(m, k);
-    if (j != FT_GOOD || (m->flags & FT_KNOT_END) != 0)
+    if (j != FT_GOOD || (m->flags & FT_KNOT_END) != 0
+        || mode_of(m) >= FT_STEP_MODES)
         return bad(j == FT_GOOD ? FT_NO_JOINT : j);
+    mode = mode_of(m);
     ft_motion_open(&ft.motion, k);
     return true;
 }
@@ -115,12 +124,16 @@ static bool extend(const ft_msg_knot *m, const ft_knot *k)
     uint32_t j;
 
     ft_segment_build(g, &ft.motion.last, k);
-    g->flags = m->flags | ft.motion.begun;
+    g->flags = (m->flags & (FT_KNOT_START | FT_KNOT_END)) | ft.motion.begun;
+    g->mode = mode;
     j = check_knot(m, k);
     if (j == FT_GOOD)
         j = check_segment(g);
+    if (j == FT_GOOD && mode_of(m) >= FT_STEP_MODES)
+        j = FT_NO_JOINT;
     if (j != FT_GOOD)
         return bad(j);
+    mode = mode_of(m);
     ft_motion_push(&ft.motion, k);
     return true;
 }

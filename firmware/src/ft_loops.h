@@ -1,18 +1,24 @@
-/* Closed loops, for the application: nothing to do where there are none. */
+/* Closed loops and modes, for the application: nothing to do where there are
+ * none. */
 #ifndef FT_LOOPS_H
 #define FT_LOOPS_H
 
-#include "ft_step.h" /* FT_STEP_CLOSED */
+#include "ft_findings.h" /* FT_RARELY */
+#include "ft_motion.h"   /* ft_motion */
+#include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
 
 #include <stdbool.h>
 
 #if FT_STEP_CLOSED
 
-/* Follow joints that are moved by hand: one small step a tick. Return whether
- * the loops are closed where the joints are. */
+/* Follow joints that are moved by hand, in the first mode: one small step a
+ * tick. Return whether the loops are closed where the joints are. */
 static inline bool ft_loops_follow(ft_step_state *s,
                                    const ft_turn q[FT_JOINTS])
 {
+#if FT_STEP_MODES > 1
+    s->mode = 0;
+#endif
     return ft_step_reach(s, q, 1u);
 }
 
@@ -37,6 +43,45 @@ static inline bool ft_loops_lost(const ft_step_state *s)
 {
     (void)s;
     return false;
+}
+
+#endif
+
+#if FT_STEP_MODES > 1
+
+/* Make one step, in the mode that holds. Return false if that mode is a new
+ * one and does not fit the motion. */
+static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
+                                 ft_real tau[FT_JOINTS])
+{
+    bool fits = true;
+
+    if (FT_RARELY(m->mode != s->mode)) {
+        ft_step_enter(s, m->mode);
+        fits = !s->refused;
+    }
+    ft_step_moded(s, m->left, &m->next, tau);
+    return fits;
+}
+
+/* Be in the first mode. */
+static inline void ft_loops_first_mode(ft_step_state *s)
+{
+    s->mode = 0;
+}
+
+#else
+
+static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
+                                 ft_real tau[FT_JOINTS])
+{
+    ft_step(s, &m->next, tau);
+    return true;
+}
+
+static inline void ft_loops_first_mode(ft_step_state *s)
+{
+    (void)s;
 }
 
 #endif

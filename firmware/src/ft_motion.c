@@ -199,6 +199,7 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 
     m->rested = FT_MOTION_SLOTS;
     m->stride = 0;
+    m->left = FT_MOTION_AHEAD;
     for (j = 0; j < FT_JOINTS; j++) {
         m->next.u[j] = m->next.du[j] = FT_C(0.0);
         m->next.q[j] = q[j];
@@ -474,6 +475,27 @@ static uint32_t arrive(ft_motion *m, int32_t overshoot)
     return FT_EVENT_ENDED;
 }
 
+/* Note the mode at s_k, and how long it will last: as far as forces that come
+ * and go with it have to know. */
+static void look_ahead(ft_motion *m)
+{
+#if FT_STEP_MODES > 1
+    uint32_t far = FT_STEP_RAMP / FT_TICKS_PER_KNOT + 2u, n = 1;
+    uint32_t there = ft_motion_buffered(m);
+
+    m->mode = ft_motion_tail(m)->mode;
+    m->left = FT_MOTION_AHEAD;
+    while (n < there && n < far
+           && m->ring[(m->tail + n) & (FT_RING - 1u)].mode == m->mode)
+        n++;
+    if (n < there && n < far)
+        m->left = (n - 1u) * (uint32_t)FT_TICKS_PER_KNOT
+                  + (uint32_t)(LENGTH - m->at + FT_HALF_ONE) / (uint32_t)TICK;
+#else
+    (void)m;
+#endif
+}
+
 /* Play one tick of the path. */
 static uint32_t advance(ft_motion *m)
 {
@@ -481,6 +503,7 @@ static uint32_t advance(ft_motion *m)
     int32_t boundary = m->at + m->pace.half;
     ft_pace next = choose(m, boundary);
 
+    look_ahead(m);
     if (last && boundary >= LENGTH)
         return arrive(m, boundary - LENGTH);
     sample(m, boundary, boundary + next.half);
@@ -505,6 +528,7 @@ uint32_t ft_motion_tick(ft_motion *m)
         return advance(m);
     }
     m->rested += ft_motion_settled(m) ? 0u : 1u;
+    m->left = FT_MOTION_AHEAD;
     rest(m);
     return FT_MOTION_NOTHING;
 }

@@ -32,6 +32,9 @@ typedef enum {
 /* What a tick of it brought: 0 or an event of ft_safety.h. */
 #define FT_MOTION_NOTHING 0u
 
+/* So far ahead is looked for another mode. */
+#define FT_MOTION_AHEAD 0xFFFFu
+
 /* Targets known: of this tick's boundary and of those FT_LEAD + 1 ahead. */
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
@@ -75,6 +78,8 @@ typedef struct {
     ft_sample next;            /* at s_(k+1) */
     ft_real bend[FT_JOINTS];   /* what a knot between s_k and s_(k+1) adds to
                                   the next du */
+    uint32_t mode;             /* of the mechanism at s_k */
+    uint32_t left;             /* ticks of it, up to FT_MOTION_AHEAD */
     const ft_pair *pairs;      /* to be taken by the step after it, or 0 */
     ft_target due[FT_MOTION_SLOTS]; /* of this tick's boundary and later ones */
     uint32_t now;               /* which of them is this tick's */

@@ -4,6 +4,7 @@
 #include "ft_chip.h"       /* ft_chip_outputs, ft_chip_safe */
 #include "ft_conditions.h" /* ft_conditions, ft_faults */
 #include "ft_config.h"     /* FT_HOST_TIMEOUT */
+#include "ft_loops.h"      /* ft_loops_first_mode */
 #include "ft_state.h"      /* ft */
 
 /* ---- actions ---------------------------------------------------------- */
@@ -34,10 +35,12 @@ static void outputs_on(void)
     ft.safety.flags |= FT_FLAG_OUTPUTS;
 }
 
-/* Hold the position measured now. */
+/* Hold the position measured now, in the first mode. */
 static void arm(void)
 {
     forget_last_motion();
+    ft.motion.mode = 0;
+    ft_loops_first_mode(&ft.step);
     hold_here();
     outputs_on();
 }

@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     ft_quintic joint[FT_JOINTS];
     uint8_t flags; /* FT_KNOT_START: a motion's first, FT_KNOT_END: its last */
+    uint8_t mode;  /* of the mechanism, in all of it */
 } ft_segment;
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);

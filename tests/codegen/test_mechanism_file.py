@@ -156,7 +156,7 @@ def test_an_observer_slows_down_with_the_tick(tmp_path: Path) -> None:
     assert arm.control.observer_hz == 25.0
 
 
-def test_loops_modes_and_beams_are_kept_and_modes_refused_by_name_later(tmp_path: Path) -> None:
+def test_loops_modes_and_beams_are_kept_and_what_cannot_be_is_refused_by_name_later(tmp_path: Path) -> None:
     loop = """
 [[loop]]
 name = "coupler"
@@ -167,7 +167,9 @@ b = { link = "base", xyz = [0.3, 0.0, 0.0] }
     mode = '\n[[mode]]\nname = "grasp"\nloops = ["coupler"]\npayloads = ["tool"]\npassive = ["elbow"]\nramp_s = 0.05\n'
     both = Mechanism.load(written(tmp_path, ARM + loop + mode))
     assert both.loops[0].b.link == "base" and both.modes[0].passive == ("elbow",) and both.modes[0].root == "base"
-    with pytest.raises(BadInput, match=r"mode\.grasp"):
+    with pytest.raises(BadInput, match=r"mode\.grasp\.ramp_s .*passive joints \(elbow\) need the forces"):
+        supported(both)
+    with pytest.raises(BadInput, match=r"mode\.grasp: closes no loop, and nothing moves elbow"):
         supported(Mechanism.load(written(tmp_path, ARM + mode.replace('loops = ["coupler"]\n', ""))))
     beam = edited(("rod = 0.2", "beam = { length = 0.2, EI = 0.55, elements = 3, damping = 1e-3 }"))
     flexible = Mechanism.load(written(tmp_path, beam))

@@ -213,6 +213,7 @@ class App:
         for i in range(count):
             flags = (messages.KNOT_START if start and i == 0 else 0)
             flags |= messages.KNOT_END if end and i == len(knots) - 1 else 0
+            flags |= 0 if knots.mode is None else int(knots.mode[i]) << messages.KNOT_MODE
             self.send(Knot(flags, knots.position[i].tolist(), knots.rate[i].tolist(),
                            knots.acceleration[i].tolist()), seq=seq + i)
             if i % 16 == 15:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from codegen import messages
+from codegen import messages, reference
 from codegen.codec import Knot
 from codegen.compiled import CompiledStep
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
+from codegen.modes import in_mode
 from codegen.trajectory import Trajectory, knots
 from tests.firmware.app import App, replace
 
@@ -29,9 +31,9 @@ def motion(name: str = "four_bar") -> Trajectory:
     return Trajectory.load(MECHANISMS / f"{name}.csv", four_bar())
 
 
-def play(app: App, name: str) -> np.ndarray:
+def play(app: App, name: str | Trajectory) -> np.ndarray:
     """Stream a motion from HOLD and play it to its end, or to a fault. Returns the telemetry."""
-    trajectory = motion(name)
+    trajectory = motion(name) if isinstance(name, str) else name
     all_knots, records = knots(trajectory, app.mechanism), []
     sent, first = 0, app.see().ack
 
@@ -39,6 +41,7 @@ def play(app: App, name: str) -> np.ndarray:
         room = min(app.see().credit, len(all_knots) - sent, 60)
         for i in range(sent, sent + room):
             flags = messages.KNOT_START * (i == 0) | messages.KNOT_END * (i == len(all_knots) - 1)
+            flags |= 0 if all_knots.mode is None else int(all_knots.mode[i]) << messages.KNOT_MODE
             app.send(Knot(flags, *(x[i].tolist() for x in (all_knots.position, all_knots.rate, all_knots.acceleration))),
                      seq=first + i)
             if i % 16 == 15:
@@ -107,3 +110,85 @@ def test_that_removing_the_fault_turns_its_test_red() -> None:
     play(app, "four_bar_singular")
     with pytest.raises(AssertionError):
         assert app.name(messages.FAULTS, app.see().fault) == "LOOPS_SINGULAR"
+
+
+# ---- modes
+
+
+def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
+    """An example with modes and its motion; mode=dict(...) changes one of its modes."""
+    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    changed = tuple(dataclasses.replace(m, **mode.get(m.name, {})) for m in mechanism.modes)
+    return dataclasses.replace(mechanism, modes=changed), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+
+
+@cache
+def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Torque_ff of a motion's ticks through its modes in the application, and by the float64 reference."""
+    mechanism, trajectory = moded(name, **({} if ramp_s is None else {"grasp": {"ramp_s": ramp_s}}))
+    app = App(mechanism)
+    app.ready()
+    record = play(app, trajectory)
+    assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
+    ticks = round(trajectory.duration * 1000)
+    expected = reference.torque(Model.of(mechanism), trajectory, ticks, reference.recursion)[1]
+    found = record["torque_ff"].astype(float)
+    begin = min(range(len(found) - ticks + 1), key=lambda k: float(np.abs(found[k:k + ticks] - expected).max()))
+    return found[begin:begin + ticks], expected
+
+
+@pytest.mark.parametrize("name", ["pick_and_place", "two_arm_grasp", "biped"])
+def test_that_the_torque_is_the_reference_s_in_every_tick_of_every_mode(name: str) -> None:
+    """Picking up and putting down, closing and opening a loop, standing on another foot: the switch's ticks too."""
+    found, expected = played(name)
+    assert np.abs(found - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_that_a_payload_s_weight_is_carried_from_the_first_tick() -> None:
+    found, _ = played("pick_and_place")
+    mechanism, trajectory = moded("pick_and_place")
+    k = round(trajectory.modes[1][0] * 1000)
+    q = trajectory.at(np.array([k + 0.5]) / 1000.0)[0]
+    loaded, empty = (reference.newton_euler(Model.of(in_mode(mechanism, name)), q, 0 * q, 0 * q)[0]
+                     for name in ("loaded", "empty"))
+    np.testing.assert_allclose(found[k] - found[k - 1], loaded - empty, atol=0.02 * np.abs(loaded - empty).max())
+
+
+def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
+    ramped, _ = played("two_arm_grasp")
+    sudden, _ = played("two_arm_grasp", 0.0)
+    _, trajectory = moded("two_arm_grasp")
+    close, release = (round(t * 1000) for t, _ in trajectory.modes[1:])
+    # the right arm carries nothing but its share of the forces at the cut
+    right = [np.abs(np.diff(x[:, 2:], axis=0)) for x in (sudden, ramped)]
+    for k in (close, release):
+        steps = [x[k - 60:k + 60].max() for x in right]
+        assert steps[0] > 20.0 * steps[1]
+    assert np.abs(sudden - ramped)[close + 60:release - 60].max() < 1e-4 * np.abs(sudden).max()
+
+
+def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
+    """The hands still move when they are told to hold."""
+    mechanism, trajectory = moded("two_arm_grasp")
+    early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
+    app = App(mechanism)
+    app.ready()
+    play(app, early)
+    assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
+    moving = trajectory.rates.copy()
+    k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
+    moving[k, 2] += 0.2  # rad/s of one arm alone: closed in position, not in rate
+    pushed = dataclasses.replace(trajectory, rates=moving)
+    app = App(mechanism)
+    app.ready()
+    play(app, pushed)
+    assert app.name(messages.FAULTS, app.see().fault) == "MODE"
+
+
+def test_that_a_mode_there_is_not_is_a_bad_knot() -> None:
+    app = App(four_bar())
+    app.ready()
+    here = app.see().target
+    app.send(Knot(messages.KNOT_START | 1 << messages.KNOT_MODE, list(here), [0.0], [0.0]), seq=app.see().ack)
+    app.run(30)
+    assert app.name(messages.FAULTS, app.see().fault) == "KNOT"

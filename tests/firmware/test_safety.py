@@ -383,7 +383,7 @@ CAUSES = {
     "HOST_LOST": lambda app: app.run(1100, alive=False),
     "KNOT": lambda app: app.send(Knot(2, [0] * 3, [0.0] * 3, [0.0] * 3), seq=app.see().ack),
 }
-NOT_HERE = {"ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR"}  # brought about elsewhere; see their own tests
+NOT_HERE = {"ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE"}  # brought about elsewhere; see their own tests
 
 
 def test_that_every_fault_of_a_class_has_a_cause_here():
