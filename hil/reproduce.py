@@ -17,7 +17,7 @@ from rich.text import Text
 
 from codegen.errors import BadInput
 from codegen.nearest import hint
-from hil import figures_chapter, figures_isobe, figures_plexus, figures_tsujita
+from hil import figures_chapter, figures_closed, figures_isobe, figures_plexus, figures_tsujita
 from hil.finding import Finding
 
 PAGE = "reproduce.html"
@@ -99,8 +99,11 @@ SUBJECTS = (
             "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; the image, "
             "its serial link and the host are the real ones. `make demo` also shows it at the paper's 10 ms.",
             ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
-    Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops", None,
-            "not built yet: the torque allocation of closed loops on the board comes later; the plant closes loops already"),
+    Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops: PD, the paper's partition, the force at the cut",
+            figures_closed.closed_loops,
+            "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It leaves no "
+            "force at the cut, so that its torques depend on where the loop is cut; completed, they do not.",
+            ("femtorque hil mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
     Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
             "Nothing differs; thin solids, which the paper leaves out, are given a least thickness.",
             own_data=False),

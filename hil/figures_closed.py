@@ -1,0 +1,81 @@
+"""Closed loops (Isobe, Eq. 16): what the bare partition lacks, and what it costs, on the virtual board."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen.loops import ClosedMotion, assemble
+from codegen.model import Model, placed_links
+from codegen.tree import pose
+from hil.closed_loops import EXAMPLES, LAWS, Played, play
+from hil.finding import Finding, Number, Picture, Table, canvas, label, picture
+from hil.run import wrapped
+
+IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
+FRAMES = 6
+BOARD_BETTER = 10.0  # the same with friction, encoders, motors and latency
+
+
+def closed_loops(short: bool) -> Finding:
+    """Tracking of the closed examples: PD, PD + partition, PD + lambda."""
+    played = play(EXAMPLES[:1] if short else EXAMPLES, brief=short)
+    numbers = []
+    for p in played:
+        ideal = float(np.min(p.ideal["PD"] / p.ideal["PD + lambda"]))
+        board = float(np.min(p.board["PD"].tracking_rms / p.board["PD + lambda"].tracking_rms))
+        numbers += [
+            Number(f"{p.name}: the motion is played under all three laws", ", ".join(p.board[law].ended for law in LAWS), "done",
+                   all(p.board[law].ended == "done" and not p.board[law].faults for law in LAWS)),
+            Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
+                   f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
+            Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.0f} times",
+                   f"at least {BOARD_BETTER:g}", board >= BOARD_BETTER),
+        ]
+    four_bar = played[0].board
+    worse = float(four_bar["PD + partition"].tracking_rms[0] / four_bar["PD"].tracking_rms[0])
+    numbers.append(Number("four_bar: rms error of PD + partition over that of PD", f"{worse:.2f}",
+                          "above 1: the partition, cut here, is worse than nothing", worse > 1.0))
+    table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad a joint",
+                  ("mechanism", *LAWS), tuple(
+                      (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS)) for p in played))
+    return Finding(tuple(numbers), (_picture(played[0]),), (table,))
+
+
+def _picture(played: Played) -> Picture:
+    figure = canvas(13.0, 4.2)
+    drawing, path, error = figure.subplots(1, 3)
+    _draw(drawing, played)
+    for law, colour in zip(LAWS, ("C3", "C1", "C0"), strict=True):
+        result = played.board[law]
+        record, moving = result.record, result.moving
+        t = record.seconds[moving] - record.seconds[moving.start]
+        gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
+        if law == "PD":
+            path.plot(t, (record.q[moving] + gap)[:, 0], color="0.6", linewidth=4.0, label="target")
+        path.plot(t, record.q[moving][:, 0], color=colour, linewidth=1.0, label=law)
+        error.plot(t, 1e3 * gap[:, 0], color=colour, label=law)
+    joint = played.mechanism.streamed[0].name
+    label(path, f"{joint}", y="angle, rad")
+    label(error, f"{joint}: target minus true angle", y="mrad")
+    for axes in (path, error):
+        axes.legend(fontsize=8)
+    return picture(figure, f"{played.name}: one motor, two passive joints; the exact image on the virtual board")
+
+
+def _draw(axes, played: Played) -> None:
+    """The mechanism in its plane at some instants of the motion: every link from its joint to what hangs on it."""
+    model = Model.of(played.mechanism)
+    motion = ClosedMotion(assemble(model), played.motion)
+    at = pose(model, motion.at(np.linspace(0.0, played.motion.duration, FRAMES))[0])
+    places = placed_links(played.mechanism)
+    anchors = [places[x.link][:1] + (places[x.link][2] + places[x.link][1] @ x.xyz,)
+               for loop in played.mechanism.loops for x in (loop.a, loop.b)]
+    for k in range(FRAMES):
+        for i, body in enumerate(model.bodies):
+            ends = [at.origin[k, child] for child in body.children]
+            ends += [at.origin[k, i] + at.R[k, i] @ point for carrier, point in anchors if carrier == i]
+            for end in ends:
+                axes.plot(*np.array([at.origin[k, i], end])[:, :2].T, color=f"C{i}", alpha=0.15 + 0.85 * k / FRAMES,
+                          marker="o", markersize=3)
+    axes.set(title="the linkage", xlabel="x, m", ylabel="y, m")
+    axes.set_aspect("equal")
