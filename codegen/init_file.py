@@ -41,6 +41,9 @@ trig = "tick"                   # or "knot": sines made exact at knots, outside 
 observer_hz = 80                # bandwidth of the rate observer
 host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then disarm
 
+# [safety]                      # reactions to faults: coast, brake, for motion and host also hold; see docs/faults.md
+# host = "hold"
+
 [board]                         # needed by build, flash, stream and hil
 use = "{board}"
 bus_voltage = 24.0

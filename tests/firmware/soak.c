@@ -1,0 +1,112 @@
+/* Hours of one endless motion: a path that returns to its start, played round
+ * and round. Knots go through the whole link as frames; at every knot the
+ * target must be that knot, to the last bit. */
+#include "fake_chip.h"
+#include "ft_app.h"
+#include "ft_cobs.h"
+#include "ft_config.h"
+#include "ft_crc.h"
+#include "ft_digest.h"
+#include "ft_state.h"
+
+#include <string.h>
+
+#include "soak.h"
+
+static struct {
+    const ft_msg_knot *path;
+    uint32_t count;     /* knots of one round; the next begins with the first */
+    uint64_t sent;      /* knots ever sent */
+    uint64_t at;        /* knots whose target has been seen */
+    uint32_t phase;     /* ticks since that */
+    int moving;
+} soak;
+
+static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
+{
+    uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
+    size_t size = FT_FRAME_HEADER + n;
+
+    ft_msg_put_u8(frame, type);
+    ft_msg_put_u16(frame + 1, seq);
+    ft_msg_put_u16(frame + 3, FT_TAG);
+    memcpy(frame + FT_FRAME_HEADER, payload, n);
+    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
+    (void)fake_feed(wire, (uint32_t)ft_cobs_encode(frame, size + FT_FRAME_CRC,
+                                                   wire));
+}
+
+/* Keep the ring nearly full. */
+static void feed(void)
+{
+    while (ft_motion_credit(&ft.motion) > 8u) {
+        uint8_t payload[FT_MSG_KNOT_SIZE];
+        ft_msg_knot k = soak.path[soak.sent % soak.count];
+
+        k.flags = soak.sent == 0u ? FT_KNOT_START : 0u;
+        ft_msg_knot_pack(&k, payload);
+        send(FT_MSG_KNOT, (uint16_t)soak.sent, payload, sizeof payload);
+        ft_app_idle();
+        soak.sent++;
+    }
+}
+
+/* Return whether the target is a knot of the path. */
+static int target_is(uint64_t knot)
+{
+    const int32_t *wanted = soak.path[knot % soak.count].position;
+
+    return memcmp(ft_telemetry.target, wanted, sizeof ft_telemetry.target) == 0;
+}
+
+/* Follow the path from knot to knot. Return 0 if the target has left it. */
+static int on_path(void)
+{
+    if (!soak.moving) { /* it begins when the second knot is the target */
+        soak.moving = target_is(1u);
+        soak.at = soak.moving ? 1u : 0u;
+        soak.phase = 0;
+        return 1;
+    }
+    if (++soak.phase < FT_TICKS_PER_KNOT)
+        return 1;
+    soak.phase = 0;
+    return target_is(++soak.at);
+}
+
+void soak_begin(const void *path, uint32_t count)
+{
+    memset(&soak, 0, sizeof soak);
+    soak.path = path;
+    soak.count = count;
+}
+
+uint64_t soak_fill(void)
+{
+    feed();
+    return soak.sent;
+}
+
+/* Let ticks pass. Return how many did before something was wrong. */
+uint64_t soak_run(uint64_t ticks)
+{
+    static uint8_t out[65536];
+    static const uint8_t none[1];
+    uint64_t i;
+
+    for (i = 0; i < ticks; i++) {
+        if (i % 16u == 0u) {
+            feed();
+            send(FT_MSG_POLL, 0, none, 0);
+            (void)fake_take(out);
+        }
+        fake_run(1, 1, 0);
+        if (!on_path() || (soak.moving && ft.safety.state != FT_STATE_TRACK))
+            return i;
+    }
+    return ticks;
+}
+
+uint64_t soak_knots(void) { return soak.at; }
+uint32_t soak_played(void) { return ft.motion.played; }
+uint32_t soak_tick(void) { return ft.tick; }
