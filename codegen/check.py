@@ -7,7 +7,7 @@ one that no author means (gains that make the sampled loop unstable), and what t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,7 @@ class Report:
             "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
             "loop": loop,
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
+            "safety": asdict(m.safety),
             "warnings": list(self.warnings),
         }
 
@@ -162,6 +163,9 @@ def examine(mechanism: Mechanism) -> Report:
         if any(j.gains.ku or j.gains.kv for j in mechanism.moving):
             stability = loop_stability(model, lead)
             _gains(mechanism, stability, rule, warnings)
+            _overlay(mechanism, lead)
+    if not mechanism.loops:
+        _homing(model, warnings)
     return Report(mechanism, lead, assembly, stability, rule, growth, tuple(warnings))
 
 
@@ -304,6 +308,39 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
                             f"ku = {fit.ku:g}, kv = {fit.kv:g}")
         if g.ku > 0.0 and g.kv == 0.0:
             warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
+
+
+def _overlay(mechanism: Mechanism, lead: int) -> None:
+    """Refuse an overlay that may make the sampled loop unstable, all gains at its most."""
+    most = mechanism.safety.gain_overlay[1]
+    if most <= 1.0:
+        return
+
+    def raised(joint: Joint) -> Joint:
+        g = joint.gains
+        return replace(joint, gains=replace(g, ku=most * g.ku, kv=most * g.kv, ki=most * g.ki))
+
+    louder = replace(mechanism, joints=tuple(map(raised, mechanism.joints)))
+    radius = loop_stability(Model.of(louder), lead).radius
+    if radius > UNSTABLE:
+        _refuse(mechanism, "safety.gain_overlay", list(mechanism.safety.gain_overlay),
+                f"with all gains times {most:g} the sampled loop is unstable: spectral radius {radius:.4g}",
+                "lower its most, or the gains")
+
+
+def _homing(model: Model, warnings: list[str]) -> None:
+    """Warn of a joint that is not strong enough to seek its zero against its weight where it starts."""
+    joints = model.mechanism.moving
+    sought = [i for i, j in enumerate(joints) if j.encoder is not None and j.encoder.zero in ("index", "stop")]
+    if not sought:
+        return
+    pose, still = np.array([[j.start for j in joints]]), np.zeros((1, len(joints)))
+    weight = np.abs(newton_euler(model, pose, still, still)[0])
+    for i in sought:
+        effort = control_source.lab_row(model.mechanism, joints[i]).seek_torque
+        if weight[i] + joints[i].friction.coulomb > effort:
+            warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it starts: "
+                            f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
 
 
 # ---- plain data and tables

@@ -82,7 +82,7 @@ def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, mo
     if home.speed and home.speed > most:
         raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
                        "would pass the index between two ticks", f"at most {most:.3g}")
-    return min(rate, 0.5 * most)
+    return home.speed or min(rate, 0.5 * most)
 
 
 def travel(joint: Joint) -> float:

@@ -3,6 +3,7 @@
 
 #include "ft_chip.h"     /* ft_chip_index */
 #include "ft_config.h"   /* ft_joint, ft_lab_joint */
+#include "ft_messages.h" /* FT_LIMIT_ */
 #include "ft_number.h"   /* ft_size, ft_clamp */
 #include "ft_position.h" /* ft_position_add */
 #include "ft_state.h"    /* ft */
@@ -363,5 +364,7 @@ void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
         volts = c->resistance * l->torque[j]
                 + c->back_emf * DT * driven_rate(j, in);
         l->duty[j] = (float)ft_clamp(volts / in->bus_voltage, FT_C(1.0));
+        l->limits |= torque == l->torque[j] ? 0u : FT_LIMIT_TORQUE;
+        l->limits |= ft_size(volts) > in->bus_voltage ? FT_LIMIT_VOLTAGE : 0u;
     }
 }

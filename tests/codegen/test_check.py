@@ -16,7 +16,7 @@ from rich.console import Console
 from codegen.check import Report, examine, supported
 from codegen.errors import BadInput
 from codegen.init_file import text
-from codegen.mechanism import BoardUse, Control, Encoder, Gains, Joint, Limits, Mechanism, Motor
+from codegen.mechanism import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
 from tests.oracle import random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
@@ -142,7 +142,7 @@ def test_a_joint_that_nothing_drives_is_warned_of(arm: Mechanism) -> None:
 
 def test_an_unknown_board_is_refused(arm: Mechanism) -> None:
     with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-4'"):
-        examine(replace(arm, board=BoardUse("f405rg-5")))
+        examine(replace(arm, board=BoardUse("f405rg4")))
 
 
 def test_a_joint_without_inertia_about_its_axis_is_warned_of(arm: Mechanism) -> None:
@@ -200,3 +200,20 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
         init_file.text("arm", None, None, "f405rg-4")
     with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-6'"):
         init_file.text("so101", robot("so101.urdf"), None, "f405rg-66")
+
+
+def test_an_overlay_that_could_make_the_loop_unstable_is_refused():
+    mechanism = Mechanism.load(MECHANISMS / "three_link.toml")
+    examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 1.5))))  # the margin is 2
+    with pytest.raises(BadInput, match="safety.gain_overlay = .*with all gains times 3 the sampled loop is unstable"):
+        examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 3.0))))
+
+
+def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
+    mechanism = Mechanism.load(MECHANISMS / "three_link.toml")
+    upright = replace(mechanism, gravity=np.array([0.0, -9.81, 0.0]))
+    for effort, warned in ((0.3, True), (4.0, False)):
+        joints = list(upright.joints)
+        joints[0] = replace(joints[0], encoder=replace(joints[0].encoder, zero="stop"), home=Home(at=-3.0, effort=effort))
+        said = examine(replace(upright, joints=tuple(joints))).warnings
+        assert any("joint.shoulder.home.effort = 0.3 does not carry the joint" in w for w in said) == warned

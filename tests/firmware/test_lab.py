@@ -260,12 +260,12 @@ def test_that_a_stop_that_does_not_come_is_a_fault():
 
 
 def test_that_an_index_that_does_not_come_in_time_is_a_fault():
-    app = App(changed(encoder={"zero": "index"}, home=Home(at=0.0, speed=1.0, travel=0.5)))
+    app = App(changed(encoder={"zero": "index"}, home=Home(at=0.0, speed=0.75, travel=0.5)))
     assert app.ask(Seek(next_token(app), 1)) == "NONE"
-    record = app.run(2000, follow=False)  # blocked: it never moves
+    record = app.run(2200, follow=False)  # blocked: it never moves
     assert app.fault == ("HOMING", 1)
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))
-    assert 1700 <= on[-1] <= 1760  # 1.5 times the way at its speed, and a second
+    assert 1950 <= on[-1] <= 2010  # 1.5 times the way at its speed, and a second
 
 
 def test_that_a_silent_host_ends_homing_without_power():
