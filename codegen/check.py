@@ -18,6 +18,7 @@ from rich.text import Text
 from codegen import board as board_module
 from codegen import control_source
 from codegen.beam import joint_springs
+from codegen.elastic_discretisation import STEEPEST, Elastic
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree, is_flexible
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
@@ -38,6 +39,7 @@ JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
+SAG = 0.2  # slope at the tip of a flexible link
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -155,6 +157,8 @@ def examine(mechanism: Mechanism) -> Report:
     model = Model.of(mechanism)
     assembly = assemble(model)  # refuses loops that do not close, and what actuated joints do not hold
     _loops(assembly, warnings)
+    if is_flexible(mechanism):
+        _bending(model, warnings)
     joint_springs(model)  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability, rule = None, {}
@@ -212,6 +216,23 @@ def passive_torque(assembly: Assembly) -> dict[str, float]:
     still = np.zeros(assembly.model.n)
     tau = newton_euler(assembly.model, assembly.start, still, still)
     return {assembly.model.bodies[i].joint.name: float(tau[i]) for i in assembly.passive}
+
+
+def _bending(model: Model, warnings: list[str]) -> None:
+    """What bends too far at rest for deflections to be small."""
+    step, moving = Elastic(model), model.mechanism.moving
+    z = step.sag(np.array([moving[j].start for j in step.driven]))
+    for k, j in enumerate(step.springs):
+        stretch = z[k] - moving[j].rest
+        if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
+            warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is computed "
+                            f"up to {STEEPEST:.2g}")
+    tips = step.phi @ z[len(step.springs):]
+    for i, planes in step.layout.tips.items():
+        steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
+        if steepest > SAG:
+            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at the start; "
+                            f"beyond {SAG:g} it is no small deflection, and strains and statics are those of a linear beam")
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:

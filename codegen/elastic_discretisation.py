@@ -32,7 +32,7 @@ from codegen.tree import axis_rotation, rotate, rotate_back
 
 Array = NDArray[np.float64]
 
-SETTLING = 24  # iterations from the straight links to their static sag
+SETTLING = 12  # iterations from rest to the static sag; what hangs on a tip turns with it, by a tenth of what bends it
 STEEPEST = np.pi / 4.0  # rad: a tip turns by its slope up to here; the theory ends long before
 EY, EZ = np.eye(3)[1:]
 

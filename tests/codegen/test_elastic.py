@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from codegen.check import supported
+from codegen.check import examine, supported
 from codegen.elastic import elastic_link, hermite
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
@@ -115,3 +115,15 @@ def test_what_is_not_computed_is_refused_by_name():
     refused(replace(one, links=(arm, second), joints=(*one.joints, hung)), "link.second.beam.*hangs on rigid ones only")
     supported(one)
     supported(oracle.planar_chain(2))
+
+
+def test_what_bends_too_far_for_the_theory_is_told():
+    def told(mechanism) -> str:
+        return " ".join(examine(mechanism).warnings)
+
+    assert "its tip hangs at a slope of 0.26" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
+    assert "slope" not in told(flexible.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
+    soft = flexible.flexible_joints()
+    joints = tuple(replace(j, stiffness=0.2) if j.name == "elbow spring" else j for j in soft.joints)
+    assert "elbow spring: its spring gives way" in told(replace(soft, joints=joints))
+    assert told(soft) == ""
