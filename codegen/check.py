@@ -39,6 +39,7 @@ JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
+SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
 SAG = 0.2  # slope at the tip of a flexible link
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
@@ -221,7 +222,11 @@ def passive_torque(assembly: Assembly) -> dict[str, float]:
 def _bending(model: Model, warnings: list[str]) -> None:
     """What bends too far at rest for deflections to be small."""
     step, moving = Elastic(model), model.mechanism.moving
-    z = step.sag(np.array([moving[j].start for j in step.driven]))
+    q = np.array([moving[j].start for j in step.driven])
+    z = step.sag(q)
+    if np.abs(step.unsettled(q, z)).max(initial=0.0) > SETTLED:
+        warnings.append("what bends finds no rest at the start: it is too soft for what hangs on it")
+        return
     for k, j in enumerate(step.springs):
         stretch = z[k] - moving[j].rest
         if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:

@@ -283,8 +283,12 @@ class Elastic:
         """z (Z,) at which springs and links carry themselves and what hangs on them, at rest at q (J,)."""
         z = self.rest
         for _ in range(SETTLING):
-            z = z + self._force(self._at(q, 0.0 * q, z, 0.0 * z), z) / self.stiffness
+            z = z + self.unsettled(q, z)
         return z
+
+    def unsettled(self, q: Array, z: Array) -> Array:
+        """How far z (Z,) gives way to the forces at rest that are left at it."""
+        return self._force(self._at(q, 0.0 * q, z, 0.0 * z), z) / self.stiffness
 
     def _at(self, q: Array, rates: Array, z: Array, z_rates: Array, xi: Array | None = None,
             xi_rates: Array | None = None) -> Momenta:

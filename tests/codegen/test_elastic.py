@@ -123,7 +123,12 @@ def test_what_bends_too_far_for_the_theory_is_told():
 
     assert "its tip hangs at a slope of 0.26" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
     assert "slope" not in told(flexible.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
-    soft = flexible.flexible_joints()
-    joints = tuple(replace(j, stiffness=0.2) if j.name == "elbow spring" else j for j in soft.joints)
-    assert "elbow spring: its spring gives way" in told(replace(soft, joints=joints))
-    assert told(soft) == ""
+    arm = flexible.flexible_joints()
+
+    def with_spring(stiffness: float, rest: float):
+        return replace(arm, joints=tuple(replace(j, stiffness=stiffness, rest=rest) if j.name == "elbow spring" else j
+                                         for j in arm.joints))
+
+    assert told(arm) == ""
+    assert "finds no rest" in told(with_spring(0.15, 0.2))
+    assert "elbow spring: its spring gives way by -0.9" in told(with_spring(0.3, 1.2))
