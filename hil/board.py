@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as board_file
+from codegen.errors import Refused
 from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
 from hil import chips
@@ -108,6 +109,9 @@ class VirtualBoard:
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = 0.0
+        self._mode = 0  # of the plant, by its number
+        self._switches: list[tuple[float, int]] = []  # (seconds, mode) to come
+        self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
         self._wire()
         self._telemetry = telemetry_type(len(self.joints))
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
@@ -251,6 +255,17 @@ class VirtualBoard:
             if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
                 self.plant.drive(now - self._plant_at, volts)
             self._plant_at = now
+        while self._switches and now > self._switches[0][0] - TOGETHER:
+            self._switch(self._switches.pop(0)[1])
+
+    def _switch(self, mode: int) -> None:
+        """The plant follows the board into another mode: hands close, feet change. Where these do not fit they miss."""
+        name, missed = self.mechanism.modes[mode].name, ""
+        try:
+            self.plant.switch(name)
+        except Refused as refusal:
+            missed = str(refusal)
+        self.switched.append((self.seconds, name, missed))
 
     # -- time ---------------------------------------------------------------
 
@@ -375,10 +390,24 @@ class VirtualBoard:
         cycles = total.cycles - self._handled.cycles
         self._handled = total
         step = self._step_executed()
+        self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
             raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)
             plant = self.plant
             self._samples.append((raw, plant.q, plant.v, self.seconds, instructions, cycles, step))
+
+    def _look_at_mode(self, began: float) -> None:
+        """What a tick that began then has computed for another mode is held from the start of a later tick on.
+
+        A board without power holds what it has: it goes back to its first mode only when it is armed again.
+        """
+        if len(self.mechanism.modes) < 2:
+            return
+        raw = self.chip.core.memory(self.image.symbol("ft_telemetry_mode").address, 4)
+        mode = int.from_bytes(raw, "little")
+        if mode != self._mode and not np.all(np.isnan(self.voltages())):
+            self._mode = mode
+            self._switches.append((began + self.board.lead * self.dt, mode))
 
     def _step_executed(self) -> int:
         """Instructions of ft_step, flexible links included, since last asked."""

@@ -79,6 +79,10 @@ class Wired:
         terminals[self.places] = voltage
         self.plant.drive(seconds, terminals)
 
+    def switch(self, mode: str) -> None:
+        """As the plant's."""
+        self.plant.switch(mode)
+
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """As the plant's, torque (J,)."""
         torques = np.zeros(self.plant.n)

@@ -12,6 +12,9 @@
 #define TRIES 4 /* to copy without a tick in between */
 
 ft_telemetry_t ft_telemetry;
+#if FT_STEP_MODES > 1
+uint32_t ft_telemetry_mode;
+#endif
 
 static volatile uint32_t limits; /* that acted since the last STATUS */
 static uint32_t last_fault;      /* latched before the last reset */
@@ -66,6 +69,9 @@ void ft_report_tick(void)
     copy_positions(t->position, ft.seen.q);
     copy_positions(t->target, target->q);
     ft_telemetry.tick = ft.tick;
+#if FT_STEP_MODES > 1
+    ft_telemetry_mode = ft.step.mode;
+#endif
     limits |= ft.law.limits;
 }
 

@@ -21,6 +21,9 @@ typedef struct {
 
 extern ft_telemetry_t ft_telemetry;
 
+/* The mode of the interval that torque_ff is for, where there are several. */
+extern uint32_t ft_telemetry_mode;
+
 void ft_report_start(uint32_t chip_errors);
 void ft_report_tick(void);
 void ft_report_status(ft_msg_status *s);

@@ -1,0 +1,109 @@
+"""Modes on the virtual board: the exact image and the articulated plant change together, or the image says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import build
+from codegen.mechanism import Mechanism
+from codegen.trajectory import Trajectory, from_rows, knots
+from hil.board import VirtualBoard
+from hil.plants import plant_of
+from hil.run import Result, in_motion, play
+from tests.closed import Closed
+from tests.closed_motions import MECHANISMS, SEPTIC
+
+GRASP, UNTIL = 0.7, 0.8  # s: of the switch, and how far the motion is played
+
+
+def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) -> tuple[Mechanism, Trajectory]:
+    """Two arms as far as just after their grasp; changes of every mode; modes: instead of the example's."""
+    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
+    parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
+    motion = replace(from_rows(motion.joints, *parts), modes=tuple(modes or motion.modes[:2]))
+    return replace(mechanism, modes=tuple(replace(mode, **changes) for mode in mechanism.modes)), motion
+
+
+def played(mechanism: Mechanism, motion: Trajectory, out: Path) -> tuple[Result, VirtualBoard]:
+    built = build.build(mechanism, out)
+    with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        return play(board, mechanism, knots(motion, mechanism), True), board
+
+
+@pytest.fixture(scope="module")
+def grasped(tmp_path_factory) -> dict[str, tuple[Result, VirtualBoard]]:
+    """Played with the file's ramp and without any."""
+    folder = tmp_path_factory.mktemp("images")
+    return {"ramp": played(*example(), folder / "ramp"), "none": played(*example(ramp_s=0.0), folder / "none")}
+
+
+def around_switch(result: Result, board: VirtualBoard) -> int:
+    """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks later."""
+    (seconds, mode, missed), = board.switched
+    assert (mode, missed) == ("grasp", "")
+    return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
+
+
+def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
+    for result, board in grasped.values():
+        assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
+        assert result.tracking_max.max() < 1.5e-3
+        # the plant's switch comes where the motion has its own
+        begins = result.record.seconds[in_motion(result.record).start]
+        assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
+
+
+def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
+    """Feed-forward against Pinocchio: at once the weight of arms and object, and of the closure's share a fiftieth a tick."""
+    result, board = grasped["ramp"]
+    tick = around_switch(result, board)
+    formed = result.record.torque_ff[tick - 1:]
+    mechanism, motion = example()
+    q, none = motion.at(GRASP)[0], np.zeros(4)
+    weight = {name: Closed(replace(mechanism.in_mode(name), loops=())).open_torque(q, none, none) for name in ("open", "grasp")}
+    step = weight["grasp"] - weight["open"]
+    assert np.abs(step[:2]).min() > 1.0 and np.abs(step[2:]).max() < 1e-12
+    closed = Closed(mechanism.in_mode("grasp"))
+    cost = [joint.limits.effort**-2 for joint in mechanism.streamed]
+    shared = closed.inverse(closed.assemble(q), none, none, weight=cost)[0] - weight["grasp"]
+    np.testing.assert_allclose(formed[0], weight["open"], atol=1e-4)
+    for k in (1, 2, 10, 50, 60):
+        np.testing.assert_allclose(formed[k], weight["grasp"] + min(k / 50, 1.0) * shared, atol=1e-4)
+    # and the arm that takes it does not sag: PD alone would give way by weight over stiffness
+    stiff = np.array([joint.gains.ku for joint in mechanism.streamed])
+    error = np.abs(result.target_positions - result.record.q)[tick:tick + 60]
+    assert error[:, 0].max() < 0.05 * abs(step[0]) / stiff[0]
+
+
+def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
+    """The right arm carries nothing of the object but through the closure."""
+    largest = {}
+    for name, (result, board) in grasped.items():
+        tick = around_switch(result, board)
+        largest[name] = np.abs(np.diff(result.record.torque_ff[tick - 5:tick + 80, 2:], axis=0)).max()
+    print(f"largest torque step a tick of the arm that is joined: {largest['none']:.3f} without, {largest['ramp']:.3f} with ramp")
+    assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
+    ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
+    np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
+
+
+def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault(tmp_path):
+    """The right arm swings through the pose in which the object is held: the place is right, the rate is not."""
+    mechanism, motion = example()
+    meeting, way, times = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.1, 0.0]), np.linspace(0.0, 0.6, 61)
+    s, slope, bend = (SEPTIC.deriv(k)(times / 0.6) / 0.6**k if k else SEPTIC(times / 0.6) for k in range(3))
+    parts = [np.outer(2.0 * x - offset, way) for x, offset in ((s, 1.0), (slope, 0.0), (bend, 0.0))]
+    swing = replace(from_rows(motion.joints, times, meeting + parts[0], *parts[1:]), modes=((0.0, "open"), (0.3, "grasp")))
+    joints = tuple(replace(joint, start=x) for joint, x in zip(mechanism.joints, meeting - way, strict=True))
+    result, board = played(replace(mechanism, joints=joints), swing, tmp_path)
+    assert result.ended != "done" and result.faults == ("MODE",) and result.outputs_safe
+    assert board.plant.mode == "open"
+    assert all(missed for _, _, missed in board.switched)
