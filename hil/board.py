@@ -7,6 +7,7 @@ chip's outputs change or an encoder is read; moments closer than TOGETHER count 
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from hil.stm32.chip import FLASH_START
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
+STEP = re.compile(r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
 GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
@@ -410,12 +412,11 @@ class VirtualBoard:
             self._switches.append((began + self.board.lead * self.dt, mode))
 
     def _step_executed(self) -> int:
-        """Instructions of ft_step, flexible links included, since last asked."""
+        """Instructions of ft_step, with those of flexible links, loops and modes, since last asked."""
         core = self.chip.core
         if core.known_blocks != self._known_blocks:
             self._known_blocks = core.known_blocks
-            parts = [symbol for name, symbol in self.image.symbols.items()
-                     if name == "ft_step" or name.startswith("ft_elastic_")]
+            parts = [symbol for name, symbol in self.image.symbols.items() if STEP.fullmatch(name)]
             self._step_blocks = [block for part in parts for block in core.blocks_in(part.address, part.end)]
         total = sum(b.runs * b.instructions for b in self._step_blocks)
         done, self._step_before = total - self._step_before, total

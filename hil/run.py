@@ -241,10 +241,10 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
 
     The host runs the same knots through the same C (codegen.compiled_path). The integer targets of both find the tick
     at which the motion began; the torque of an interval is formed `lead` ticks before it. None if the image's
-    targets are not those of the motion in one piece, and of closed loops: where their dependent joints are, to the last
-    bit, comes from all that the arm has done since power-on (`verify` compares chip and host from one start).
+    targets are not those of the motion in one piece, and of mechanisms with loops or modes: where dependent joints are, to
+    the last bit, comes from all that the arm has done since power-on (`verify` compares chip and host from one start).
     """
-    if mechanism.loops:
+    if mechanism.loops or mechanism.modes:
         return None
     path = CompiledPath(mechanism)
     around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends

@@ -1,4 +1,4 @@
-"""Modes on the virtual board: the exact image and the articulated plant change together, or the image says why not."""
+"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image says why not."""
 
 from __future__ import annotations
 
@@ -107,3 +107,16 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault(tmp_path
     assert result.ended != "done" and result.faults == ("MODE",) and result.outputs_safe
     assert board.plant.mode == "open"
     assert all(missed for _, _, missed in board.switched)
+
+
+def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there(tmp_path):
+    """Coupler and rocker stretch out; beyond there is no pose, and another assembly comes back from there."""
+    mechanism = Mechanism.load(MECHANISMS / "four_bar.toml")
+    motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
+    result, board = played(mechanism, motion, tmp_path)
+    assert result.ended != "done" and result.faults == ("LOOPS_SINGULAR",) and result.outputs_safe
+    ground, crank, stretched = 0.30, 0.16, 0.40
+    singular = np.arccos((ground**2 + crank**2 - stretched**2) / (2.0 * ground * crank))
+    armed = np.flatnonzero(result.record.torque[:, 0])
+    assert singular - 0.02 < result.target_positions[armed[-1], 0] < singular
+    assert np.abs(result.record.torque).max() <= np.float32(mechanism.streamed[0].limits.effort)
