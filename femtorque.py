@@ -107,13 +107,32 @@ def init(
 
 
 @app.command()
-def check(mech: Mech, json: Json = False) -> Answer:
-    """Validate a mechanism file, print it as tables, warn."""
+def check(
+    mech: Mech,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+                                                       help="motions to be looked at too")] = None,
+    json: Json = False,
+) -> Answer:
+    """Validate a mechanism file, print it as tables, warn; also of motions that come near singular poses."""
     from codegen.check import examine
     from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
 
-    report = examine(Mechanism.load(mech))
+    mechanism = Mechanism.load(mech)
+    report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
     return Answer(report.data(), report.renderable())
+
+
+def _in_mode(mechanism: Any, mode: str | None) -> Any:
+    """The mechanism in the mode that an option names."""
+    from codegen.errors import BadInput
+    from codegen.modes import in_mode
+    from codegen.nearest import hint
+
+    names = [m.name for m in mechanism.modes]
+    if mode is not None and mode not in names:
+        raise BadInput("femtorque", "--mode", mode, "no such mode", hint(mode, names, "modes"))
+    return mechanism if mode is None else in_mode(mechanism, mode)
 
 
 @app.command()
@@ -129,6 +148,8 @@ def torque(
     wrench: Annotated[tuple[str, float, float, float, float, float, float] | None, typer.Option(
         "--wrench", metavar="LINK FX FY FZ MX MY MZ", show_default=False,
         help="that the world exerts on a link: N and N m, global axes, at the origin of the link's frame")] = None,
+    mode: Annotated[str | None, typer.Option(metavar="M", show_default="those the motion names",
+                                             help="the mode to stay in")] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png",
                                                 help="draw the curves, beside those of Newton-Euler")] = None,
     json: Json = False,
@@ -139,7 +160,7 @@ def torque(
     from codegen.trajectory import Trajectory
     from codegen.wrench import Wrench
 
-    mechanism = Mechanism.load(mech)
+    mechanism = _in_mode(Mechanism.load(mech), mode)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
     step, held = _step(backend, precision)
     result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
@@ -261,6 +282,7 @@ def verify(
     report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
     motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="of the random motions")] = 0,
+    mode: Annotated[str | None, typer.Option(metavar="M", help="one of the mechanism's modes")] = None,
     json: Json = False,
 ) -> Answer:
     """Hold the emitted C against the theory and the chip against this computer, over whole motions."""
@@ -270,7 +292,7 @@ def verify(
     from codegen.verify import verify
     from hil import chip_step
 
-    mechanism = Mechanism.load(mech)
+    mechanism = _in_mode(Mechanism.load(mech), mode)
     result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
     written = {} if report is None else {"report": verify_report.write(result, report)}
     return Answer(result.data() | written, verify_report.renderable(result), good=result.good)

@@ -7,6 +7,7 @@ one that no author means (gains that make the sampled loop unstable), and what t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from codegen import board as board_module
 from codegen import control_source
 from codegen.beam import joint_springs
 from codegen.elastic_discretisation import STEEPEST, Elastic
-from codegen.errors import BadInput
+from codegen.errors import BadInput, Refused
 from codegen.flexible_tree import flexible_tree, is_flexible
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.loops import CLEAR, Assembly, assemble
@@ -28,10 +29,11 @@ from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode
 from codegen.messages import MODES
 from codegen.model import Model
-from codegen.modes import has_modes, in_mode
+from codegen.modes import Later, has_modes, in_mode, stretches
 from codegen.nearest import shown
 from codegen.observer import observer_gains
 from codegen.reference import newmark_growth, newton_euler
+from codegen.trajectory import Trajectory
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
@@ -94,7 +96,7 @@ class Report:
 
     mechanism: Mechanism
     lead: int
-    assembly: Assembly
+    assemblies: tuple[tuple[str, Assembly], ...]
     stability: Stability | None
     rule: dict[str, Gains]
     growth: float | None
@@ -124,7 +126,8 @@ class Report:
             "joints": [_joint_data(m, j) for j in m.joints],
             "moving": names,
             "streamed": [j.name for j in m.streamed],
-            "assembly": _assembly_data(self.assembly) if m.loops else None,
+            "assembly": _assembly_data(self.assemblies[0][1]) if m.loops and not has_modes(m) else None,
+            "modes": {name: _assembly_data(a) for name, a in self.assemblies} if has_modes(m) else {},
             "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
             "loop": loop,
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
@@ -138,16 +141,16 @@ class Report:
         if self.mechanism.chosen:
             parts.append(Text(f"scheme {self.mechanism.chosen}"))
         parts += [_joint_table(self.mechanism), _link_table(self.mechanism)]
-        if self.mechanism.loops:
-            parts.append(_assembly_table(self.assembly))
+        parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
         if self.rule:
             parts += [_gain_table(self), _loop_line(self)]
         parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
         return Group(*parts)
 
 
-def examine(mechanism: Mechanism) -> Report:
-    """Look at everything that one mechanism says. Raises BadInput where its gains are unstable or its board cannot."""
+def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
+    """Look at everything that one mechanism says, and at motions of it. Raises BadInput where its gains are unstable or
+    its board cannot."""
     warnings = list(mechanism.warnings)
     lead = _board(mechanism, warnings)
     try:
@@ -155,23 +158,78 @@ def examine(mechanism: Mechanism) -> Report:
     except BadInput as error:
         warnings.append(f"{error.key}: {error.rule}")
     growth = _newmark(mechanism, warnings)
-    model = Model.of(mechanism)
-    assembly = assemble(model)  # refuses loops that do not close, and what actuated joints do not hold
-    _loops(assembly, warnings)
+    if has_modes(mechanism):
+        models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
+    else:
+        models = [("", Model.of(in_mode(mechanism)))]
+    # refuses loops that do not close, and what actuated joints do not hold
+    assemblies = tuple((name, assemble(model)) for name, model in models)
+    for name, assembly in assemblies:
+        _loops(name, assembly, warnings)
+    for trajectory in trajectories:
+        _motion(mechanism, trajectory, warnings)
     if is_flexible(mechanism):
-        _bending(model, warnings)
-    joint_springs(model)  # refuses a C_mot whose hinge has no stiffness to scale
+        _bending(models[0][1], warnings)
+    joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability, rule = None, {}
-    if any(j.motor or j.gains.ku or j.gains.kv for j in mechanism.moving) and _regular(model, warnings):
-        rule = stiffest_gains(model, lead)
-        if any(j.gains.ku or j.gains.kv for j in mechanism.moving):
-            stability = loop_stability(model, lead)
+    has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
+    if any(j.motor for j in mechanism.moving) or has_gains:
+        for _, model in models:
+            if not _regular(model, warnings):
+                return Report(mechanism, lead, assemblies, None, {}, growth, tuple(warnings))
+            rule = _softer(rule, stiffest_gains(model, lead))
+            found = loop_stability(model, lead) if has_gains else None
+            if found is not None and (stability is None or found.radius > stability.radius):
+                stability = found
+        if stability is not None:
             _gains(mechanism, stability, rule, warnings)
             _overlay(mechanism, lead)
-    if not mechanism.loops:
-        _homing(model, warnings)
-    return Report(mechanism, lead, assembly, stability, rule, growth, tuple(warnings))
+    if not mechanism.loops and not has_modes(mechanism):
+        _homing(models[0][1], warnings)
+    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings))
+
+
+def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
+    """The smaller gains of each joint, of two modes."""
+    return {name: Gains(*(min(getattr(g[name], key) for g in (a, b) if name in g) for key in ("ku", "kv")))
+            for name in a | b}
+
+
+def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -> None:
+    """How near a motion comes to singular poses of closed loops, and which passive joints leave their limits."""
+    dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
+    ticks = round(trajectory.duration / dt)
+    at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
+    if has_modes(mechanism):
+        parts = [(p.model, Later(trajectory, p.first * dt, p.places), p.first * dt, p.ticks)
+                 for p in stretches(at_knots, trajectory.modes, ticks)]
+    else:
+        parts = [(Model.of(mechanism), trajectory, 0.0, ticks)]
+    for model, motion, begin, count in parts:
+        if not model.mechanism.loops:
+            continue
+        t = np.arange(count + 1) * dt
+        q = np.asarray(motion.at(t)[0], float)
+        near = dict(zip([j.name for j in model.mechanism.streamed], q[0], strict=True)) if mechanism.modes else None
+        assembly = assemble(model, near)
+        try:
+            full = assembly.follow(q)
+        except Refused as error:
+            warnings.append(f"{source}: {error}: a fault on the board")
+            continue
+        margin = assembly.margin(full)
+        k = int(np.argmin(margin))
+        if margin[k] < NEAR_SINGULAR:
+            warnings.append(f"{source}: at t = {begin + t[k]:.3f} s it is {margin[k]:.2g} from a singular pose (1 is far, "
+                            f"{SINGULAR_POSE:g} a fault)")
+        for i in assembly.passive:
+            joint = model.bodies[i].joint
+            over = np.maximum(full[:, i] - joint.limits.upper, joint.limits.lower - full[:, i])
+            k = int(np.argmax(over))
+            if over[k] > 1e-6:
+                warnings.append(f"{source}: at t = {begin + t[k]:.3f} s the passive joint {joint.name} is at {full[k, i]:.4g}, "
+                                f"outside its limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
 
 
 # ---- findings
@@ -193,23 +251,23 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     return board.lead
 
 
-def _loops(assembly: Assembly, warnings: list[str]) -> None:
-    """What the assembled loops make likely to be a mistake."""
+def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
+    """What the assembled loops make likely to be a mistake. A mode's loops close where a motion enters it."""
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
-    if assembly.dependent and margin < NEAR_SINGULAR:
+    if assembly.dependent and not mode and margin < NEAR_SINGULAR:
         warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): forces at "
                         "the cuts are large there")
     for i in assembly.redundant:
         joint, found = model.bodies[i].joint, assembly.start[i]
-        if abs(found - joint.start) > START_OFF:
+        if not mode and abs(found - joint.start) > START_OFF:
             warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the other "
                             "actuated joints put it")
-    if assembly.cuts and model.mechanism.control.allocation == "partition":
+    if assembly.passive and model.mechanism.control.allocation == "partition":
         left = passive_torque(assembly)
         told = ", ".join(f"{name} {value:.3g}" for name, value in left.items())
         warnings.append('control.allocation = "partition" leaves the cuts without force, for comparison only: at the '
-                        f"start it asks for torques that passive joints cannot give ({told or 'none are passive'})")
+                        f"start it asks for torques that passive joints cannot give ({told})")
 
 
 def passive_torque(assembly: Assembly) -> dict[str, float]:
@@ -389,8 +447,8 @@ def _assembly_data(a: Assembly) -> dict[str, Any]:
     }
 
 
-def _assembly_table(a: Assembly) -> Table:
-    table = Table(title=f"loops: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
+def _assembly_table(mode: str, a: Assembly) -> Table:
+    table = Table(title=f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
                         f"{a.margin(a.start):.2g} from a singular pose at the start", title_justify="left")
     for column in ("joint", "at the start", "is"):
         table.add_column(column)

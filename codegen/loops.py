@@ -396,6 +396,9 @@ class Assembly:
         from the assembled pose as that is well away from singular ones."""
         free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
         q = np.tile(self.start, (len(wanted), 1))
+        if not bound:
+            q[:, free] = wanted
+            return q
         going = self.margin(q) > CLEAR * SINGULAR
         for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
             x, step = q.copy(), self.start[free] + part - q[:, free]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.model import Model
+from codegen.modes import has_modes
 
 WHAT = {
+    "ft_tree.h": "the open tree",
+    "ft_tree.c": "the open tree's step, one block a link",
+    "ft_loop.h": "the closed loops",
+    "ft_loop.c": "closing them, one block a side of each",
     "ft_model.h": "sizes, rates, number types, units",
     "ft_trig.h": "sine and cosine of a binary fraction of a turn",
     "ft_step.h": "the API",
@@ -16,6 +23,15 @@ WHAT = {
     "ft_newmark.h": "Newmark's integration and small vectors",
     "ft_newmark.c": "the step, one block a link",
 }
+
+
+def what(name: str, model: Model) -> str:
+    """What a file holds; those of one of several modes have its number in their names."""
+    if found := re.fullmatch(r"ft_m(\d+)_(.*)", name):
+        return f"{WHAT['ft_' + found[2]]}, mode {model.mechanism.modes[int(found[1])].name}"
+    if name == "ft_step.c" and (model.mechanism.loops or has_modes(model.mechanism)):
+        return "a tick and a start, of these"
+    return WHAT[name]
 
 
 def render(model: Model, files: list[str]) -> dict[str, str]:
@@ -33,8 +49,8 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         scheme=scheme,
         uses_changes=model.scheme == "newton-euler",
         gravity=[f"{g:g}" for g in model.gravity],
-        joints=[body.joint for body in model.bodies],
-        files=[(name, WHAT[name]) for name in files],
+        joints=model.mechanism.streamed,
+        files=[(name, what(name, model)) for name in files],
         names=files,
     )
     return {"README.md": text}

@@ -23,6 +23,7 @@ from codegen.flexible_tree import is_flexible
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
+from codegen.modes import has_modes
 from codegen.trajectory import Trajectory
 from codegen.wrench import Wrench
 
@@ -79,6 +80,10 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
                        f"is shorter than one control tick, {model.dt:g} s")
     if is_flexible(mechanism):
         _at_rest(model, trajectory)
+    if has_modes(mechanism) and (step is not None or wrench is not None):
+        raise BadInput("femtorque torque", "--backend" if step is not None else "--wrench", None,
+                       "modes are switched by the application, not by the step alone",
+                       "name one with --mode, or take --backend reference without --wrench")
     if step is None:
         t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
     else:

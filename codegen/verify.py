@@ -31,6 +31,7 @@ from codegen.flexible_tree import is_flexible
 from codegen.loops import ClosedMotion, assemble
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
+from codegen.modes import has_modes
 from codegen.motions import random_motion
 from codegen.noise_floor import noise_floor
 from codegen.object_check import ChipObject, Compilation
@@ -332,6 +333,9 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     Without a `chip` the answer is no. Raises Refused where a compiler is missing or refuses what it must take.
     """
     supported(mechanism)
+    if has_modes(mechanism):
+        names = ", ".join(mode.name for mode in mechanism.modes)
+        raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes", f"one of {names}")
     model = Model.of(mechanism)
     sources = emit.step_sources(model)
     compiled = object_check.compilations(sources)

@@ -57,7 +57,7 @@ PLANS = (
     Plan("five_bar_singular", "five_bar", (Leg(1.2, (2.9, 0.2)),)),
     Plan("five_bar_3", "five_bar_3", _FIVE_BAR, ("left", "right")),
     Plan("five_bar_4", "five_bar_4", _FIVE_BAR, ("left", "right")),
-    Plan("three_rrr", "three_rrr", (Leg(0.6, (1.35, 0.85, 1.15)), Leg(0.8, (0.7, 1.0, 1.4)), Leg(0.6, (1.047198,) * 3))),
+    Plan("three_rrr", "three_rrr", (Leg(0.65, (1.23, 0.93, 1.11)), Leg(0.75, (0.84, 1.02, 1.26)), Leg(0.65, (1.047198,) * 3))),
     Plan("palletizer", "palletizer", (Leg(0.9, (0.8, -0.8, 0.55)), Leg(1.2, (-0.5, -1.5, -0.1)), Leg(0.9, (0.0, -1.2, 0.3)))),
     Plan("delta", "delta", (Leg(0.5, (0.7, 0.2, 0.5)), Leg(0.5, (0.1, 0.8, 0.4)), Leg(0.5, (0.3, 0.3, 0.3)))),
     Plan("two_arm_grasp", "two_arm_grasp",

@@ -199,7 +199,7 @@ def test_the_partition_alone_is_wrong(name: str) -> None:
 def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
     mechanism, _ = example("four_bar")
     told = examine(replace(mechanism, control=replace(mechanism.control, allocation="partition")))
-    left = passive_torque(told.assembly)
+    left = passive_torque(told.assemblies[0][1])
     assert any("leaves the cuts without force" in w and all(n in w for n in left) for w in told.warnings)
 
 
