@@ -174,10 +174,9 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     _drives(mechanism, warnings)
     stability, rule = None, {}
     has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
-    if any(j.motor for j in mechanism.moving) or has_gains:
+    driven = any(j.motor for j in mechanism.moving) or has_gains
+    if driven and all(_regular(model, warnings) for _, model in models):
         for _, model in models:
-            if not _regular(model, warnings):
-                return Report(mechanism, lead, assemblies, None, {}, growth, tuple(warnings))
             rule = _softer(rule, stiffest_gains(model, lead))
             found = loop_stability(model, lead) if has_gains else None
             if found is not None and (stability is None or found.radius > stability.radius):
