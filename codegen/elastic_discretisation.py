@@ -257,7 +257,7 @@ class Elastic:
                 self.C[modes] = link.damping * link.stiffness[plane]
                 self.phi[tips, modes] = link.tip, link.slope
         joints = [model.mechanism.moving[j] for j in self.springs]
-        self.stiffness = np.concatenate([[joint.stiffness for joint in joints], self.K])
+        self.stiffness = np.concatenate([[joint_stiffness(model, j) for j in self.springs], self.K])
         self.damping = np.concatenate([[joint.friction.viscous for joint in joints], self.C])
         self.rest = np.concatenate([[joint.rest for joint in joints], np.zeros(layout.size)])
         # the joints that flexible links or springs carry

@@ -53,7 +53,7 @@ def _springs(step: ElasticStep) -> list[dict[str, str]]:
     rows = []
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].joint]
-        numbers = dict(stiffness=0.5 * joint.stiffness, damping=joint.friction.viscous / step.tree.dt,
-                       sag=1.0 / joint.stiffness)
+        K = step.stiffness(i)
+        numbers = dict(stiffness=0.5 * K, damping=joint.friction.viscous / step.tree.dt, sag=1.0 / K)
         rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
     return rows

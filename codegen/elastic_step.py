@@ -290,7 +290,7 @@ class ElasticStep:
             P, D = total.final[0][2], cross_z(p, w) + total.m * self.unit * g[2]
         else:
             P, D = total.final[1][2], cross_z(h, w) + cross_z(p, v) + cross_z(total.C, g)
-        stiffness = 0.0 if spring else joint_stiffness(self.model, piece.joint)  # type: ignore[arg-type]
+        stiffness = 0.0 if spring else self.stiffness(i)
         if stiffness:
             unit = "FT_METRE_UNIT" if piece.prismatic else "FT_TURN_UNIT"
             D = D - 0.5 * stiffness * graph.bind(self._position(i, unit) - self._joint(i).rest, f"stretch{name}")
@@ -308,7 +308,7 @@ class ElasticStep:
         axis, none = (zero, zero, one), self._zero()
         Fp, Fh = self._answer(s, none, axis) if piece.prismatic else self._answer(s, axis, none)
         joint = self._joint(i)
-        own = 0.5 * joint.stiffness + joint.friction.viscous / self.tree.dt
+        own = 0.5 * self.stiffness(i) + joint.friction.viscous / self.tree.dt
         P, D = self.momentum[i]
         S = graph.bind((Fp if piece.prismatic else Fh)[2] + own, f"S{name}")
         b = graph.bind(self.stretch[i][2] - (P - D), f"b{name}")
@@ -646,6 +646,12 @@ class ElasticStep:
         p, h, C = self._bind(p, f"p{n}_t"), self._bind(h, f"h{n}_o"), self._bind(C, f"C{n}_o")
         moved = self._shifted(self._sums(p, h, C, total.m), self._vec(d))
         return replace(moved, h=self._bind(moved.h, f"h{n}_t"), C=self._bind(moved.C, f"C{n}_t"))
+
+    def stiffness(self, i: int) -> float:
+        """Of the spring at the joint of piece i, N m/rad or N/m."""
+        j = self.tree.pieces[i].joint
+        assert j is not None
+        return joint_stiffness(self.model, j)
 
     def tip_stiffness(self, i: int) -> np.ndarray:
         """G^-1 of the tip's coordinates: deflection and slope of each plane."""

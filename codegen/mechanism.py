@@ -158,7 +158,7 @@ class Joint:
     @property
     def elastic(self) -> bool:
         """Whether, in a tree, nothing but a spring holds it: it bends as a flexible link does."""
-        return not self.actuated and self.stiffness > 0.0
+        return not self.actuated and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
 @dataclass(frozen=True)

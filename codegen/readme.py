@@ -18,6 +18,8 @@ WHAT = {
     "ft_trig.h": "sine and cosine of a binary fraction of a turn",
     "ft_step.h": "the API",
     "ft_step.c": "the step, one block a link",
+    "ft_elastic.h": "flexible links and springs: what the step asks of them",
+    "ft_elastic.c": "the march of flexible links and springs, a table of modes",
     "ft_wrench.h": "what the joints bear against an external wrench",
     "ft_wrench.c": "the same, a loop along the path from a link to the ground",
     "ft_newmark.h": "Newmark's integration and small vectors",
@@ -52,5 +54,6 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         joints=model.mechanism.streamed,
         files=[(name, what(name, model)) for name in files],
         names=files,
+        compiled=" ".join(name for name in files if name.endswith(".c")),
     )
     return {"README.md": text}

@@ -149,10 +149,11 @@ def literal(value: float) -> str:
 
 
 def wrap(line: str, room: int = WIDTH) -> list[str]:
-    """A statement as lines of at most `room` columns, cut before operators."""
+    """A statement as lines of at most `room` columns, cut before operators and after the commas of calls."""
     lines = []
     while len(line) > room:
         cut = max(line.rfind(operator, 0, room - 1) for operator in (" + ", " - "))
+        cut = max(cut, line.rfind(", ", 0, room - 1) + 1)
         if cut <= 8:
             break
         lines.append(line[:cut])

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from codegen import emit, verify
+from codegen.beam import joint_springs
 from codegen.compiled import CompiledStep
 from codegen.elastic_discretisation import Elastic
 from codegen.errors import BadInput
+from codegen.mechanism import Section
 from codegen.model import Model
 from codegen.torque import torque
 from codegen.trajectory import from_rows
@@ -73,6 +75,22 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
 
 
+def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
+    """Between a pin and a rigid joint: the link's own section gives the stiffness that C_mot scales."""
+    arm = flexible.flexible_joints()
+    links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
+    half = replace(arm, links=links, joints=tuple(
+        replace(j, stiffness=0.0, c_mot=0.5, rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
+    stiffness = joint_springs(Model.of(half)).stiffness[3]
+    assert 5.0 < stiffness < 500.0
+    same = replace(arm, joints=tuple(
+        replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
+    positions = sampled(half)
+    expected = Elastic(Model.of(same)).torque(positions)
+    np.testing.assert_allclose(CompiledStep(Model.of(half), "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+
+
 def test_a_flexible_mast_stands_on_the_ground():
     """The link is fixed to the base, a joint hangs on its tip."""
     one = flexible.two_link(2, stiffness=2.0)
@@ -93,6 +111,16 @@ def test_the_chip_gives_the_same_bits(name):
     run = chip_step.run(model, positions, sources)
     here = CompiledStep(model, "single", sources=sources).torque(positions)
     assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
+
+
+def test_the_generated_folder_stands_on_its_own(tmp_path):
+    names = [path.name for path in emit.generate(CASES["a spring on a beam"], tmp_path)]
+    assert {"ft_elastic.c", "ft_elastic.h", "ft_step.c", "README.md"} <= set(names)
+    readme = (tmp_path / "README.md").read_text()
+    assert "`ft_elastic.c`: the march of flexible links and springs" in readme
+    assert "-c ft_elastic.c ft_step.c" in readme
+    assert "wrist" not in readme  # the spring's joint is none of the caller's
+    assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
 
 
 def test_the_same_mechanism_gives_the_same_text():
