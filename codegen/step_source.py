@@ -24,7 +24,7 @@ search: eight times as many trials save 0.4 % at 32 links.
 
 What did not pay: second differences of the link vectors formed from those of u, in the nodal form, against its noise: on
 a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings of u
-itself, but six instructions more a link cost as much as scheme "newton-euler", which errs by those 3.2e-5; a staggered
+itself, but six instructions more a link cost as much as scheme "newton-euler", which is told du; a staggered
 leapfrog, with one rounding less a tick, would gain a tenth; the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are
 kept apart); D in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel
 axes are far away, and single precision's noise rises with the lever arms).

@@ -28,11 +28,11 @@ LIMITS = {  # knot, tick
     "panda-7": (659, 702),
 }
 NEWTON_EULER = {  # the same of scheme "newton-euler"
-    "planar-3": (122, 168),
-    "planar-8": (345, 405),
-    "ur5": (420, 466),
-    "puma560": (507, 553),
-    "panda-7": (886, 928),
+    "planar-3": (115, 161),
+    "planar-8": (319, 379),
+    "ur5": (407, 453),
+    "puma560": (495, 541),
+    "panda-7": (862, 906),
 }
 TICKS = 48  # more than two rounds of the components that are made exact
 
