@@ -31,6 +31,10 @@ TINY = 1e-12  # relative to a body's own size: below this a coordinate or an ine
 # far away, and moments about a far point are differences of large numbers.
 FARTHEST = 1.5
 
+# No more mass is shifted than this many times that of all bodies: it would be a first moment over a short offset, and
+# forces differences of those of such masses.
+HEAVIEST = 2.0
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -276,6 +280,7 @@ def _regroup(bodies: list[Body], choices: tuple[Choice, ...], size: float) -> tu
     moment = np.array([b.moment for b in bodies])
     inertia = np.array([b.inertia for b in bodies])
     scale = np.array([max(1e-12, b.mass) for b in bodies])
+    heaviest = HEAVIEST * float(np.sum(scale))
     for b in reversed(bodies):
         j, p = b.joint, b.parent
         (cg, sg), (ca, sa) = b.gamma, b.alpha
@@ -288,7 +293,8 @@ def _regroup(bodies: list[Body], choices: tuple[Choice, ...], size: float) -> tu
             continue
         mu, nu = mass[j], moment[j, 2]
         if choices[j].mass == "parent" and p != GROUND and not bodies[p].prismatic and abs(d[0]) > TINY * size:
-            mu = -(moment[p, 0] + nu * E[0, 2]) / d[0]
+            shifted = -(moment[p, 0] + nu * E[0, 2]) / d[0]
+            mu = shifted if abs(shifted) <= heaviest else mu
         k = 0 if choices[j].kappa == "xx" else 1
         kappa = inertia[j, k, k]
         mass[j] -= mu

@@ -14,23 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from codegen import reference, step_source
-from codegen.discretisation import Planar, Spatial
+from codegen import step_source
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.motions import DURATION, random_motion
-from codegen.planar_step import PlanarStep
-from codegen.single_precision import SinglePrecision
+from codegen.single_precision import PROMISE, error_of_peak
 
-PROMISE = 1e-4  # of peak torque
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
 DEAR = 1.3  # times the instructions
 MOTIONS = 12
-SEED = 0  # of their random numbers, as `verify` has it
-TICKS = 1000  # of each motion, about its middle, where it is fastest
-PEAK_SAMPLES = 101
 
 
 @dataclass(frozen=True)
@@ -63,21 +54,8 @@ def choose(mechanism: Mechanism) -> Chosen:
     bound = HALF if price > DEAR else QUARTER if price > 1.0 else 0.0
     total = worst = 0.0
     for i in range(MOTIONS):
-        noise = _noise(model, midpoint, np.random.default_rng([SEED, i]))
+        noise = error_of_peak(model, midpoint, i)
         total, worst = total + noise, max(worst, noise)
         if total > bound * MOTIONS or worst > PROMISE:
             return Chosen("newton-euler", total / (i + 1), worst, price, bound)
     return Chosen("midpoint", total / MOTIONS, worst, price, bound)
-
-
-def _noise(model: Model, step: step_source.Step, rng: np.random.Generator) -> float:
-    """Worst error of the step in single precision on one random motion, of the motion's peak torque."""
-    motion = random_motion(model.mechanism, rng)
-    ticks = round(DURATION / model.dt)
-    first = max(0, (ticks - TICKS) // 2)
-    positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
-    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
-    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
-    peak = np.abs(reference.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
-    error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
-    return float(error / peak) if error else 0.0

@@ -11,13 +11,20 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import reference
+from codegen.discretisation import Planar, Spatial
 from codegen.model import Model
+from codegen.motions import DURATION, random_motion
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
 from codegen.spatial_step import SpatialStep
 from codegen.step_graph import Expr
 
 Single = NDArray[np.float32]
+PROMISE = 1e-4  # of peak torque: what single precision may add on a motion of a second
+SEED = 0  # of the random motions, as `verify` has it
+TICKS = 1000  # of each motion, about its middle, where it is fastest
+PEAK_SAMPLES = 101
 EXACT_BELOW_HZ = 400  # with longer ticks the leapfrog's error, half the square of half a tick's turn, would show
 
 
@@ -147,3 +154,16 @@ class SinglePrecision:
             else:
                 values[x.index] = a[0] * a[1] if x.op == "mul" else a[0] + a[1] if x.op == "add" else a[0] - a[1]
         return values[e.index]
+
+
+def error_of_peak(model: Model, step: PlanarStep | SpatialStep, number: int) -> float:
+    """Worst error of a step of the midpoint rule in single precision on one random motion, of the motion's peak."""
+    motion = random_motion(model.mechanism, np.random.default_rng([SEED, number]))
+    ticks = round(DURATION / model.dt)
+    first = max(0, (ticks - TICKS) // 2)
+    positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
+    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
+    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
+    peak = np.abs(reference.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
+    error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
+    return float(error / peak) if error else 0.0

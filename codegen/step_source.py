@@ -45,7 +45,7 @@ from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
 from codegen.planar_step import PlanarStep
-from codegen.single_precision import EXACT_BELOW_HZ
+from codegen.single_precision import EXACT_BELOW_HZ, PROMISE, error_of_peak
 from codegen.spatial_step import SpatialStep
 from codegen.step_graph import Graph
 from codegen.step_text import NEVER, blocks_of, literal, wrap
@@ -155,6 +155,8 @@ OPTIONS = {
     "kappa": ("yy", "xx"),
     "D": ("frame", "body"),
 }
+TRIED, NEARLY = 3, 0.9  # random motions that the step is tried on, and how near to the promise it may come on them
+TRIED_BELOW_HZ = 2000  # faster ticks are too noisy for the midpoint rule with any frames
 PASSES = 2
 EFFORT = 600  # bodies that are worked through at most while searching: about half a second
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
@@ -210,6 +212,29 @@ def step_of(model: Model) -> Step:
                 improved |= better(choices, offset)
         if not improved:
             break
+    return _quieter(model, best) if isinstance(best, SpatialStep) else best
+
+
+def _quieter(model: Model, best: SpatialStep) -> SpatialStep:
+    """Other frames at the same cost, if single precision misses its promise with these on a motion tried.
+
+    Roundings are of random sign: Panda, 1.15e-4 of peak on one of them, 7.8e-5 with the regrouping about x at one joint.
+    """
+    if not TRIED_BELOW_HZ >= model.mechanism.control.rate_hz or model.n > MANY or model.mechanism.loops:
+        return best
+
+    def worst(step: SpatialStep) -> float:
+        return max(error_of_peak(model, step, number) for number in range(TRIED))
+
+    error, cost = worst(best), best.graph.cost()
+    for j in range(model.n):
+        if error <= NEARLY * PROMISE:
+            break
+        kappa = "xx" if best.tree.choices[j].kappa == "yy" else "yy"
+        new = (*best.tree.choices[:j], replace(best.tree.choices[j], kappa=kappa), *best.tree.choices[j + 1 :])
+        step = SpatialStep(model, arrange(model, new, best.tree.length))
+        if step.graph.cost() <= cost and (quieter := worst(step)) < error:
+            best, error = step, quieter
     return best
 
 
