@@ -77,13 +77,15 @@ def _mode(mechanism: Mechanism, mode: Mode) -> None:
 def _flexible(mechanism: Mechanism) -> None:
     """Refuse what the step of flexible links cannot do."""
     tree = flexible_tree(mechanism)
-    control, names = mechanism.control, [tree.pieces[i].tip.name for i in tree.beams]
+    names = [tree.pieces[i].tip.name for i in tree.beams] + [mechanism.moving[j].name for j in tree.springs]
+    bending = f"what bends ({', '.join(names)})"
     if mechanism.scheme != "midpoint":
-        _refuse(mechanism, "control.scheme", control.scheme, f"flexible links ({', '.join(names)}) are marched with the "
-                "midpoint rule alone", 'scheme = "midpoint"')
+        _refuse(mechanism, "control.scheme", mechanism.scheme, f"{bending} is marched with the midpoint rule alone",
+                'scheme = "midpoint"')
     for loop in mechanism.loops:
-        _refuse(mechanism, f"loop.{loop.name}", None, "closed loops with flexible links are not supported",
-                f"make {', '.join(names)} rigid")
+        _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
+    if has_modes(mechanism):
+        _refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
 
 
 def _refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:

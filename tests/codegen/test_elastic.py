@@ -12,7 +12,7 @@ from codegen.check import examine, supported
 from codegen.elastic import elastic_link, hermite
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
-from codegen.mechanism import Joint, Link, Payload
+from codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
 from tests import flexible_chain as flexible
 from tests import oracle
 from tests.flexible_chain import EI, L, M
@@ -113,6 +113,11 @@ def test_what_is_not_computed_is_refused_by_name():
     second = flexible.beam_link("second", 2)
     hung = Joint("elbow", "revolute", "arm", "second", np.array([L, 0.0, 0.0]), np.zeros(3), flexible.Z)
     refused(replace(one, links=(arm, second), joints=(*one.joints, hung)), "link.second.beam.*hangs on rigid ones only")
+    floor = Anchor("base", np.zeros(3), np.zeros(3))
+    loop = Loop("coupler", "ball", Anchor("arm", np.array([L, 0.0, 0.0]), np.zeros(3)), floor)
+    refused(replace(one, loops=(loop,)), "loop.coupler.*closed loops are not computed with what bends .arm")
+    free, held = (Mode(name, (), payloads, (), "base", 0.0) for name, payloads in (("free", ()), ("held", ("load",))))
+    refused(replace(one, modes=(free, held)), "mode.free.*modes are not computed with what bends")
     supported(one)
     supported(oracle.planar_chain(2))
 
