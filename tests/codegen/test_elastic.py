@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from codegen.check import examine, supported
 from codegen.elastic import elastic_link, hermite
+from codegen.elastic_mass import elastic_mass_matrix
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
 from codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
+from codegen.model import Model
 from tests import flexible_chain as flexible
 from tests import oracle
 from tests.flexible_chain import EI, L, M
@@ -77,6 +80,17 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
     np.testing.assert_allclose(link.stiffness["y"] / link.stiffness["z"], 3.0, rtol=1e-12)
     assert link.planes == ("y", "z")
     assert link_of(2, stiffness=(0.2, np.inf)).planes == ("z",)
+
+
+def test_a_pinned_link_swings_as_a_pinned_free_beam():
+    """The loop's mass and stiffness with nothing at the joint: one rigid turn, and the roots of tan x = tanh x."""
+    M_all, K, C = elastic_mass_matrix(Model.of(flexible.single(6, 0.0, damping=1e-3)), [[0.3]])
+    square = eigh(K, M_all[0], eigvals_only=True)
+    roots = [brentq(lambda x: np.tan(x) - np.tanh(x), low, low + 0.4) for low in (3.8, 7.0)]
+    exact = np.array(roots) ** 2 * np.sqrt(EI / (M / L) / L**4)
+    assert abs(square[0]) < 1e-9 * square[1]
+    np.testing.assert_allclose(np.sqrt(square[1:3]), exact, rtol=2e-3)
+    np.testing.assert_allclose(C, 1e-3 * K, atol=1e-12 * np.abs(K).max())
 
 
 def test_what_is_fixed_to_root_and_tip_becomes_the_hubs_and_the_tips_piece():

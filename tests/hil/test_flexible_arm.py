@@ -8,14 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codegen.compiled import CompiledStep
 from codegen.mechanism import Mechanism
+from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
 from hil.flexible_plant import FlexibleArmPlant
-from hil.plants import is_arm, plant_of, refined
+from hil.plant import Plant
+from hil.plants import Wired, is_arm, plant_of, refined
 from hil.plexus.plant import Plant as ArticulatedPlant
 from hil.run import Result, run
 from host.tip_motion import flexible_arm, tip_motion
 from tests import oracle
+from tests.flexible_chain import flexible_joints
 
 ARM = Mechanism.load(Path(__file__).parents[2] / "mechanisms" / "flexible_arm.toml")
 PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.4)
@@ -111,3 +115,24 @@ def test_which_plant_a_mechanism_gets():
     tilted = replace(ARM, joints=(ARM.joints[0], replace(ARM.joints[1], axis=np.array([0.0, 1.0, 0.0]))))
     assert not is_arm(tilted)
     assert isinstance(plant_of(tilted), ArticulatedPlant)
+
+
+def test_feed_forward_alone_moves_a_flexible_joint_arm():
+    """Torque of the emitted step, ideal motors, no feedback: the rigid plant with its springs goes where it should."""
+    mechanism = flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
+    motion, ticks = oracle.septic([0.1, -0.2], [0.7, 0.3], 0.4), 400
+    positions = motion.position((np.arange(ticks + 2) - 0.5) * 1e-3)
+    placed = replace(mechanism, joints=tuple(
+        replace(j, start=at) for j, at in zip(mechanism.joints, (0.1, 0.0, -0.2, 0.2), strict=True)))
+
+    def astray(torque: np.ndarray) -> float:
+        """Largest distance from the motion, rad."""
+        plant, found = Wired(Plant(placed)), []
+        for tau in torque:
+            plant.push(1e-3, tau)
+            found.append(plant.q)
+        return float(np.abs(found - motion.position(np.arange(1, ticks + 1) * 1e-3)).max())
+
+    rigid = replace(mechanism, lock={"shoulder spring": 0.0, "elbow spring": 0.2})
+    assert astray(CompiledStep(Model.of(mechanism)).torque(positions)) < 2e-4
+    assert astray(CompiledStep(Model.of(rigid)).torque(positions)) > 2e-2
