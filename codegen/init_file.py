@@ -61,7 +61,7 @@ inertia = [1e-4, 1.4e-3, 1.4e-3, 0.0, 0.0, 0.0]    # ixx, iyy, izz, ixy, ixz, iy
 name = "fore"
 mass = 0.2
 rod = 0.2                       # instead of com and inertia: a uniform slender rod along x, m
-# beam = { length = 0.2, EI = 0.5, elements = 3, damping = 1e-3 }   # instead of rod: it bends; N m^2, damping in s
+# beam = {{ length = 0.2, EI = 0.5, elements = 3, damping = 1e-3 }}   # instead of rod: it bends; N m^2, damping in s
 
 [[joint]]
 name = "shoulder"
