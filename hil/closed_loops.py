@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 MECHANISMS = Path(__file__).resolve().parent.parent / "mechanisms"
 EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
 LAWS = ideal.FEEDFORWARDS
 AT_REST = 1e-9  # rad/s and rad/s^2
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from codegen.loops import ClosedMotion, assemble
 from codegen.model import Model, placed_links
 from codegen.tree import pose
-from hil.closed_loops import EXAMPLES, LAWS, Played, play
+from hil.closed_loops import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play
 from hil.finding import Finding, Number, Picture, Table, canvas, label, picture
 from hil.run import wrapped
 
 IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
 FRAMES = 6
+SMOOTHER = 0.1  # largest torque step with the ramp over that without
 BOARD_BETTER = 10.0  # the same with friction, encoders, motors and latency
 
 
@@ -39,6 +42,48 @@ def closed_loops(short: bool) -> Finding:
                   ("mechanism", *LAWS), tuple(
                       (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS)) for p in played))
     return Finding(tuple(numbers), (_picture(played[0]),), (table,))
+
+
+def changing(short: bool) -> Finding:
+    """Two arms that take an object, carry it and put it down; in full also an arm that does and a biped's steps."""
+    mechanism, motion = example("two_arm_grasp")
+    names = ("two_arm_grasp",) if short else CHANGING
+    results = {name: on_board(*example(name), "PD + lambda") for name in names}
+    sudden = replace(mechanism, name=f"{mechanism.name}-sudden",
+                     modes=tuple(replace(mode, ramp_s=0.0) for mode in mechanism.modes))
+    steps = {True: results["two_arm_grasp"], False: on_board(sudden, motion, "PD + lambda")}
+    numbers = []
+    for name, result in results.items():
+        wanted = [mode for _, mode in example(name)[1].modes[1:]]
+        found = [mode if not missed else f"{mode} missed: {missed}" for _, mode, missed in result.switched]
+        numbers.append(Number(f"{name}: played through its modes", f"{result.ended}; {', '.join(found)}; rms error "
+                              f"{', '.join(f'{x:.1e}' for x in result.tracking_rms)} rad", f"done; {', '.join(wanted)}",
+                              result.ended == "done" and not result.faults and found == wanted))
+    # the right arm carries nothing of the object but through the closure
+    with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
+                          for ramp in (True, False))
+    numbers.append(Number("largest step of feed-forward a tick, the arm that is joined", f"{with_ramp:.3f} N m with a ramp of "
+                          f"{1e3 * max(mode.ramp_s for mode in mechanism.modes):g} ms, {without:.3f} without",
+                          f"at most {SMOOTHER:g} of that without", with_ramp <= SMOOTHER * without))
+    figure = canvas(13.0, 3.8)
+    left, right, error = figure.subplots(1, 3)
+    for ramp, style in ((False, ":"), (True, "-")):
+        result = steps[ramp]
+        t = result.record.seconds[result.moving] - result.record.seconds[result.moving.start]
+        for axes, arm in ((left, (0, 1)), (right, (2, 3))):
+            for j in arm:
+                axes.plot(t, result.record.torque_ff[result.moving, j], color=f"C{j}", linestyle=style,
+                          label=result.mechanism.streamed[j].name if ramp else None)
+    gap = wrapped(steps[True].target_positions - steps[True].record.q, mechanism)[steps[True].moving]
+    for j, joint in enumerate(mechanism.streamed):
+        error.plot(t[: len(gap)], 1e3 * gap[: len(t), j], color=f"C{j}", label=joint.name)
+    label(left, "left arm, which takes the object", y="feed-forward, N m")
+    label(right, "right arm, joined by the closure", y="feed-forward, N m")
+    label(error, "target minus true angle", y="mrad")
+    for axes in (left, right, error):
+        axes.legend(fontsize=7)
+    return Finding(tuple(numbers), (picture(figure, "Two arms grasp at 0.7 s, carry and release at 1.9 s; dotted: the "
+                                            "closure's force not ramped"),))
 
 
 def _picture(played: Played) -> Picture:

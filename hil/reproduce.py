@@ -104,6 +104,9 @@ SUBJECTS = (
             "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It leaves no "
             "force at the cut, so that its torques depend on where the loop is cut; completed, they do not.",
             ("femtorque hil mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
+    Subject("isobe-eq-16-modes", "isobe", "Eq. 16, changed in motion", "Grasp, carry and release; pick up; change of foot",
+            figures_closed.changing, "The paper has no such motion: two arms, a single one and a biped are chosen.",
+            ("femtorque hil mechanisms/two_arm_grasp.toml mechanisms/two_arm_grasp.csv",)),
     Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
             "Nothing differs; thin solids, which the paper leaves out, are given a least thickness.",
             own_data=False),

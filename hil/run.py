@@ -45,7 +45,8 @@ class Result:
     instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
-    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end.
+    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very
+    end. switched: (seconds since power-on, mode, why the plant did not follow into it or "").
     """
 
     mechanism: Mechanism
@@ -68,6 +69,7 @@ class Result:
     record: Record
     moving: slice
     target_positions: NDArray[np.float64]
+    switched: tuple[tuple[float, str, str], ...] = ()
 
     @property
     def good(self) -> bool:
@@ -86,6 +88,7 @@ class Result:
             "cycles_tick": self.cycles_tick, "frames": self.frames,
             "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
             "outputs_safe": self.outputs_safe,
+            "modes": [{"seconds": t, "mode": mode, "missed": missed} for t, mode, missed in self.switched],
         }
 
 
@@ -221,6 +224,7 @@ def _result(board: VirtualBoard, witness: Witness, configuration: Configuration,
         digest=configuration.digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
+        switched=tuple(getattr(board, "switched", ())),  # a real board keeps its modes to itself
     )
 
 
