@@ -8,7 +8,7 @@ import pytest
 from tests.firmware.app import replace
 from tests.firmware.fuzz import fuzz
 
-SECONDS = 15  # in make test
+SECONDS = 10  # in make test
 SOAK_EXECUTIONS = 100_000_000
 SOAK_PIECE = 120  # s
 
@@ -16,7 +16,7 @@ SOAK_PIECE = 120  # s
 def test_that_a_short_fuzzing_breaks_no_promise(tmp_path):
     outcome = fuzz.run(fuzz.build(tmp_path / "build"), tmp_path / "corpus", SECONDS)
     assert outcome.failure == ""
-    assert outcome.executions > 5_000
+    assert outcome.executions > 2_000
     assert outcome.features > 2_000  # the corpus alone reaches as much: it leads far into the application
 
 
