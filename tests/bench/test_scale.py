@@ -159,18 +159,28 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
     assert growth(spatial(), "flash_bytes") <= GROWTH
 
 
-@pytest.mark.xfail(strict=True, reason="not reached: of 4 links the first two, next to the ground, cost little")
+@pytest.mark.xfail(strict=True, reason="not reached, 1.6: the arithmetic alone grows from 67 to 134 "
+                   "operations a link, as of 4 links the first two are next to the ground")
 def test_a_link_of_a_large_tree_takes_hardly_more_instructions_than_one_of_a_small_tree():
     assert growth(spatial(), "instructions") <= GROWTH
 
 
 def test_64_links_are_generated_and_compiled_quickly():
-    largest, chain = planar()[-1], Scaled.of(Model.of(random_chain(np.random.default_rng(0), 64)))
-    rows = [[name, f"{s.generation:.2f}", f"{s.compilation:.2f}", f"{s.instructions:.0f}", f"{s.flash_bytes:.0f}"]
-            for name, s in (("planar chain", largest), ("spatial chain", chain))]
-    table.show("64 links", ["mechanism", "generate, s", "compile, s", "instructions", "flash, bytes"], rows)
-    for s in (largest, chain):
+    """By default: what the choice of the scheme takes is part of the generation."""
+    made = {f"{kind} chain": by_default(chain) for kind, chain in (
+        ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
+        ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
+    found = {name: (model.scheme, s) for name, model in made.items() for s in [Scaled.of(model)]}
+    rows = [[name, scheme, f"{s.generation:.2f}", f"{s.compilation:.2f}", f"{s.instructions:.0f}", f"{s.flash_bytes:.0f}"]
+            for name, (scheme, s) in found.items()]
+    table.show("64 links", ["mechanism", "scheme", "generate, s", "compile, s", "instructions", "flash, bytes"], rows)
+    for _, s in found.values():
         assert s.generation <= GENERATION and s.compilation <= COMPILATION
+
+
+def by_default(mechanism: Mechanism) -> Model:
+    """With the scheme that it gets if its file names none."""
+    return Model.of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
@@ -180,7 +190,7 @@ def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
     s = Scaled.of(model)
     budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [
-        ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles], ["stalls for flash", s.stalls],
+        ["scheme", model.scheme], ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles], ["stalls for flash", s.stalls],
         ["cycles, flash with 5 wait states", s.cycles + s.stalls], ["half a tick at 168 MHz", f"{budget:.0f}"],
         ["flash, bytes", s.flash_bytes], ["stack, bytes", s.stack_bytes]])
     assert model.n == 29
