@@ -242,7 +242,7 @@ def build(
     cost = measure(mechanism, result, feedforward)
     words += (
         f"worst tick {cost.instructions_tick} instructions, {cost.instructions_step} of them the step; by the cycle model "
-        f"{cost.cycles_tick} of {cost.cycles_budget} cycles ({cost.cycles_tick / cost.cycles_budget:.1%})"
+        f"{cost.cycles_tick} cycles, with flash {cost.cycles_tick_flash} of {cost.cycles_budget}: margin {cost.margin:.1%}"
     )
     return Answer(asdict(result) | asdict(cost), words)
 

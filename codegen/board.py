@@ -9,6 +9,7 @@ pins that are wired to something else. Alternate functions are the chip's busine
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -35,6 +36,10 @@ WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
 PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
+ADC_V = 3.3  # what the converter's full range stands for
+ADC_COUNTS = 4096
+CURRENT_SHARE = 0.8  # of what a sensor can tell: the most that is asked for
+CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
 AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
 
 
@@ -98,6 +103,19 @@ class ChannelPwm(Table):
     low: PinName | None = None
 
 
+class CurrentSense(Table):
+    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere into the motor."""
+
+    pin: PinName
+    volts_per_ampere: float
+    zero_v: Annotated[float, Field(gt=0.0, lt=ADC_V)] = ADC_V / 2.0
+
+    @property
+    def range_a(self) -> float:
+        """Amperes that can be told in both directions."""
+        return min(self.zero_v, ADC_V - self.zero_v) / abs(self.volts_per_ampere)
+
+
 class Channel(Table):
     """What serves one motor: PWM and a direction pin, or two half bridges (pwm, opposite)."""
 
@@ -105,6 +123,7 @@ class Channel(Table):
     pwm: ChannelPwm
     direction: PinName | None = None
     opposite: ChannelPwm | None = None
+    current: CurrentSense | None = None
 
     @property
     def switches(self) -> tuple[tuple[str, ChannelPwm], ...]:
@@ -167,9 +186,13 @@ class Board:
 
     @property
     def tick_preload(self) -> bool:
-        """Whether the hardware takes duties over once a tick, and neutral where none came: all its output timers
+        """Whether the hardware can take duties over once a tick, and neutral where none came: all its output timers
         have a repetition counter."""
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
+
+    def preloads(self, mechanism: Mechanism) -> bool:
+        """Whether it does so for this mechanism: current loops need an update every PWM period."""
+        return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
 
     def function(self, signal: str, pin: str) -> int:
         """The alternate function that puts a signal on a pin."""
@@ -242,7 +265,7 @@ def _bad_key(path: Path, error: ValidationError) -> BadInput:
 def _keys_at(where: list[str | int]) -> list[str]:
     tables: dict[str, type[Table]] = {
         "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
-        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm,
+        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm, "current": CurrentSense,
         "gate_driver": GateDriver}
     last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
     return list(tables.get(last, BoardFile).model_fields)
@@ -330,6 +353,11 @@ def _signals(board: Board) -> Iterator[tuple[str, str, str]]:
 
 def _check_pins(board: Board) -> None:
     """Every signal must be on its pin."""
+    for i, c in enumerate(board.channels):
+        if c.current and c.current.pin not in board.chip.analogue:
+            where = " or ".join(board.chip.analogue) or "no pin, as far as this firmware goes"
+            raise BadInput(board.source.name, f"channel.{i}.current.pin", c.current.pin,
+                           f"{board.chip.part} cannot measure there", f"it can on {where}")
     for key, signal, pin in _signals(board):
         places = board.chip.signals.get(signal, {})
         if pin not in places:
@@ -358,6 +386,7 @@ def _check_claims(board: Board) -> None:
             claims.append((c.encoder.index, f"{key}.encoder.index"))
         claims += [(f"{pwm.timer} output {pwm.output}", f"{key}.{part}.output") for part, pwm in c.switches]
         claims += [(c.direction, f"{key}.direction")] if c.direction else []
+        claims += [(c.current.pin, f"{key}.current.pin")] if c.current else []
     if board.gate_driver:
         claims += [(pin, f"gate_driver.selects.{i}") for i, pin in enumerate(board.gate_driver.selects)]
     users: dict[str, str] = {}
@@ -394,6 +423,10 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
 
     pil: with the plant at the host; every pin that could move something is then held low for good.
     """
+    for joint, channel in served(mechanism, board) if pil else ():
+        if channel and joint.motor and joint.motor.drive == "current":
+            raise BadInput(_file(mechanism), f"joint.{joint.name}.motor.drive", "current", "a plant at the host takes "
+                           "duties for voltages, and the board has no current to control", "write 'voltage'")
     env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
                       trim_blocks=True, lstrip_blocks=True)
     return {"ft_board.h": env.get_template("ft_board.h.j2").render(_context(mechanism, board, pil))}
@@ -442,15 +475,40 @@ def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Chan
     """The channel must be able to drive as the motor asks. In antiphase a low PWM pin is full voltage backwards, so
     what stops the outputs in hardware must cut the bridge."""
     assert joint.motor is not None and board.outputs is not None
+    key = f"joint.{joint.name}.motor.drive"
+    if joint.motor.drive == "current":
+        _check_current(mechanism, board, joint, channel)
     if joint.motor.drive != "antiphase":
         return
-    key = f"joint.{joint.name}.motor.drive"
     if channel.opposite:
         raise BadInput(_file(mechanism), key, "antiphase", f"board {board.name!r} has half bridges there: no need",
                        "write 'voltage'")
     if not board.outputs.gated:
         raise BadInput(_file(mechanism), key, "antiphase", f"the e-stop loop of board {board.name!r} stops the PWM, "
                        "not the bridge, and no PWM would be full voltage backwards", "write 'voltage'")
+
+
+def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
+    """The current must be measured and the motor slow enough for a loop at the rate of the PWM."""
+    assert joint.motor is not None and mechanism.board is not None
+    key = f"joint.{joint.name}.motor"
+    if channel.current is None:
+        raise BadInput(_file(mechanism), f"{key}.drive", "current", f"board {board.name!r} does not measure the current of "
+                       f"channel {joint.motor.channel}", "write 'voltage'")
+    if board.chip.timers[channel.pwm.timer].update_interrupt is None:
+        raise BadInput(_file(mechanism), f"{key}.drive", "current", f"{channel.pwm.timer} cannot ask for a loop")
+    periods = joint.motor.L / joint.motor.R * mechanism.board.pwm_hz
+    if periods < 2.0:
+        raise BadInput(_file(mechanism), f"{key}.L", joint.motor.L, f"L/R is {periods:.2g} PWM periods: too fast for a loop "
+                       "at their rate", "write drive = 'voltage'")
+
+
+def current_range(board: Board, joint: Joint) -> float:
+    """Amperes that a duty of 1 asks for, of a joint whose drive is 'current'."""
+    assert joint.motor is not None
+    sense = board.channels[joint.motor.channel].current
+    assert sense is not None
+    return CURRENT_SHARE * sense.range_a
 
 
 def _file(mechanism: Mechanism) -> object:
@@ -484,7 +542,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
         "interrupt": usart.interrupt,
-        "vectors": _vectors(board),
+        "vectors": _vectors(board, current_interrupt(mechanism, board) if not pil else None),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "watchdog_prescaler": prescaler,
@@ -492,9 +550,18 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     }
 
 
-def _vectors(board: Board) -> list[str]:
+def current_interrupt(mechanism: Mechanism, board: Board) -> int | None:
+    """The number of the interrupt in which the current loops run, None where there are none."""
+    timers = sorted({c.pwm.timer for joint, c in served(mechanism, board)
+                     if c and joint.motor and joint.motor.drive == "current"})
+    return board.chip.timers[timers[0]].update_interrupt if timers else None
+
+
+def _vectors(board: Board, current: int | None) -> list[str]:
     """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
     used = {board.chip.usarts[board.link.usart].interrupt: "ft_link_interrupt"}
+    if current is not None:
+        used[current] = "ft_current_interrupt"
     names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
     return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
 
@@ -562,7 +629,8 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
     timers = {name: board.chip.timers[name] for name in used}
     slowest = min(t.clock_hz for t in timers.values())
     periods = min((t.repetition // 2 if t.centred else t.repetition for t in timers.values()), default=1)
-    most = periods if board.tick_preload else 2**16
+    preload = board.preloads(mechanism)
+    most = periods if preload else 2**16
 
     def fits(hz: int) -> bool:
         return (hz % rate_hz == 0 and hz // rate_hz <= most and slowest % (2 * hz) == 0
@@ -576,29 +644,31 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
         near = f"nearest: {min(fitting, key=lambda hz: abs(hz - pwm_hz))}" if fitting else "choose another rate_hz"
         raise BadInput(_file(mechanism), "board.pwm_hz", pwm_hz, rule, near)
     broken = {e.timer for e in board.outputs.estop}
-    found = {name: _pwm_timer(board, name, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
+    found = {name: _pwm_timer(board, name, preload, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
              for name, outputs in sorted(used.items())}
     return {
         "hz": pwm_hz,
         "timers": list(found.values()),
         "drives": [_drive(joint, c, found) for joint, c in joints],
-        "tick_preload": int(board.tick_preload),
-        "ahead": 0 if board.tick_preload else round(AHEAD_S * board.chip.sysclk_hz),
+        "tick_preload": int(preload),
+        "currents": _currents(mechanism, board, joints, found),
+        "ahead": 0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
         "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
         "dead_time": _dead_time(board),
         "gate_driver": _gate_driver(board),
     }
 
 
-def _pwm_timer(board: Board, name: str, pwm_hz: int, rate_hz: int, outputs: tuple[int, ...], broken: bool) -> PwmTimer:
+def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int, outputs: tuple[int, ...],
+               broken: bool) -> PwmTimer:
     timer = board.chip.timers[name]
     half = timer.clock_hz // (2 * pwm_hz)
-    periods = pwm_hz // rate_hz if board.tick_preload else 1
+    periods = pwm_hz // rate_hz if preload else 1
     complementary = any(pwm.timer == name and pwm.low for c in board.channels for _, pwm in c.switches)
     return PwmTimer(
-        name, timer.centred, board.tick_preload and not timer.centred,
+        name, timer.centred, preload and not timer.centred,
         top=half if timer.centred else 2 * half - 1,
-        start=half if board.tick_preload and not timer.centred else 0,
+        start=half if preload and not timer.centred else 0,
         repetition=2 * periods - 1 if timer.centred else periods - 1,
         outputs=outputs,
         protection="FT_PLAIN" if not timer.repetition else "FT_BREAK" if broken else "FT_NO_BREAK",
@@ -608,7 +678,8 @@ def _pwm_timer(board: Board, name: str, pwm_hz: int, rate_hz: int, outputs: tupl
 @dataclass(frozen=True)
 class Drive:
     """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
-    index' of the second half bridge, whose compare value is what remains of twice the neutral one."""
+    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current loop
+    drives it, and duties are currents."""
 
     kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
@@ -616,6 +687,7 @@ class Drive:
     neutral: int
     span: int
     direction: str
+    looped: bool = False
 
 
 _UNDRIVEN = Drive("FT_NO_DRIVE", "0", "0", 0, 0, "PA0")
@@ -629,15 +701,62 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
     def register(pwm: ChannelPwm | None) -> str:
         return f"&{pwm.timer}->CCR[{pwm.output - 1}]" if pwm else "0"
 
-    sign = -1 if timer.low_first else 1
+    sign, looped = -1 if timer.low_first else 1, joint.motor.drive == "current"
     compare, opposite = register(channel.pwm), register(channel.opposite)
     if channel.opposite or joint.motor.drive == "antiphase":
         kind = "FT_HALF_BRIDGES" if channel.opposite else "FT_ANTIPHASE"
         half = timer.counts // 2
-        return Drive(kind, compare, opposite, half, sign * half, channel.direction or "PA0")
+        return Drive(kind, compare, opposite, half, sign * half, channel.direction or "PA0", looped)
     assert channel.direction is not None
     neutral = timer.counts if timer.low_first else 0
-    return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction)
+    return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction, looped)
+
+
+@dataclass(frozen=True)
+class CurrentLoop:
+    """One joint's loop. joint: index. rank: place in the converter's sequence. zero: counts at no current. amperes: a count. full: A at a duty of 1.
+    proportional: duty an ampere of error. integral: duty an ampere and PWM period."""
+
+    joint: int
+    name: str
+    channel: int
+    rank: int
+    zero: int
+    amperes: float
+    full: float
+    proportional: float
+    integral: float
+
+
+def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]],
+              timers: dict[str, PwmTimer]) -> dict[str, Any] | None:
+    """The current loops, None if there are none. The controller's zero cancels the winding's pole,
+
+        duty = (2 pi f L e + 2 pi f R integral of e) / bus voltage,
+
+    and the closed loop has the bandwidth f, a thirtieth of the PWM frequency: there the two and a half periods from a
+    sample to the middle of what it brings about cost 30 degrees of phase and leave a margin of 60."""
+    assert mechanism.board is not None
+    bus, period = mechanism.board.bus_voltage, 1.0 / mechanism.board.pwm_hz
+    bandwidth = 2.0 * math.pi * mechanism.board.pwm_hz / CURRENT_LOOP
+    loops: list[CurrentLoop] = []
+    for i, (joint, c) in enumerate(joints):
+        if c is None or joint.motor is None or joint.motor.drive != "current" or c.current is None:
+            continue
+        motor = joint.motor
+        loops.append(CurrentLoop(
+            i, joint.name, board.chip.analogue[c.current.pin], len(loops), round(c.current.zero_v / ADC_V * ADC_COUNTS),
+            ADC_V / ADC_COUNTS / c.current.volts_per_ampere, current_range(board, joint),
+            bandwidth * motor.L / bus, bandwidth * motor.R / bus * period))
+    if not loops:
+        return None
+    if len(loops) > 4:
+        raise BadInput(_file(mechanism), f"joint.{loops[4].name}.motor.drive", "current", "the converter's sequence has four "
+                       "places")
+    number = current_interrupt(mechanism, board)
+    timer = next(name for name, t in board.chip.timers.items() if t.update_interrupt == number)
+    return {"loops": loops, "timer": timer, "interrupt": number,
+            "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
 
 
 def _dead_time(board: Board) -> int:
@@ -723,6 +842,8 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
             pins.append(alternate(pwm.pin, signal, "FT_DOWN", f"{joint.name}: PWM, {pwm.timer} output {pwm.output}"))
             if pwm.low:
                 pins.append(alternate(pwm.low, f"{signal}N", "FT_DOWN", f"{joint.name}: its low switch"))
+        if c.current and joint.motor and joint.motor.drive == "current":
+            pins.append(Pin(c.current.pin, "FT_ANALOGUE", "FT_FLOAT", 0, f"{joint.name}: current"))
         if c.direction:
             use = "bridge enable" if joint.motor and joint.motor.drive == "antiphase" else "direction"
             pins.append(Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: {use}"))
@@ -747,6 +868,8 @@ def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[st
         enables |= {chip.timers[name].enable for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
     if board.gate_driver:
         enables.add("APB1ENR_SPI3EN")
+    if any(c and j.motor and j.motor.drive == "current" for j, c in joints):
+        enables.add("APB2ENR_ADC1EN")
     found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}
 

@@ -9,12 +9,12 @@ _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
 
 _TIMERS = {  # TIM9 and TIM12 have no encoder mode
-    "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256),
+    "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256, update_interrupt=25),
     "TIM2": Timer(32, _SLOW, "APB1ENR_TIM2EN", 4, encoder=True),
     "TIM3": Timer(16, _SLOW, "APB1ENR_TIM3EN", 4, encoder=True),
     "TIM4": Timer(16, _SLOW, "APB1ENR_TIM4EN", 4, encoder=True),
     "TIM5": Timer(32, _SLOW, "APB1ENR_TIM5EN", 4, encoder=True),
-    "TIM8": Timer(16, _FAST, "APB2ENR_TIM8EN", 4, encoder=True, repetition=256),
+    "TIM8": Timer(16, _FAST, "APB2ENR_TIM8EN", 4, encoder=True, repetition=256, update_interrupt=44),
     "TIM9": Timer(16, _FAST, "APB2ENR_TIM9EN", 2, centred=False),
     "TIM10": Timer(16, _FAST, "APB2ENR_TIM10EN", 1, centred=False),
     "TIM11": Timer(16, _FAST, "APB2ENR_TIM11EN", 1, centred=False),
@@ -90,6 +90,8 @@ USART6_RX PC7/8
 USART6_TX PC6/8
 """
 
+_ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 10 + i for i in range(6)}
+
 
 def _pll(hse_hz: int) -> Pll | None:
     """The divisors that make _SYSCLK_HZ exactly; the highest VCO input (least jitter) first. None if there are none."""
@@ -114,6 +116,7 @@ CHIP = Chip(
     timers=_TIMERS,
     usarts=_USARTS,
     signals=signals(_SIGNALS),
+    analogue=_ANALOGUE,
     pll=_pll,
     crystals="8, 12, 16 and 25 MHz can",
     buses=("AHB1ENR", "APB1ENR", "APB2ENR"),

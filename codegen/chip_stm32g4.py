@@ -109,6 +109,7 @@ CHIP = Chip(
     timers=_TIMERS,
     usarts=_USARTS,
     signals=signals(_SIGNALS),
+    analogue={},
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
     buses=("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR"),

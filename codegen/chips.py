@@ -17,7 +17,8 @@ FAMILIES = ("stm32f4", "stm32g4")
 class Timer:
     """bits: width of the counter. clock_hz: its clock. enable: the bit that clocks it. encoder: has encoder mode.
     repetition: updates that its repetition counter can span, 0 without one; timers that have one have a break input
-    and complementary outputs too. centred: counts up and down. outputs: compare channels."""
+    and complementary outputs too. centred: counts up and down. outputs: compare channels.
+    update_interrupt: the number of what its update can ask for."""
 
     bits: int
     clock_hz: int
@@ -26,6 +27,7 @@ class Timer:
     encoder: bool = False
     repetition: int = 0
     centred: bool = True
+    update_interrupt: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Pll:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
+    analogue: pin to channel of ADC1, where the firmware can use it.
     lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. sectors: the pieces in which
     flash is erased, in order.
     wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
@@ -70,6 +73,7 @@ class Chip:
     timers: Mapping[str, Timer]
     usarts: Mapping[str, Usart]
     signals: Mapping[str, Mapping[str, int]]
+    analogue: Mapping[str, int]
     pll: Callable[[int], Pll | None]
     crystals: str
     buses: tuple[str, ...]

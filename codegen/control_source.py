@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from codegen import board as boards
 from codegen.board import Board
 from codegen.errors import BadInput
 from codegen.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
@@ -104,6 +105,9 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     count = _count(joint)
     torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
     stall = abs(torque_constant) * bus / motor.R if motor and bus else UNLIMITED_EFFORT
+    current = _current_range(mechanism, joint)
+    if current:
+        stall = min(stall, abs(torque_constant) * current)
     no_load = bus / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
     effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
@@ -123,9 +127,9 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         coulomb=joint.friction.coulomb,
         coulomb_slope=joint.friction.coulomb * hz / COULOMB_RATE[slides],
         effort=effort,
-        resistance=motor.R / torque_constant if motor else 0.0,
-        inductance=motor.L * hz / torque_constant if motor else 0.0,
-        back_emf=torque_constant * hz if motor else 0.0,
+        resistance=(bus / current if current else motor.R) / torque_constant if motor else 0.0,
+        inductance=motor.L * hz / torque_constant if motor and not current else 0.0,
+        back_emf=torque_constant * hz if motor and not current else 0.0,
         speed=speed,
         overspeed=1.25 * speed + 4.0 * one_count,
         rest=max(0.02 * speed, 2.0 * one_count),
@@ -145,6 +149,15 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
     """Everything the lab modes need of one joint."""
     row = joint_constants(mechanism, joint)
     return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
+
+
+def _current_range(mechanism: Mechanism, joint: Joint) -> float:
+    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the law,
+    to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
+    if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
+        return 0.0
+    board = boards.load(mechanism.board.use)
+    return boards.current_range(board, joint) if board.channels else 0.0
 
 
 def _count(joint: Joint) -> float:

@@ -124,7 +124,7 @@ class MotorTable(Table):
     K: Positive
     gear: Number = 1.0
     inertia: NotNegative = 0.0
-    drive: Literal["voltage", "antiphase"] = "voltage"
+    drive: Literal["voltage", "antiphase", "current"] = "voltage"
     channel: Annotated[int, Field(ge=0, le=63)] | None = None
     sign: Sign = 1
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 3  # raised with every change of the frame or of a message
+PROTOCOL = 4  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 
@@ -127,6 +127,7 @@ MESSAGES = (
         Field("bad_frames", "u16", "frames with a wrong check sum or length"),
         Field("wrong_tag", "u16", "frames of another configuration"),
         Field("out_of_order", "u16", "knots that came before one that was lost, or that there was no room for"),
+        Field("line_errors", "u16", "bytes that the receiver found wrong: framing, noise, overrun"),
         Field("bus_mv", "u16", "bus voltage, mV"),
         Field("temperature", "i32", "of the hottest sensor, 0.001 deg C; 25000 where none is"),
         Field("cycles", "u32", "cycles of the last control tick"),

@@ -109,6 +109,7 @@ class VirtualBoard:
         self.bus_voltage = mechanism.board.bus_voltage
         self.joints = board_file.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
+        self.dead_sensors: set[int] = set()  # joints whose current sensor gives nothing
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = 0.0
         self._mode = 0  # of the plant, by its number
@@ -121,7 +122,7 @@ class VirtualBoard:
         self.brakes = False  # whether something holds an arm at rest up while its drivers are off
         self._handled = Handled()
         split = "ft_boundary_interrupt" in self.image.symbols
-        self._tick = PENDSV if split else SYSTICK  # the exception in which the control tick runs
+        self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
         self._step_blocks: list = []
         self._known_blocks = self._step_before = 0
         self.chip.core.on_exception = self._exception_done
@@ -168,6 +169,8 @@ class VirtualBoard:
                     port.sources[pin] = partial(self._index, j)
         self._estop_open = False
         self.estop(False)
+        if hasattr(chip, "adc"):
+            chip.adc.volts = self._sensed
         if self.gate_drivers:
             chip.spi.exchange = self._exchange
             self.chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
@@ -206,6 +209,16 @@ class VirtualBoard:
         selected = [driver for driver, pin in zip(self.gate_drivers, self.board.gate_driver.selects, strict=True)
                     if self._pin(pin)[0].mode(int(pin[2:])) == 1 and not self._high(pin)]
         return selected[0].exchange(self.seconds, word, mode) if len(selected) == 1 else 0
+
+    def _sensed(self, number: int) -> float:
+        """V on an analogue pin: of the sensors of the motors' currents."""
+        for j, (joint, channel) in enumerate(self.joints):
+            if channel and channel.current and self.board.chip.analogue[channel.current.pin] == number:
+                port, pin = self._pin(channel.current.pin)
+                sense = channel.current
+                amperes = joint.motor.sign * float(self.plant.current[j]) if j not in self.dead_sensors else -1e3
+                return sense.zero_v + sense.volts_per_ampere * amperes if port.mode(pin) == 3 else 0.0
+        return 0.0
 
     def _high(self, pin: str) -> bool:
         port, number = self._pin(pin)
@@ -382,7 +395,7 @@ class VirtualBoard:
     # -- recording ----------------------------------------------------------
 
     def _exception_done(self, number: int, done: Handled) -> None:
-        if number != self._tick:
+        if number != self.tick_exception:
             return
         self.ticks += 1
         handled = self.chip.core.handled

@@ -1,7 +1,8 @@
 """What an image costs on the virtual board: instructions and cycles of the step and of the whole control tick.
 
 The image homes, arms, plays a short motion of all its joints and disarms. Instructions are exact; cycles are those of
-the emulator's model, without flash stalls (hil/timing.py). The worst tick is the worst one seen in that run.
+the emulator's model, and what waiting for flash adds to them that of another one (hil/timing.py). The worst tick is the
+worst one seen in that run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from hil.board import VirtualBoard
+from hil.flash_watch import FlashWatch
 from hil.plants import plant_of
 from hil.run import play
 
@@ -26,28 +28,44 @@ REACH = 0.05  # rad or m, where limits leave the room
 @dataclass(frozen=True)
 class Cost:
     """instructions_step: of ft_step, its worst tick; instructions_tick: of the whole tick, worst and mean;
-    cycles_tick: worst, by the model; cycles_budget: those of a control period."""
+    cycles_tick: worst, by the model; cycles_tick_flash: worst with the waiting for flash; cycles_budget: those of a
+    control period."""
 
     instructions_step: int
     instructions_tick: int
     instructions_tick_mean: float
     cycles_tick: int
+    cycles_tick_flash: int
     cycles_budget: int
+
+    @property
+    def margin(self) -> float:
+        """The share of a control period that the worst tick leaves."""
+        return 1.0 - self.cycles_tick_flash / self.cycles_budget
 
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True) -> Cost:
-    """Run a built image for a moment. Raises Refused if it does not get through the motion."""
+    """Run a built image for a moment. Raises Refused if it does not get through the motion, or if a tick takes longer
+    than a control period."""
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
+        watch = FlashWatch(board)
         result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward)
     record = result.record
     if result.ended != "done":
         raise Refused(f"the image did not get through a motion of {SECONDS} s on the virtual board: {result.ended}")
-    return Cost(
+    waiting = np.array(watch.stalls[-len(record.cycles):])
+    cost = Cost(
         instructions_step=int(record.step_instructions.max()), instructions_tick=int(record.instructions.max()),
         instructions_tick_mean=result.instructions_tick_mean, cycles_tick=int(record.cycles.max()),
+        cycles_tick_flash=int((record.cycles + waiting).max()),
         cycles_budget=boards.load(mechanism.board.use).chip.sysclk_hz // mechanism.control.rate_hz,
     )
+    if cost.margin <= 0.0:
+        raise Refused(f"a control tick takes up to {cost.cycles_tick_flash} cycles, {cost.cycles_tick_flash - cost.cycles_tick} "
+                      f"of them waiting for flash, and a control period has {cost.cycles_budget}: lower control.rate_hz "
+                      "or simplify the mechanism")
+    return cost
 
 
 def short_motion(mechanism: Mechanism) -> Trajectory:

@@ -8,6 +8,7 @@ are models, not silicon.
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
@@ -44,10 +45,27 @@ class Block:
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
 
 
-class FlashFetch:
-    """Cycles that an STM32F405 at 168 MHz waits for its flash, caches empty at first. What is modelled (RM0090, 3.5):
+@dataclass(frozen=True)
+class FlashMemory:
+    """What a family's flash is, in FlashFetch's terms. line: bytes read at once."""
 
-    - flash gives a line of 16 bytes in 1 + WAIT_STATES cycles;
+    wait_states: int
+    line: int
+    code_lines: int
+    data_lines: int
+
+
+FLASH_MEMORIES = {
+    "stm32f4": FlashMemory(5, 16, 64, 8),
+    "stm32g4": FlashMemory(4, 8, 128, 32),  # 64 bits at once; caches of 1 KB and 256 bytes
+}
+
+
+class FlashFetch:
+    """Cycles that a chip waits for its flash, caches empty at first; as it stands an STM32F405 at 168 MHz. What is
+    modelled (RM0090, 3.5; RM0440, 3.3):
+
+    - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
     - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
       straight code of 4-byte instructions of one cycle takes 6 cycles a line instead of 4;
     - a jump to a line that is nowhere waits for all of it; only such lines enter the instruction cache (CODE_LINES,
@@ -62,7 +80,10 @@ class FlashFetch:
     LINE = 16
     CODE_LINES, DATA_LINES = 64, 8
 
-    def __init__(self) -> None:
+    def __init__(self, memory: FlashMemory | None = None) -> None:
+        if memory:
+            self.WAIT_STATES, self.LINE = memory.wait_states, memory.line
+            self.CODE_LINES, self.DATA_LINES = memory.code_lines, memory.data_lines
         self.stalls = 0
         self._line = -2  # being executed
         self._spent = 0  # cycles executed from it

@@ -91,6 +91,9 @@ class Stm32(ABC):
             part.before_change = lambda: self.before_change()
         for timer in self.timers.values():
             timer.before_read = lambda: self.before_read()
+        for name, timer in self.timers.items():
+            if (number := self.FAMILY.timers[name].update_interrupt) is not None:
+                timer.request = self._line(number)
         for name, usart in self.usarts.items():
             usart.request = self._line(self.FAMILY.usarts[name].interrupt)
         self.rcc.on_clock = self._clock_changed

@@ -26,7 +26,7 @@ class Timer(Peripheral):
 
     REGISTERS = {
         0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, 0), 0x08: Register("SMCR", 0, 7),
-        0x0C: Register("DIER", 0, 0), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
+        0x0C: Register("DIER", 0, 1), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
         0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3777),
         0x24: Register("CNT"), 0x28: Register("PSC", 0, 0xFFFF), 0x2C: Register("ARR"),
         0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
@@ -40,6 +40,7 @@ class Timer(Peripheral):
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
         self.on_update: Callable[[], None] = lambda: None
+        self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
         self._break_low = False
         self._event: Event | None = None
@@ -48,6 +49,7 @@ class Timer(Peripheral):
 
     def reset(self) -> None:
         self.before_change()
+        self.request(False)
         self.clear()
         self.value["ARR"] = self._full
         if self._event:
@@ -104,6 +106,11 @@ class Timer(Peripheral):
         self._repetition = self.value["RCR"]
         self.value["SR"] |= UIF
         self.on_update()
+        self._ask()
+
+    def _ask(self) -> None:
+        if self.value["DIER"]:
+            self.request(bool(self.value["SR"] & UIF))
 
     def write_CR1(self, value: int) -> None:
         if self.value["CR1"] & CEN & value and value != self.value["CR1"]:
@@ -122,6 +129,10 @@ class Timer(Peripheral):
             gone = self.value["CNT"] * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
             self._phase, self._rising = self.events.now - gone, True
         self._schedule()
+
+    def write_DIER(self, value: int) -> None:
+        self.value["DIER"] = value
+        self._ask()
 
     def write_EGR(self, value: int) -> None:
         if value & 1:
@@ -144,6 +155,7 @@ class Timer(Peripheral):
 
     def write_SR(self, value: int) -> None:
         self.value["SR"] &= value  # rc_w0
+        self._ask()
         self._sense_break()
 
     def _sense_break(self) -> None:

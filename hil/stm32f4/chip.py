@@ -7,6 +7,7 @@ from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
 from hil.stm32.serial import Serial
+from hil.stm32f4.adc import Adc
 from hil.stm32f4.clocks import Flash, Power, Rcc
 from hil.stm32f4.serial import Dma, Usart
 from hil.stm32f4.spi import Spi
@@ -62,6 +63,9 @@ class Stm32F405(Stm32):
         for (dma, stream, channel), (usart, side) in _REQUESTS.items():
             dmas[dma].requests[stream, channel] = (usarts[usart], side)
         self.spi = Spi("SPI3", 0x40003C00, core.events, self._bus_cycles(False))
-        gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi}
+        self.adc = Adc(0x40012000, core.events, self._bus_cycles(True))
+        self.adc.before_read = lambda: self.before_read()
+        gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
+                                         ("APB2ENR", 8): self.adc}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}
         return usarts, gated | {_DMA[name][1]: dma for name, dma in dmas.items()}

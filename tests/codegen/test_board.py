@@ -90,7 +90,9 @@ def test_unknown_board_names_the_nearest():
     ('timer = "TIM4", a', 'timer = "TIM7", a', r"channel.3.encoder.timer = 'TIM7': STM32F405 has no such timer"),
     ('a = "PB6"', 'a = "PA6"', r"channel.3.encoder.a = 'PA6': is already used by outputs.estop.0.pin"),
     ('a = "PB6"', 'a = "PD6"', r"channel.3.encoder.a = 'PD6': STM32F405 has no TIM4_CH1 there; it is on PB6"),
-    ('direction = "PB12"', 'direction = "PC0"', r"channel.0.direction = 'PC0': is already used by reserved.ISENSE0"),
+    ('direction = "PB12"', 'direction = "PA11"', r"channel.0.direction = 'PA11': is already used by reserved.USB_DM"),
+    ('pin = "PC0", volts', 'pin = "PC10", volts', r"channel.0.current.pin = 'PC10': "),
+    ('pin = "PC0", volts', 'pin = "PD2", volts', r"channel.0.current.pin = 'PD2': STM32F405 cannot measure there; it can on PA0"),
     ('direction = "PB12"', 'direction = "PK1"', r"channel.0.direction = 'PK1': must be a pin; such as 'PA0'"),
     ("output = 4", "output = 3", r"channel.3.pwm.output = 'TIM8 output 3': is already used by channel.2.pwm.output"),
     ("output = 4", "output = 5", r"channel.3.pwm.output = 5: .* less than or equal to 4"),
@@ -347,7 +349,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     header = boards.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
-    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+)\) /\* (\w+)", header) == [
+    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)", header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
     assert "TIM3" not in header and "PC8" not in header  # what no joint uses is left alone
 
@@ -374,7 +376,7 @@ def test_passive_joint_gets_no_drive(three_link):
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
     header = boards.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
-    assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0) /* wrist */" in header
+    assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):

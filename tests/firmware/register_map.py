@@ -183,7 +183,7 @@ def _wrong(reg: Reg | None, address: int, values: Iterable[int], family: str) ->
         yield f"{reg.name} is written and can only be read"
     for value in sorted(values):
         alien = value & ~reg.mask & ~reg.reset & WORD
-        if alien and not (reg.name.endswith(".SR") and value == WORD & ~0x80):  # write 0 to clear: ones change nothing
+        if alien:
             yield f"{reg.name} = 0x{value:X}: bits 0x{alien:X} are reserved"
         for (end, name), codes in FORBIDDEN_CODES[family].items():
             low, bits = reg.fields.get(name, (0, 0))

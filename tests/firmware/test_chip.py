@@ -381,6 +381,19 @@ def test_power_up_with_random_memory_is_no_crash(machine):
     assert (board["errors"], board["cause"], board["remembered"]) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(("cause", "number"), [("power", 0), ("pin", 1), ("brownout", 4)])
+def test_a_reset_is_told_by_its_cause_and_leaves_the_outputs_off(machine, cause, number):
+    """The G474 has one flag for power-up and brown-out: what memory kept tells them apart."""
+    board = machine(ARMED.replace("ticks++;", "ticks++; place[0] = (int32_t)ft_chip_reset_cause();")).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.drivers_on and board["place"] == 0
+    board.chip.reset(cause)
+    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0)
+    board.run(0.02)
+    assert board["place"] == number and not board.drivers_on
+
+
 def test_watchdog_bites_when_it_is_not_fed(machine):
     board = machine(START + """
     void ft_app_missed(void) { }

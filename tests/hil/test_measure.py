@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from codegen import build
+from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import check_limits, check_streamable
 from hil.measure import measure, short_motion
+from tests.hil import rig
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
@@ -30,3 +34,13 @@ def test_the_short_motion_stays_within_the_limits_of_every_example():
         check_limits(motion, mechanism)
         check_streamable(motion, mechanism)
         assert np.all(motion.positions[1] != motion.positions[0])
+
+
+def test_an_image_whose_tick_does_not_fit_is_refused_with_the_cycles_it_waits_for_flash(tmp_path):
+    """At 48 kHz the worst tick fits into a period as long as flash is not counted."""
+    mechanism = rig.three_link()
+    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=48_000, knot_hz=200),
+                        board=replace(mechanism.board, pwm_hz=48_000))
+    with pytest.raises(Refused, match=r"a control tick takes up to \d+ cycles, \d{3,4} of them waiting for flash, and a "
+                                      r"control period has 3500"):
+        measure(mechanism, build.build(mechanism, tmp_path))

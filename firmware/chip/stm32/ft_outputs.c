@@ -63,10 +63,11 @@ typedef struct {
     float span;
     uint16_t neutral;
     uint8_t kind, port, pin;
+    bool looped; /* by a current loop: a duty is what it is asked for */
 } ft_drive;
 
-#define FT_DRIVE(kind, compare, opposite, neutral, span, port, pin) \
-    { compare, opposite, span, neutral, kind, port, pin },
+#define FT_DRIVE(kind, compare, opposite, neutral, span, port, pin, looped) \
+    { compare, opposite, span, neutral, kind, port, pin, looped },
 static const ft_drive ft_drive_table[] = { FT_DRIVES };
 #undef FT_DRIVE
 enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
@@ -77,6 +78,7 @@ enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
 static uint32_t ft_width[FT_TABLE_SIZE];          /* compare value */
 static uint32_t ft_direction[FT_TABLE_SIZE];      /* BSRR word, this tick's */
 static uint32_t ft_next_direction[FT_TABLE_SIZE]; /* handed over */
+static float ft_asked[FT_TABLE_SIZE];             /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
 /****************************************************************
@@ -145,31 +147,38 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
     timer->SR = 0;
 }
 
-/* Write neutral to every compare register. */
+/* Write a compare value to the registers of one drive. */
+static inline void ft_write(const ft_drive *d, uint32_t width)
+{
+    *d->compare = width;
+    if (d->kind == FT_HALF_BRIDGES)
+        *d->opposite = 2u * d->neutral - width;
+}
+
+/* Write neutral to every compare register; ask current loops for nothing. */
 static inline void ft_write_neutral(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
-        if (d->kind == FT_NO_DRIVE)
-            continue;
-        *d->compare = d->neutral;
-        if (d->kind == FT_HALF_BRIDGES)
-            *d->opposite = d->neutral;
+        if (d->looped)
+            ft_current_ask(i, 0.0f);
+        else if (d->kind != FT_NO_DRIVE)
+            ft_write(d, d->neutral);
     }
 }
 
-/* Write the duties that were computed to the compare registers. */
+/* Write the duties that were computed to the compare registers, or ask the
+ * current loops for them. */
 static inline void ft_write_duties(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
-        if (d->kind == FT_NO_DRIVE)
-            continue;
-        *d->compare = ft_width[i];
-        if (d->kind == FT_HALF_BRIDGES)
-            *d->opposite = 2u * d->neutral - ft_width[i];
+        if (d->looped)
+            ft_current_ask(i, ft_asked[i]);
+        else if (d->kind != FT_NO_DRIVE)
+            ft_write(d, ft_width[i]);
     }
 }
 
@@ -217,7 +226,8 @@ static inline void ft_switch_directions(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
-        GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i]; /* 0: none */
+        if (!ft_drive_table[i].looped)
+            GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i];
 }
 
 /* Keep this tick's directions for the next one. */
@@ -225,7 +235,8 @@ static inline void ft_keep_directions(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
-        ft_next_direction[i] = ft_direction[i];
+        if (!ft_drive_table[i].looped)
+            ft_next_direction[i] = ft_direction[i];
 }
 
 #if FT_TICK_PRELOAD
@@ -295,23 +306,59 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
+/* Return a duty within its bounds; what is no number is 0. */
+static inline float ft_bounded(float x)
+{
+    if (!(__builtin_fabsf(x) <= 1.0f))
+        x = x > 1.0f ? 1.0f : x < -1.0f ? -1.0f : 0.0f;
+    return x;
+}
+
+/* Return the compare value of a duty. */
+static inline uint32_t ft_width_of(const ft_drive *d, float duty)
+{
+    float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty) : duty;
+    return (uint32_t)((float)d->neutral + d->span * x + 0.5f);
+}
+
+/* Return the word that puts a duty's direction on its pin; in antiphase the
+ * pin enables the bridge. */
+static inline uint32_t ft_direction_of(const ft_drive *d, float duty)
+{
+    bool low = d->kind == FT_ANTIPHASE ? !ft_wanted : !(duty < 0.0f);
+    return d->kind == FT_HALF_BRIDGES ? 0u
+                                      : 1u << (low ? d->pin + 16u : d->pin);
+}
+
 void ft_chip_duties(const float duty[])
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
-        float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty[i])
-                                               : duty[i];
-        bool low = d->kind == FT_SIGN_MAGNITUDE ? !(duty[i] < 0.0f)
-                                                : !ft_wanted;
-        if (d->kind == FT_NO_DRIVE)
-            continue;
-        if (!(__builtin_fabsf(x) <= 1.0f)) /* 0: not a number */
-            x = x > 1.0f ? 1.0f : x < -1.0f ? -1.0f : 0.0f;
-        ft_width[i] = (uint32_t)((float)d->neutral + d->span * x + 0.5f);
-        if (d->kind != FT_HALF_BRIDGES)
-            ft_direction[i] = 1u << (low ? d->pin + 16u : d->pin);
+        float x = ft_bounded(duty[i]);
+        if (d->looped) {
+            ft_asked[i] = x;
+        } else if (d->kind != FT_NO_DRIVE) {
+            ft_width[i] = ft_width_of(d, x);
+            ft_direction[i] = ft_direction_of(d, x);
+        }
     }
+}
+
+/* Let a current loop drive: this duty counts from the next update on, and with
+ * it its direction, by the next call. */
+void ft_output_write(uint32_t joint, float duty)
+{
+    const ft_drive *d = &ft_drive_table[joint];
+    float x = ft_bounded(duty);
+    GPIO(d->port)->BSRR = ft_next_direction[joint];
+    ft_write(d, ft_width_of(d, x));
+    ft_next_direction[joint] = ft_direction_of(d, x);
+}
+
+bool ft_outputs_wanted(void)
+{
+    return ft_wanted;
 }
 
 /****************************************************************
@@ -349,7 +396,7 @@ void ft_chip_outputs(bool enabled)
     }
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
         if (ft_pwm_table[i].protection == FT_BREAK)
-            ft_pwm_table[i].timer->SR = ~TIM_SR_BIF;
+            ft_pwm_table[i].timer->SR = TIM_SR_FLAGS & ~TIM_SR_BIF;
     ft_wanted = true;
     ft_timers_drive(true);
     ft_drivers_enable(true);
@@ -389,12 +436,11 @@ bool ft_chip_estop(void)
 
 bool ft_chip_driver_fault(void)
 {
+    bool fault = ft_current_fault();
 #ifdef FT_DRIVER_FAULT_PORT
-    return !FT_TOLERANT &&
-           !ft_pin_high(FT_DRIVER_FAULT_PORT, FT_DRIVER_FAULT_PIN);
-#else
-    return false;
+    fault = fault || !ft_pin_high(FT_DRIVER_FAULT_PORT, FT_DRIVER_FAULT_PIN);
 #endif
+    return !FT_TOLERANT && fault;
 }
 
 #else /* a board without drives */

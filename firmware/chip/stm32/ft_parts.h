@@ -37,7 +37,16 @@ bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
 void ft_watchdog_start(void);
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
+/* Current loops. A loop is asked for a share of its range, and writes duties
+ * at the rate of the PWM. */
+void ft_currents_start(void);
+void ft_current_ask(uint32_t joint, float share);
+bool ft_current_fault(void);      /* a sensor that cannot be believed */
+void ft_output_write(uint32_t joint, float duty);
+bool ft_outputs_wanted(void);
+
 /* Handlers in the vector table. */
+void ft_current_interrupt(void);
 void ft_reset(void);
 void ft_boundary_interrupt(void);
 void ft_tick_interrupt(void);
@@ -46,7 +55,8 @@ void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
 /* Priorities: a smaller number interrupts a larger one. Faults have 0. */
-enum { FT_PRIORITY_BOUNDARY = 1, FT_PRIORITY_TICK = 2, FT_PRIORITY_LINK = 3 };
+enum { FT_PRIORITY_CURRENT = 1, FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_TICK = 3,
+       FT_PRIORITY_LINK = 4 };
 
 /* Let a bit field of a register have this value. */
 static inline void ft_field(volatile uint32_t *reg, uint32_t index,

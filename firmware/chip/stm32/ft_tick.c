@@ -91,6 +91,7 @@ void ft_chip_run(void)
     SysTick->CTRL = SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
                     SysTick_CTRL_ENABLE;
     SysTick->LOAD = cycles / FT_WAKES - 1u; /* from the second one on */
+    ft_currents_start();
 }
 
 /****************************************************************

@@ -32,8 +32,10 @@ typedef struct {
 #define TIM_CR1_CMS_1 (1u << 5)
 #define TIM_CR1_ARPE (1u << 7)
 #define TIM_SMCR_SMS_ENCODER3 (3u << 0)
+#define TIM_DIER_UIE (1u << 0)
 #define TIM_SR_UIF (1u << 0)
 #define TIM_SR_BIF (1u << 7)
+#define TIM_SR_FLAGS 0x1EFFu /* of TIM1 and TIM8: writing 0 clears one */
 #define TIM_EGR_UG (1u << 0)
 #define TIM_CCMR1_CC1S_TI1 (1u << 0)
 #define TIM_CCMR1_IC1F_Pos 4u

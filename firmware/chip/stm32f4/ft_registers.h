@@ -61,6 +61,7 @@ typedef struct {
 #define RCC_APB2ENR_TIM8EN (1u << 1)
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
+#define RCC_APB2ENR_ADC1EN (1u << 8)
 #define RCC_APB2ENR_TIM9EN (1u << 16)
 #define RCC_APB2ENR_TIM10EN (1u << 17)
 #define RCC_APB2ENR_TIM11EN (1u << 18)
@@ -147,6 +148,25 @@ typedef struct {
 #define USART_CR3_EIE (1u << 0)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
+
+/****************************************************************
+ * Analogue-to-digital converter, section 13
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t SR, CR1, CR2, SMPR1, SMPR2;
+    RESERVED(0x14, 0x34);
+    volatile uint32_t JSQR, JDR[4];
+} ADC_TypeDef;
+#define ADC1 ((ADC_TypeDef *)0x40012000u)
+#define ADC_CCR (*(volatile uint32_t *)0x40012304u)
+
+#define ADC_CR1_SCAN (1u << 8)
+#define ADC_CR2_ADON (1u << 0)
+#define ADC_CR2_JSWSTART (1u << 22)
+#define ADC_JSQR_JL_Pos 20u
+#define ADC_SMPR_15_CYCLES 1u
+#define ADC_CCR_DIV4 (1u << 16) /* ADCPRE: of APB2 */
 
 /****************************************************************
  * SPI, section 28
