@@ -1,0 +1,265 @@
+"""The reference pages of docs/, made from the tables that the code itself runs on: `python docs/generate.py`.
+
+A test holds the pages in the repository against what this makes: change a table, run it again.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
+
+from codegen import codec, messages  # noqa: E402
+from codegen.board import BOARDS, names  # noqa: E402
+from codegen.mechanism_schema import LARGEST, MechanismTable, _table_in  # noqa: E402
+
+GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
+
+# What every key of a mechanism file means; the types, ranges and defaults beside it come from the schema.
+KEYS = {
+    "name": "of the mechanism: folders, IDENT and logs carry it",
+    "gravity": "an acceleration, m/s²",
+    "lock": "joint = position: freezes joints",
+    "unphysical": "inertias that no single body can have (identified, lumped ones): refuse, or warn; with `urdf` warn",
+    "urdf": "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name",
+    "control.rate_hz": "control ticks a second; a whole multiple of knot_hz",
+    "control.knot_hz": "knots of a trajectory a second, on the wire",
+    "control.scheme": "of the inverse dynamics; `midpoint` unless you know why not",
+    "control.trig": "where sines and cosines are made exact: in every tick, or at every knot outside the tick",
+    "control.beta": "of newmark", "control.gamma": "of newmark",
+    "control.allocation": "how closed loops share torque: complete, or the paper's partition for comparison",
+    "control.observer_hz": "bandwidth of the rate observer; 80, less where the tick is slow",
+    "control.host_timeout_s": "armed and without a frame for that long: stop along the path",
+    "safety.computing": "reaction to faults of this class, see [faults](faults.md)",
+    "safety.sensing": "reaction to faults of this class", "safety.electrical": "reaction to faults of this class",
+    "safety.motion": "reaction to faults of this class", "safety.host": "reaction to faults of this class",
+    "safety.stuck_s": "s of full torque without a count until ENCODER_STUCK",
+    "safety.temperature_max": "°C of the drivers, where the board measures it",
+    "safety.gain_overlay": "least and largest factor that gains may be given at run time",
+    "safety.float_speed": "share of the velocity limit above which an arm led by hand is held",
+    "safety.jog_speed": "share of the velocity limit that `jog` may use",
+    "safety.probe_effort": "share of the effort limit that experiments may use",
+    "board.use": "a board file, see [boards](boards.md)", "board.bus_voltage": "nominal, V", "board.pwm_hz": "of the outputs",
+    "link.name": "", "link.mass": "kg", "link.com": "centre of gravity in the link's frame, m",
+    "link.inertia": "ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity in link axes, kg m²",
+    "link.rod": "instead of com and inertia: length of a uniform slender rod along x, m",
+    "link.section.area": "of the member, m²: stresses in the plant", "link.section.radius": "outer, m",
+    "link.beam.length": "of a flexible link along x, m", "link.beam.EI": "N m²: about its own z, or [EIy, EIz]",
+    "link.beam.elements": "finite elements", "link.beam.damping": "strain-proportional, s", "link.beam.GJ": "N m²",
+    "joint.name": "", "joint.type": "continuous: revolute without end", "joint.parent": "a link, or `base`, the ground",
+    "joint.child": "the link it carries", "joint.xyz": "joint frame in the parent link's frame, m, as in URDF",
+    "joint.rpy": "its roll, pitch, yaw, rad", "joint.axis": "in the joint frame; any length",
+    "joint.actuated": "false: nothing drives it; a closed loop must", "joint.start": "position at power-up, rad or m",
+    "joint.c_mot": "0 pin to 1 rigid, of the joint as an element", "joint.stiffness": "of a spring in it, N m/rad",
+    "joint.rest": "where that spring is at rest, rad or m",
+    "joint.limits.lower": "rad or m", "joint.limits.upper": "rad or m", "joint.limits.velocity": "rad/s or m/s",
+    "joint.limits.effort": "N m or N", "joint.limits.acceleration": "rad/s² or m/s²: of motions, kept by `plan`",
+    "joint.limits.jerk": "rad/s³ or m/s³: of motions, kept by `plan`",
+    "joint.friction.viscous": "at the joint, N m s/rad", "joint.friction.coulomb": "at the joint, N m",
+    "joint.motor.R": "ohm", "joint.motor.L": "henry", "joint.motor.K": "N m/A = V s/rad",
+    "joint.motor.gear": "motor turns a joint turn, signed (rad a metre for prismatic joints)",
+    "joint.motor.inertia": "of the rotor, at the motor, kg m²", "joint.motor.drive": "what the board gives it",
+    "joint.motor.channel": "of the board", "joint.motor.sign": "-1: wired the other way round",
+    "joint.encoder.counts": "a turn after quadrature ×4", "joint.encoder.at": "which shaft it turns with",
+    "joint.encoder.sign": "-1: counts the other way", "joint.encoder.zero": "how it gets its zero",
+    "joint.gains.ku": "N m/rad; `femtorque check` prints the stiffest with margin", "joint.gains.kv": "N m s/rad",
+    "joint.gains.ki": "N m/(rad s)",
+    "joint.home.at": "position of the index or stop, rad or m", "joint.home.direction": "in which it is sought",
+    "joint.home.speed": "rad/s or m/s while seeking", "joint.home.effort": "N m or N while seeking",
+    "joint.home.travel": "rad or m after which seeking is given up",
+    "payload.name": "", "payload.link": "that it is fixed to", "payload.mass": "kg", "payload.com": "in the link's frame, m",
+    "payload.inertia": "about its centre of gravity, kg m²",
+    "loop.name": "", "loop.type": "ball 3 rows, planar 2 (in the plane normal to a's z), revolute 5, rigid 6",
+    "loop.a.link": "a link, or `base`", "loop.a.xyz": "m", "loop.a.rpy": "rad, where the type has an axis (its z)",
+    "loop.b.link": "a link, or `base`", "loop.b.xyz": "m", "loop.b.rpy": "rad",
+    "mode.name": "", "mode.loops": "that are closed in it", "mode.payloads": "that are on in it",
+    "mode.passive": "joints, beside those with actuated = false", "mode.root": "the link that stands on the ground",
+    "mode.ramp_s": "s from one mode's torque to the next one's",
+}
+ARRAYS = {"link", "joint", "payload", "loop", "mode"}  # [[...]]
+ABOUT = {
+    "": "At the top of the file.", "control": "", "safety": "What is done about faults, and how fast by-hand modes may be.",
+    "board": "Needed by build, flash, stream and hil only.", "link": "A link's frame is its joint's, moved.",
+    "joint": "Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the motor. "
+             "Positive torque moves the joint along its axis.",
+    "payload": "A body fixed to a link; a mode may attach and release it.", "loop": "Closes a loop between two links.",
+    "mode": "Which loops are closed and which payloads on. Without any there is one mode: all of them.",
+}
+
+
+def pages() -> dict[str, str]:
+    """{file name: text} of every page but faults.md, which codegen.faults_page makes."""
+    return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol()}
+
+
+def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    """Markdown; a bar in a cell is escaped."""
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
+
+
+# -- mechanism files --------------------------------------------------------------------------------------------------
+
+
+def mechanism_files() -> str:
+    """Every key, table by table."""
+    text = GENERATED + """# Mechanism files
+
+A mechanism file is TOML in SI units and radians. `femtorque init NAME` writes a commented one, `femtorque check` says
+what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file alone
+is a mechanism without motors. What is not a key here is refused, with the nearest one that is.
+
+"""
+    return text + "\n".join(_sections("", MechanismTable))
+
+
+def _sections(path: str, kind: type[BaseModel]) -> list[str]:
+    rows, below = [], []
+    for name, field in kind.model_fields.items():
+        key, inner = f"{path}.{name}".lstrip("."), _table_in(field.annotation)
+        if inner is not None:
+            below += _sections(key, inner)
+            continue
+        default = "required" if field.is_required() else _default(field.default)
+        annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+        rows.append((f"`{name}`", _type(annotation), default, KEYS[key]))
+    title = f"{_heading(path)}\n\n{ABOUT.get(path, '')}\n\n".replace("\n\n\n\n", "\n\n")
+    return [title + table(("key", "type", "default", "meaning"), rows), *below]
+
+
+def _heading(path: str) -> str:
+    if not path:
+        return "## The mechanism"
+    parts = path.split(".")
+    if len(parts) == 1:
+        return f"## `[[{path}]]`" if path in ARRAYS else f"## `[{path}]`"
+    return f"### `{'.'.join(parts[1:])} = {{ ... }}` of a {parts[0]}"
+
+
+def _default(value: Any) -> str:
+    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`".replace("'", '"')
+
+
+def _type(annotation: Any) -> str:
+    """In words: what may stand there."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _bounded(_type(arguments[0]), arguments[1:])
+    if origin in (Union, UnionType):
+        return _type(next(a for a in arguments if a is not type(None)))
+    if origin is Literal:
+        return ", ".join(f"`{str(a).lower() if isinstance(a, bool) else a}`" for a in arguments)
+    if origin is list:
+        return f"array of {_plural(_type(arguments[0]))}"
+    if origin is dict:
+        return f"table of {_plural(_type(arguments[1]))}"
+    return {int: "whole number", float: "number", str: "text", bool: "true or false"}[annotation]
+
+
+def _plural(words: str) -> str:
+    first, _, rest = words.partition(" ")
+    return {"number": "numbers", "text": "texts", "whole": "whole numbers"}.get(first, words) + (
+        f" {rest}" if rest and first != "whole" else "")
+
+
+def _bounded(words: str, metadata: tuple[Any, ...]) -> str:
+    bounds: list[str] = []
+    flat = [m for item in metadata for m in (item.metadata if hasattr(item, "metadata") and not hasattr(item, "ge") else [item])]
+    for m in flat:
+        if isinstance(m, MinLen) and words.startswith("array of"):
+            words = words.replace("array of", f"array of {m.min_length}", 1)
+        for kind, attribute, sign in ((Gt, "gt", ">"), (Ge, "ge", "≥"), (Lt, "lt", "<"), (Le, "le", "≤")):
+            if isinstance(m, kind) and abs(getattr(m, attribute)) < LARGEST:
+                bounds.append(f"{sign} {getattr(m, attribute):g}")
+        if isinstance(m, MaxLen) and words == "text":
+            bounds.append(f"at most {m.max_length} characters")
+    return f"{words} {', '.join(bounds)}".rstrip()
+
+
+# -- boards -----------------------------------------------------------------------------------------------------------
+
+
+def boards() -> str:
+    """Every board file, its comment and its pins."""
+    text = GENERATED + """# Boards
+
+A board file says which pins, timers and DMA streams of a chip serve what. A mechanism file names one by `[board] use`.
+To bring a board of your own, copy the nearest file in [firmware/boards](../firmware/boards) and change its pins: what the
+chip cannot do is refused by name when the file is read. What happens in which order is in
+[firmware/README.md](../firmware/README.md).
+"""
+    for name in names():
+        path = BOARDS / f"{name}.toml"
+        source = path.read_text(encoding="utf-8")
+        head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
+        raw = tomllib.loads(source)
+        channels = raw.pop("channel", [])
+        facts = [(f"`{key}`", f"`{value}`") for key, value in _flat(raw) if key != "name"]
+        text += f"\n## {name}\n\n" + "\n".join(head).strip() + f"\n\n[firmware/boards/{name}.toml](../firmware/boards/{name}.toml)\n\n"
+        text += table(("key", "value"), facts)
+        if channels:
+            columns = list(dict.fromkeys(key for channel in channels for key, _ in _flat(channel)))
+            rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number, channel in enumerate(channels)]
+            text += "\n" + table(("channel", *columns), rows)
+    return text
+
+
+def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
+    found = []
+    for key, value in raw.items():
+        here = f"{path}{key}"
+        found += _flat(value, f"{here}.") if isinstance(value, dict) else [(here, value)]
+    return found
+
+
+# -- wire protocol ----------------------------------------------------------------------------------------------------
+
+
+def protocol() -> str:
+    """Frame, messages, numbers."""
+    frame = (messages.__doc__ or "").split("\n\n", 1)[1].strip()
+    text = GENERATED + f"""# The wire, protocol {messages.PROTOCOL}
+
+One table, [codegen/messages.py](../codegen/messages.py), makes the Python codec, the C on the chip and this page.
+A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
+
+{frame}
+
+`J` is the number of joints, in the order of IDENT's mechanism. STATUS comes {messages.STATUS_HZ} times a second.
+
+"""
+    for message in messages.MESSAGES:
+        sizes = [codec.payload_size(message, joints) for joints in (1, 6)]
+        payload = f"{sizes[0]} bytes" if sizes[0] == sizes[1] else f"{sizes[0]} bytes of one joint, {sizes[1]} of six"
+        text += f"## {message.name}, type {message.type}, to the {message.to}\n\n{message.doc} Payload: {payload}.\n\n"
+        if message.fields:
+            rows = [(f"`{f.name}`", f.type + ("" if f.length == 1 else f"[{f.length}]"), f.doc) for f in message.fields]
+            text += table(("field", "type", "meaning"), rows) + "\n"
+    for title, numbers, what in (
+        ("States", messages.STATES, "STATUS.state"), ("Commands", messages.COMMANDS, "COMMAND.command"),
+        ("Flags", messages.FLAGS, "bits of STATUS.flags"), ("Limits", messages.LIMITS, "bits of STATUS.limits"),
+    ):
+        text += f"## {title}\n\n{what}\n\n" + table(("name", "number", "meaning"), [
+            (f"`{name}`", row[0], row[1]) for name, row in numbers.items()]) + "\n"
+    text += "## Reset causes\n\nIDENT.reset_cause\n\n" + table(("name", "number"), [
+        (f"`{name}`", number) for name, number in messages.RESETS.items()])
+    return text
+
+
+def main() -> None:
+    """Write every page beside this file."""
+    for name, text in pages().items():
+        (ROOT / "docs" / name).write_text(text, encoding="utf-8", newline="\n")
+        print(f"docs/{name}")
+
+
+if __name__ == "__main__":
+    main()
