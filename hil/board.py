@@ -111,7 +111,8 @@ class VirtualBoard:
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.dead_sensors: set[int] = set()  # joints whose current sensor gives nothing
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
-        self._plant_at = 0.0
+        self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
+        self._volts = np.full(len(self.joints), np.nan)  # on the motors, until _changed_at
         self._mode = 0  # of the plant, by its number
         self._switches: list[tuple[float, int]] = []  # (seconds, mode) to come
         self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
@@ -160,7 +161,7 @@ class VirtualBoard:
 
     def _wire(self) -> None:
         chip = self.chip
-        chip.before_change = chip.before_read = self._bring_plant_up
+        chip.before_change, chip.before_read = self._before_change, self._bring_plant_up
         for j, (_, channel) in enumerate(self.joints):
             if channel:
                 chip.timers[channel.encoder.timer].counts = self._counter(j, channel)
@@ -263,15 +264,27 @@ class VirtualBoard:
         volts = self.voltages()
         return bool(np.all(np.isnan(volts) | (volts == 0.0)))
 
+    def _before_change(self) -> None:
+        """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
+        volts = self.voltages()
+        if not np.array_equal(volts, self._volts, equal_nan=True):
+            self._drive(self._changed_at, self._volts)
+            self._volts = volts
+        self._changed_at = self.chip.seconds
+
     def _bring_plant_up(self) -> None:
         now = self.chip.seconds
         if now - self._plant_at > TOGETHER:
-            volts = self.voltages()
-            if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
-                self.plant.drive(now - self._plant_at, volts)
-            self._plant_at = now
+            self._before_change()
+            self._drive(now, self._volts)
         while self._switches and now > self._switches[0][0] - TOGETHER:
             self._switch(self._switches.pop(0)[1])
+
+    def _drive(self, until: float, volts: Array) -> None:
+        if until - self._plant_at > TOGETHER:
+            if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
+                self.plant.drive(until - self._plant_at, volts)
+            self._plant_at = until
 
     def _switch(self, mode: int) -> None:
         """The plant follows the board into another mode: hands close, feet change. Where these do not fit they miss."""

@@ -66,10 +66,13 @@ def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
     tip = plan.tip
     assert tip is not None
     axes.plot(tip[:, across], tip[:, up], color="C0", linewidth=1.2)
+    places: dict[tuple[float, float], list[str]] = {}  # waypoints where the tip is at the same place share a mark
     for when, name in [(0.0, "start"), *(arrival for arrival in plan.arrivals if arrival[1] != BEGINNING)]:
-        point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))]
-        axes.plot(point[across], point[up], "o", color="C3", markersize=4)
-        axes.annotate(_label(name), (point[across], point[up]), xytext=(4, 4), fontsize=8,
+        point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))].round(5)
+        places.setdefault((float(point[across]), float(point[up])), []).append(_label(name))
+    for (x, y), labels in places.items():
+        axes.plot(x, y, "o", color="C3", markersize=4)
+        axes.annotate(", ".join(labels), (x, y), xytext=(4, 4), fontsize=8,
                       textcoords="offset points", color="0.35")
     axes.set(title=title, xlabel=f"{'xyz'[across]}, m", ylabel=f"{'xyz'[up]}, m")
     axes.set_aspect("equal", "datalim")

@@ -21,7 +21,7 @@ from host.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
-TIMEOUT_START, TIMEOUT_MAX = 0.06, 0.25  # s
+TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
 PATIENCE_MAX = 4.0  # times a timeout
 GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
 
@@ -78,7 +78,6 @@ class Sender:
             self.acked += ahead
             self.next = max(self.next, self.acked)
             self._progress_at = now
-            self._patience = 1.0
             self._measure(now)
         self.credit = status.credit
         lost = self._out_of_order is not None and status.out_of_order != self._out_of_order
@@ -121,7 +120,7 @@ class Sender:
         if self._timed is None or self.acked <= self._timed[0]:
             return
         sample = now - self._timed[1]
-        self._timed = None
+        self._timed, self._patience = None, 1.0
         if not self.round_trip:
             self.round_trip, self._variation = sample, sample / 2.0
             return
