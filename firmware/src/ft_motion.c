@@ -113,14 +113,14 @@ static void change_over(const ft_segment *tail, const ft_segment *next,
                         int32_t from, int32_t to, ft_real du[FT_JOINTS],
                         ft_real bend[FT_JOINTS])
 {
-    const ft_weights change = half_change(from, LENGTH + to - from);
+    const ft_weights over = half_change(from, LENGTH + to - from);
     const ft_real before = seconds(from - LENGTH), after = seconds(to);
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         const ft_quintic *p = &tail->joint[j], *n = &next->joint[j];
 
-        du[j] = ft_segment_sum(p, &change) + ft_segment_bend(p, n, after);
+        du[j] = ft_segment_sum(p, &over) + ft_segment_bend(p, n, after);
         bend[j] = -ft_segment_bend(p, n, before);
     }
 }
@@ -315,12 +315,12 @@ static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
  * the one before it. */
 static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
 {
-    const ft_weights change = half_change(m->at, stride);
+    const ft_weights within = half_change(m->at, stride);
     uint32_t j;
 
     FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
-        m->next.du[j] = ft_segment_sum(&g->joint[j], &change) + m->bend[j];
+        m->next.du[j] = ft_segment_sum(&g->joint[j], &within) + m->bend[j];
         m->bend[j] = FT_C(0.0);
     }
 }
@@ -411,15 +411,17 @@ static void change(ft_motion *m, int32_t to, const ft_real before[FT_JOINTS])
 {
     const ft_segment *next = entered(m, to);
     int32_t stride = to - m->at;
-    uint32_t j;
 
     if (next != 0)
         change_at_knot(m, next, to);
     else
         change_within(m, ft_motion_tail(m), stride);
-    if (stride != m->stride)
+    if (stride != m->stride) {
+        uint32_t j;
+
         for (j = 0; j < FT_JOINTS; j++)
             m->next.du[j] = FT_C(0.5) * (m->next.u[j] - before[j]);
+    }
     m->stride = stride;
 }
 

@@ -46,6 +46,7 @@ def test_cppcheck_finds_nothing(image):
         [tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet", "--platform=unix32",
          "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
          "--suppress=badBitmaskCheck",  # a divider whose code is 0
+         "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills
          "--suppress=unusedStructMember",  # used in images whose plant is at the host
          *INCLUDES, *files], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
