@@ -17,7 +17,7 @@ from codegen.compiled import CompiledStep
 from codegen.model import Model
 from hil import chip_step
 from host.tip_motion import flexible_arm, tip_motion
-from tests.flexible import Slew, one_link
+from tests.flexible import Slew, one_link, two_link
 
 SMALL = 0.01
 
@@ -61,3 +61,18 @@ def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
     print(f"single precision: {error:.2g} of peak")
     assert error < 4e-5
     assert np.array_equal(chip_step.run(model, positions).tau.view(np.uint32), single.view(np.uint32))
+
+
+def test_the_arm_with_a_hand_on_a_spring_too():
+    """Rigid link, flexible link, hand on 1 N m/rad (Tsujita's arm): the march knows joints and springs, not the chord."""
+    mechanism, small, errors = two_link(3, spring=1.0, gravity=(0.0, 0.0, 0.0)), 0.003, []
+    motion = Slew((-1.3, 1.2), (-1.3 + 0.6 * small, 1.2 - 0.5 * small), 0.5)
+    found = tip_motion(flexible_arm(mechanism), motion, 0.5, 2.5e-4, lead=(0.2, 0.2))
+    q, torque, end = CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque), found.times[-1]
+    for rate_hz in (500, 1000):
+        model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, knot_hz=rate_hz // 4)))
+        t = (np.arange(round(end * rate_hz)) + 0.5) / rate_hz
+        marched = CompiledStep(model, "double").torque(sampled(q, end, rate_hz))
+        errors.append(np.abs(marched - torque(t)).max(axis=0) / np.abs(found.torque).max(axis=0))
+    assert np.all(errors[1] < [5e-5, 5e-4])
+    assert errors[0][0] / errors[1][0] == pytest.approx(4.0, rel=0.15)
