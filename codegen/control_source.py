@@ -105,7 +105,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     count = _count(joint)
     torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
     stall = abs(torque_constant) * bus / motor.R if motor and bus else UNLIMITED_EFFORT
-    current = _current_range(mechanism, joint)
+    current = current_range(mechanism, joint)
     if current:
         stall = min(stall, abs(torque_constant) * current)
     no_load = bus / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
@@ -151,7 +151,7 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
     return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
 
 
-def _current_range(mechanism: Mechanism, joint: Joint) -> float:
+def current_range(mechanism: Mechanism, joint: Joint) -> float:
     """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the law,
     to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":

@@ -30,6 +30,7 @@ from scipy.ndimage import correlate1d
 from scipy.stats import t as student
 
 from codegen import board as boards
+from codegen.control_source import current_range
 from codegen.errors import Refused
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Joint, Mechanism
@@ -222,13 +223,14 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identified:
     """Regress what the recordings show. Raises Refused if they hold too little motion."""
     joint, dt = model.mechanism.moving[number], model.dt
+    full = current_range(model.mechanism, joint)
     rows, sides, blocks = [], [], []
     width = max(9, round(KERNEL_S / dt))
     for take in takes:
         q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
         fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
         moving = np.abs(fine) > RESTING * np.abs(fine).max()
-        terms = np.stack([_motor_torque(joint, take, fine, dt, lead), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
+        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, full), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
         own = torque - newton_euler(model, q, rates, accelerations)[:, number]
         inside = share > MOVING
@@ -262,11 +264,14 @@ def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
     return correlate1d(x, weights, axis=0, mode="nearest")
 
 
-def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int) -> Array:
-    """(S,) N m at the joint, at the samples."""
+def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int, full: float = 0.0) -> Array:
+    """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
     motor = joint.motor
     constant = motor.K * motor.gear
-    volts = motor.sign * take.bus_voltage * np.concatenate([np.repeat(take.duty[:1], lead), take.duty])[:len(take.duty)]
+    held = motor.sign * np.concatenate([np.repeat(take.duty[:1], lead), take.duty])[:len(take.duty)]
+    if full:  # a current loop makes the duty a current
+        return constant * full * 0.5 * (held + np.insert(held[:-1], 0, held[0]))
+    volts = take.bus_voltage * held
     decay = np.exp(-motor.R * dt / motor.L)
     middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # rate over the interval after each sample
     steady = (volts - constant * middle) / motor.R

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from codegen import build
+from codegen.control_source import current_range
 from codegen.errors import BadInput
 from codegen.messages import FAULTS
 from hil.board import VirtualBoard
 from hil.plant import Plant
+from host.identify import Take, _motor_torque
 from tests.boards import three_link
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
@@ -183,3 +185,12 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
     quick = tuple(replace(j, motor=replace(j.motor, L=1e-4)) for j in mechanism.joints)
     with pytest.raises(BadInput, match="joint.shoulder.motor.L = 0.0001: L/R is 1.2 PWM periods: too fast"):
         build.project(replace(mechanism, joints=quick))
+
+
+def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path):
+    mechanism = driven(three_link("f405rg-4", tmp_path), "current")
+    joint, full = mechanism.moving[0], current_range(mechanism, mechanism.moving[0])
+    assert full == pytest.approx(FULL)
+    take = Take(np.zeros((50, 3)), np.full(50, 0.1), 24.0)
+    torque = _motor_torque(joint, take, np.full(50, 3.0), 1e-3, 1, full)
+    np.testing.assert_allclose(torque, joint.motor.K * joint.motor.gear * 0.1 * FULL)
