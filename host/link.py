@@ -107,7 +107,7 @@ def open_port(port: str, baud: int) -> Device:
     try:
         return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
     except (OSError, ValueError, serial.SerialException) as error:
-        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint()) from error
+        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint(port)) from error
 
 
 def _reason(error: BaseException) -> str:
@@ -120,8 +120,11 @@ def _reason(error: BaseException) -> str:
     return str(error)
 
 
-def _ports_hint() -> str:
+def _ports_hint(port: str) -> str:
     from serial.tools import list_ports
+
+    if port.startswith("socket:"):
+        return "socket://host:port, and a virtual board there: `femtorque hil MECH --serve 5555`"
 
     found = [p.device for p in list_ports.comports()]
     if not found:

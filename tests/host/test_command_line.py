@@ -55,6 +55,7 @@ def test_version():
     (["check", "mechanisms/absent.toml"], "mechanisms/absent.toml"),
     (["check", "pyproject.toml"], "pyproject.toml"),
     (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"], "a virtual board there: `femtorque hil MECH --serve"),
     (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
     (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),

@@ -180,3 +180,13 @@ def test_the_picture_comes_first():
     paragraphs = README.split("\n\n")
     assert any(p.startswith("![") for p in paragraphs[:3])
     assert [line.split()[1] for line in typed(README.split("## Ten minutes")[0])] == ["demo", "test"]
+
+
+def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
+    from host import plan, waypoints
+
+    page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
+    (tmp_path / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
+    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    found = plan.plan(arm, waypoints.load(tmp_path / "points.toml", arm))
+    assert [name for _, name in found.arrivals] == ["waypoint.1", "waypoint.2", "waypoint.3"]
