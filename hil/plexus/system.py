@@ -22,7 +22,7 @@ from hil.plexus.solids import EDGE_MATRIX, Solid
 
 Array = NDArray[np.float64]
 
-DEPENDENT = 1e-8  # a row's pivot relative to its own mobility: below it the row says nothing that the others do not
+DEPENDENT = 1e-8  # square of what the others leave of a row: below it the row says nothing that they do not
 NUDGE = 0.05  # m or rad: how far from the start pose the rank of the rows is looked at a second time
 CLOSED = 1e-11  # m: largest residual of closed mechanisms
 ROUNDED = 2e-5  # the same where rows contradict each other, as axes do that a file gives to a few digits
@@ -280,17 +280,24 @@ def _independent(system: System, z: Array) -> System:
 
 
 def _dependent(structure: Structure, z: Array) -> set[int]:
-    """Rows whose mobility is taken away by the rows before them: vanishing pivots of the Cholesky factor of C W C'."""
-    rows_at = structure.row_gradient(z)
-    A = rows_at @ FreeSolids(structure, z).mobility(rows_at)
-    own = A.diagonal().copy()
+    """Rows that the rows before them contain, as far as rigid solids can move: what Gram and Schmidt leave of them.
+
+    Masses are left out: those of light and thin solids would hide in rounding what is to be seen.
+    """
+    free, m = FreeSolids(structure, z), structure.m
+    rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's motions
+    rows_at = structure.row_gradient(z).reshape(m, structure.S, 12)
+    left = np.einsum("ksi,sji->ksj", rows_at, rigid).reshape(m, 6 * structure.S)
+    basis = np.zeros_like(left)
     dependent = set()
-    for k in range(len(A)):
-        if A[k, k] <= DEPENDENT * own[k]:
+    for k, row in enumerate(left):
+        rest = row.copy()
+        for _ in range(2):  # the second round takes away what rounding left of the first
+            rest -= basis[:k].T @ (basis[:k] @ rest)
+        if rest @ rest <= DEPENDENT * (row @ row):
             dependent.add(k)
-            continue
-        column = A[k + 1:, k] / A[k, k]
-        A[k + 1:, k + 1:] -= np.outer(column, A[k, k + 1:])
+        else:
+            basis[k] = rest / np.linalg.norm(rest)
     return dependent
 
 

@@ -22,7 +22,7 @@ from hil.plexus.solids import GROUND, Solid
 
 Array = NDArray[np.float64]
 
-TOKEN, TOKEN_RADIUS = 1e-4, 0.05  # of the links' mass, m: a base without mass that some mode lets go
+TOKEN, TOKEN_RADIUS = 1e-4, 0.02  # of the links' mass, m: what has none, as the cross of a universal joint
 LOOP_ELEMENTS = {"ball": "ball", "planar": "planar", "revolute": "hinge", "rigid": "fixed"}
 
 
@@ -140,10 +140,11 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
             parts[frame.solid].reach.append(frame.origin)
 
     notes: list[str] = []
-    if loose and not any(mass for mass, _, _ in parts[1].masses):
-        token = TOKEN * sum(link.mass for link in mechanism.links)
-        parts[1].add(links[BASE][0][1], token, np.zeros(3), token * TOKEN_RADIUS**2 * np.eye(3))
-        notes.append(f"{BASE}: let go in some mode and without mass, given {token:.2g} kg")
+    token = TOKEN * sum(link.mass for link in mechanism.links)
+    for number, part in enumerate(parts[1:], 1):
+        if token and not any(mass or np.any(inertia) for mass, _, inertia in part.masses):
+            part.add(Place(number, np.eye(3), np.zeros(3)), token, np.zeros(3), token * TOKEN_RADIUS**2 * np.eye(3))
+            notes.append(f"{part.name}: without mass, given {token:.2g} kg")
     reduced = [GROUND] + [_solid(part, mechanism, notes) for part in parts[1:]]
     places = [solid.points @ part.pose[0].T + part.pose[1] for solid, part in zip(reduced[1:], parts[1:], strict=True)]
     sides = {joint.name: (joint.parent, joint.child) for joint in mechanism.moving}

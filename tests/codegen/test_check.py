@@ -41,12 +41,7 @@ def rendered(report: Report) -> str:
     return console.export_text()
 
 
-def trees() -> list[Path]:
-    """The examples without closed loops and modes."""
-    return [path for path in sorted(MECHANISMS.glob("*.toml")) if not re.search(r"^\[\[(loop|mode)]]", path.read_text(), re.M)]
-
-
-@pytest.mark.parametrize("path", trees(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
 def test_the_examples_check_without_warnings(path: Path) -> None:
     report = examine(Mechanism.load(path))
     assert report.warnings == ()
