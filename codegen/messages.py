@@ -77,7 +77,7 @@ MESSAGES = (
             "repeated with new tokens; the others are given none.", (
         Field("token", "u8", "as in COMMAND"),
         Field("joint", "u8", "its number"),
-        Field("torque", "f32", "N m or N, bounded by the joint's probe torque"),
+        Field("torque", "f32", "N m or N, bounded by the joint's probe torque; 0 in the first one, while DISARMED"),
     )),
     Message("GAINS", 11, "board", "Overlay one joint's gains, within the file's bounds. While DISARMED or in HOLD.", (
         Field("token", "u8", "as in COMMAND"),

@@ -110,7 +110,7 @@ class Scene:
             session.start()
         asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, 2, 0.01)}
         if state in asks:
-            session.ask(asks[state], state)
+            session.ask(replace(asks[state], torque=0.0) if state == "PROBE" else asks[state], state)
         if state in ("JOG", "PROBE"):
             self.asking = lambda: session.tell(asks[state])
         if state == "FAULT":

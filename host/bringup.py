@@ -133,6 +133,7 @@ def _probe(session: Session, mechanism: Mechanism, number: int) -> tuple[float, 
     _rest(session)
     before = np.array(session.status.position)
     moved = np.zeros(len(before))
+    session.ask(Probe(0, number, 0.0), "PROBE")
     try:
         for step in range(1, STEPS + 1):
             torque = 0.999 * most * step / STEPS

@@ -143,10 +143,16 @@ static uint32_t jog_allowed(void)
     return within(ft_lab_joint[ft.safety.request.joint].jog_rate);
 }
 
+/* A probe begins with no torque: one that goes on being asked for after a
+ * reset does not begin anew by itself. */
 static uint32_t probe_allowed(void)
 {
+    bool begins = ft.safety.state != FT_STATE_PROBE;
+
     if (known_joint() != FT_GOOD)
         return FT_NO_JOINT;
+    if (begins)
+        return within(FT_C(0.0));
     return within(ft_lab_joint[ft.safety.request.joint].probe_torque);
 }
 

@@ -280,6 +280,7 @@ def test_that_a_silent_host_ends_homing_without_power():
 
 def test_that_a_probe_gives_one_joint_its_torque_and_ends_by_itself():
     app = App()
+    assert app.ask(Probe(next_token(app), 1, 0.0)) == "NONE"
     assert app.ask(Probe(next_token(app), 1, -0.3)) == "NONE"
     record = app.run(200, follow=False)
     torque = record["torque"]
@@ -291,6 +292,7 @@ def test_that_a_probe_gives_one_joint_its_torque_and_ends_by_itself():
 
 def test_that_a_probe_ends_after_its_way_however_often_it_is_repeated():
     app = App()
+    app.ask(Probe(next_token(app), 1, 0.0))
     app.ask(Probe(next_token(app), 1, 0.3))
     moved = 0
     for _ in range(60):

@@ -84,7 +84,7 @@ REFUSALS = {
     "FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well": (test_safety.test_that_arming_is_refused_by_name,),
     "FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed": bound("HOLD", Float(1, 81)),
     "FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed": bound("HOLD", Jog(1, 0, 0.81)),
-    "FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed": bound("DISARMED", Probe(1, 0, 1.36)),
+    "FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed": bound("DISARMED", Probe(1, 0, 0.1)),
     "FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed": bound("HOLD", Gains(1, 0, 31, 64, 64)),
     "FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for": (test_safety.test_that_a_zero_that_is_told_is_not_sought,),
     "FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest": (test_safety.test_that_seeking_is_refused_while_a_joint_moves,),

@@ -62,7 +62,7 @@ def request(app, event):
     """The message behind an event of EVENTS, within its bounds."""
     token = app.token % 255 + 1
     return {
-        "FLOAT": Float(token, 50), "JOG": Jog(token, 0, 0.5), "SEEK": Seek(token, 0), "PROBE": Probe(token, 0, 0.5),
+        "FLOAT": Float(token, 50), "JOG": Jog(token, 0, 0.5), "SEEK": Seek(token, 0), "PROBE": Probe(token, 0, 0.0),
         "GAINS": Gains(token, 0, 32, 128, 64),
     }[event]
 
@@ -315,7 +315,8 @@ def test_that_the_first_joint_without_a_zero_is_named():
     ("HOLD", Jog(1, 3, 0.1)), ("HOLD", Jog(1, 255, 0.0)), ("HOLD", Jog(1, 0, 0.81)), ("HOLD", Jog(1, 0, -0.81)),
     ("HOLD", Jog(1, 1, float("nan"))), ("HOLD", Jog(1, 1, float("inf"))),
     ("DISARMED", Seek(1, 3)), ("DISARMED", Seek(1, 200)),
-    ("DISARMED", Probe(1, 3, 0.1)), ("DISARMED", Probe(1, 0, 1.36)), ("DISARMED", Probe(1, 0, float("nan"))),
+    ("DISARMED", Probe(1, 3, 0.1)), ("PROBE", Probe(1, 0, 1.36)), ("PROBE", Probe(1, 0, float("nan"))),
+    ("DISARMED", Probe(1, 0, 0.1)), ("DISARMED", Probe(1, 0, float("nan"))),
     ("HOLD", Gains(1, 3, 64, 64, 64)), ("HOLD", Gains(1, 0, 31, 64, 64)), ("HOLD", Gains(1, 0, 64, 129, 64)),
     ("HOLD", Gains(1, 0, 64, 64, 0)),
 ])
