@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from codegen import board as boards
+from codegen import build
 from codegen.mechanism import Mechanism
 
 FILE = Path(__file__).resolve().parents[1] / "mechanisms" / "three_link.toml"
+IMAGES = FILE.parents[1] / "build" / "boards"
 DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
 
 
@@ -22,3 +24,17 @@ def three_link(name: str, folder: Path) -> Mechanism:
     path = folder / "two_of_three_links.toml"
     path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
     return Mechanism.load(path)
+
+
+def driven(mechanism: Mechanism, drive: str) -> Mechanism:
+    """The same with another drive of every motor."""
+    return replace(mechanism, joints=tuple(
+        replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
+
+
+def image(name: str, drive: str = "voltage") -> tuple[Mechanism, build.BuildResult]:
+    """three_link for a board and its image, built where every test finds it."""
+    folder = IMAGES / f"{name}-{drive}"
+    folder.mkdir(parents=True, exist_ok=True)
+    mechanism = driven(three_link(name, folder), drive)
+    return mechanism, build.build(mechanism, folder / "image")

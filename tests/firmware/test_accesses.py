@@ -8,7 +8,6 @@ import shutil
 
 import pytest
 
-from codegen import build
 from codegen.trajectory import knots
 from hil.board import VirtualBoard
 from hil.measure import short_motion
@@ -16,7 +15,7 @@ from hil.plant import Plant
 from hil.registers import Unmodelled
 from hil.run import play
 from hil.stm32.serial import FE
-from tests.boards import DRIVING, three_link
+from tests.boards import DRIVING, image
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
@@ -25,10 +24,9 @@ MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
 @pytest.mark.parametrize("name", DRIVING)
-def test_every_access_of_an_image_is_one_that_the_vendor_describes(tmp_path, name):
+def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     """From power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart without one."""
-    mechanism = three_link(name, tmp_path)
-    built = build.build(mechanism, tmp_path / "build")
+    mechanism, built = image(name)
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.chip.bus.watch = seen.note

@@ -16,11 +16,11 @@ from codegen.messages import FAULTS
 from hil.board import VirtualBoard
 from hil.plant import Plant
 from host.identify import Take, _motor_torque
-from tests.boards import three_link
+from tests.boards import driven, image, three_link
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import QUIET, START, Machine
-from tests.hil.test_boards import armed, driven
+from tests.hil.test_boards import armed
 
 R, L, BUS, FULL = 1.6, 2.5e-3, 24.0, 20.0  # of the shoulder; A at a duty of 1
 PERIOD = 1.0 / 20_000
@@ -153,14 +153,13 @@ def test_a_zero_that_is_far_off_keeps_the_driver_in_fault(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["f405rg-4", "odrive-v3.6"])
-def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(tmp_path, name):
+def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
     """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
     from codegen.trajectory import knots
     from hil.measure import short_motion
     from hil.run import play
 
-    mechanism = driven(three_link(name, tmp_path), "current")
-    built = build.build(mechanism, tmp_path / "build")
+    mechanism, built = image(name, "current")
     seen = Accesses()
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.chip.bus.watch = seen.note

@@ -3,8 +3,6 @@ antiphase, e-stops that hardware or software acts on."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -21,30 +19,8 @@ from hil.run import play, run
 from host.configuration import Configuration
 from host.link import Link
 from host.session import Session
-from tests.boards import DRIVING, three_link
+from tests.boards import DRIVING, IMAGES, driven, image, three_link
 from tests.hil import rig
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory):
-    """(mechanism, image) by board, built once."""
-    folder = tmp_path_factory.mktemp("images")
-    made: dict[str, tuple[Mechanism, build.BuildResult]] = {}
-
-    def image(name: str, drive: str = "voltage") -> tuple[Mechanism, build.BuildResult]:
-        key = f"{name}-{drive}"
-        if key not in made:
-            (folder / key).mkdir()
-            mechanism = driven(three_link(name, folder / key), drive)
-            made[key] = mechanism, build.build(mechanism, folder / key / "build")
-        return made[key]
-
-    return image
-
-
-def driven(mechanism: Mechanism, drive: str) -> Mechanism:
-    return replace(mechanism, joints=tuple(
-        replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 
 
 def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
@@ -66,8 +42,8 @@ def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
     results = {}
     for name in ("f405rg-4", "nucleo-g474re-6"):
         mechanism = three_link(name, tmp_path)
-        results[name] = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=rig.place() if name == "f405rg-4" else
-                            tmp_path / name)
+        out = rig.place() if name == "f405rg-4" else IMAGES / "nucleo-g474re-6-voltage" / "image"
+        results[name] = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=out)
         assert results[name].good and results[name].faults == ()
     ours, theirs = (results[name].tracking_rms for name in ("nucleo-g474re-6", "f405rg-4"))
     np.testing.assert_allclose(ours, theirs, rtol=0.1)
@@ -75,16 +51,16 @@ def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
 
 
 @pytest.mark.parametrize("name", DRIVING)
-def test_three_links_are_built_for_and_moved_by_every_board(images, name):
-    mechanism, built = images(name)
+def test_three_links_are_built_for_and_moved_by_every_board(name):
+    mechanism, built = image(name)
     assert built.board == name and built.stack_bytes < built.stack_reserved
     result = moved(mechanism, built)
     assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3
 
 
-def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do(images):
+def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
     """On the board whose e-stop loop cuts the bridges. Only the sign's delay is gone: it is in the PWM now."""
-    signed, locked = (moved(*images("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
+    signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
     assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
 
@@ -98,9 +74,9 @@ def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name,
         build.project(driven(three_link(name, tmp_path), "antiphase"))
 
 
-def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move(images):
+def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
     """From power-up on, through arming, an e-stop and its end: a bridge is off, or gives next to nothing."""
-    mechanism, built = images("f405rg-6", "antiphase")
+    mechanism, built = image("f405rg-6", "antiphase")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         worst, drive = [0.0], board.plant.drive
 
@@ -121,9 +97,9 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move(imag
 
 
 @pytest.mark.parametrize("name", DRIVING)
-def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(images, name):
+def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
     """In hardware at once; on odrive-v3.6, which has no break input, by the tick."""
-    mechanism, built = images(name)
+    mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board, mechanism)
         board.run(0.02)
@@ -138,8 +114,8 @@ def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(images, name
         session.link.close()
 
 
-def test_gate_drivers_are_told_before_anything_switches(images):
-    mechanism, built = images("odrive-v3.6")
+def test_gate_drivers_are_told_before_anything_switches():
+    mechanism, built = image("odrive-v3.6")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.run(0.05)
         for driver in board.gate_drivers:
@@ -156,8 +132,8 @@ def test_gate_drivers_are_told_before_anything_switches(images):
         session.link.close()
 
 
-def test_a_gate_driver_that_does_not_answer_is_a_fault(images):
-    mechanism, built = images("odrive-v3.6")
+def test_a_gate_driver_that_does_not_answer_is_a_fault():
+    mechanism, built = image("odrive-v3.6")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.gate_drivers[1].deaf = True
         board.chip.reset("power")
@@ -169,8 +145,8 @@ def test_a_gate_driver_that_does_not_answer_is_a_fault(images):
 
 
 @pytest.mark.parametrize("name", DRIVING)
-def test_a_driver_that_reports_a_fault_stops_the_arm(images, name):
-    mechanism, built = images(name)
+def test_a_driver_that_reports_a_fault_stops_the_arm(name):
+    mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board, mechanism)
         board.run(0.02)
