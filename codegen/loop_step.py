@@ -11,9 +11,9 @@ Single precision knows a position to 1e-7 of the mechanism's size, and its incre
 left open is the increments' sum plus a small part `by` of the positions' sum: noise of positions would be noise of
 accelerations, over dt^2.
 
-[J_d | J_i | r] is brought to triangular form by plane rotations without square roots: rows p, q with entries a, b become
-a p + b q and a q - b p. Rotations need no search for pivots, so the code is the same in every pose, and the diagonal is
-the distance of a column from the ones before it: it vanishes at singular poses and nowhere else. Back-substitution
+[J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code is
+the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
+poses and nowhere else. Back-substitution
 gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the dependent joints' rates are and, transposed,
 what their torques are to the independent ones: tau_i + G' tau_d is tau_i + J_ci' lambda with the lambda that makes
 every dependent row zero.
@@ -34,7 +34,6 @@ from codegen.step_graph import Expr, Graph
 Array = NDArray[np.float64]
 
 DIGITS = 12  # that are kept of constants which are sums of products of the file's numbers
-FAR_OFF = 4.0  # powers of two that a row's size may be away from one before it is scaled
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,10 @@ class Carried:
 
 @dataclass
 class Row:
-    """One equation: entries a joint, what is left of it, and the square of the factor it has been multiplied by."""
+    """One equation: entries a joint, and what is left of it."""
 
     entries: dict[int, Expr]
     left: Expr
-    factor: Expr
-    size: float = 1.0  # typical, for scaling
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,6 @@ class LoopStep:
     angles: list[Angle] = field(default_factory=list)
     slides: list[int] = field(default_factory=list)
     entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
-    _known: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
@@ -183,7 +179,7 @@ class LoopStep:
                 entry = entry + _inner(u.columns[j], v.now)
             if not entry.is_zero:
                 entries[j] = self.graph.bind(entry, f"{name}_by{j + 1}")
-        return Row(entries, self.graph.bind(left, f"{name}_left"), self.graph.const(1.0))
+        return Row(entries, self.graph.bind(left, f"{name}_left"))
 
     # ---- along a path
     def _inwards(self, side: Side, start: Array, name: str, is_point: bool) -> Carried:
@@ -304,8 +300,8 @@ class LoopStep:
         graph.block("Rates of the dependent joints a rate of each independent one, and the correction")
         solution: dict[int, dict[int | None, Expr]] = {}
         for number, p in reversed(list(enumerate(pivots))):
-            inverse, = graph.call(f"const ft_real inverse{number + 1} = FT_C(1.0) / {{0}};", (f"inverse{number + 1}",),
-                                  (p.pivot,), 1)
+            name = f"inverse{number + 1}"
+            inverse, = graph.call(f"const ft_real {name} = FT_C(1.0) / {{0}};", (name,), (p.pivot,), 1)
             own: dict[int | None, Expr] = {}
             sides: list[int | None] = [*a.independent, None]
             for side in sides:
@@ -325,78 +321,31 @@ class LoopStep:
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> tuple[Eliminated, list[Row]]:
         """One row that keeps a joint, and the others without it. Stores how far from singular the pivot is."""
-        graph, name = self.graph, f"e{number + 1}"
-        least = (SINGULAR * float(self.assembly.scale[number])) ** 2
-        first, rest = touched[0], touched[1:]
-        others = sorted({j for row in touched for j in row.entries} - {joint})
-        if not rest:
-            pivot = first.entries[joint]
-            graph.store(f"next->rest[{number}]", pivot * pivot - graph.const(least) * first.factor)
-            return Eliminated(joint, pivot, {j: first.entries[j] for j in others if j in first.entries}, first.left), []
-        zero = graph.const(0.0)
-        a = first.entries[joint]
-        # the pivot row: entries, square of the column, and what the squares of its true size are multiplied by
-        p = {j: a * first.entries.get(j, zero) for j in others}
-        p_left, P, rho = a * first.left, a * a, first.factor
-        source = first
-        left: list[Row] = []
-        for place, row in enumerate(rest):
-            b, same = row.entries[joint], row.factor is rho
-            f, g = (graph.const(1.0), b) if same else (row.factor, rho * b)
-            P_next = graph.bind(f * P + g * b, f"{name}_pivot{place + 1}")
-            if place == 0:
-                mine = {j: a * row.entries.get(j, zero) - b * source.entries.get(j, zero) for j in others}
-                mine_left = a * row.left - b * source.left
-                factor = row.factor * P_next if same else P_next
-            else:
-                mine = {j: P * row.entries.get(j, zero) - b * p[j] for j in others}
-                mine_left = P * row.left - b * p_left
-                factor = (row.factor if same else graph.const(1.0)) * P * P_next
-            k = self._scale(mine)
-            mine = {j: graph.bind(graph.const(k) * e, f"{name}_r{place + 1}_by{j + 1}") for j, e in mine.items()
-                    if not e.is_zero}
-            left.append(Row(mine, graph.bind(graph.const(k) * mine_left, f"{name}_r{place + 1}_left"),
-                            graph.const(k * k) * factor))
-            p = {j: graph.bind(f * p[j] + g * row.entries.get(j, zero), f"{name}_p{place + 1}_by{j + 1}")
-                 for j in others}
-            p_left = graph.bind(f * p_left + g * row.left, f"{name}_p{place + 1}_left")
-            P, rho = P_next, rho if same else rho * row.factor
-        graph.store(f"next->rest[{number}]", P - graph.const(least) * rho)
-        return Eliminated(joint, P, {j: e for j, e in p.items() if not e.is_zero}, p_left), left
+        graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
+        columns = sorted({j for row in touched for j in row.entries} - {joint})
+        kept, left = touched[0], list[Row]()
+        for place, row in enumerate(touched[1:], 1):
+            pair = f"{name}_turn{place}"
+            a, b = kept.entries[joint], row.entries[joint]
+            c, s = graph.call(f"const ft_pair {pair} = ft_rotation({{0}}, {{1}});", (f"{pair}.c", f"{pair}.s"), (a, b), 25)
 
-    def _scale(self, entries: dict[int, Expr]) -> float:
-        """A power of two that brings a row's entries near one at the assembled pose: products of lengths get small."""
-        values = [abs(self.value(e)) for e in entries.values()]
-        size = max(values, default=1.0)
-        if size == 0.0 or abs(np.log2(size)) < FAR_OFF:
-            return 1.0
-        return float(2.0 ** -np.round(np.log2(size)))
+            def turned(x: Expr, y: Expr, c: Expr = c, s: Expr = s) -> tuple[Expr, Expr]:
+                return c * x + s * y, c * y - s * x
 
-    # ---- numbers
-    def value(self, e: Expr) -> float:
-        """An expression at the assembled pose, at rest."""
-        if e.index in self._known:
-            return self._known[e.index]
-        if e.op == "const":
-            result = e.value
-        elif e.op == "load":
-            result = self._loaded(e.text)
-        elif e.op == "neg":
-            result = -self.value(e.args[0])
-        else:
-            x, y = (self.value(arg) for arg in e.args)
-            result = x + y if e.op == "add" else x - y if e.op == "sub" else x * y
-        self._known[e.index] = result
-        return result
-
-    def _loaded(self, text: str) -> float:
-        q = self.assembly.start
-        if text.startswith("r["):
-            theta = sum(sign * q[j] for j, sign in self.angles[int(text[2:].split("]")[0])].members)
-            return float(np.cos(theta) if text.endswith("c") else np.sin(theta))
-        if text.startswith("p["):
-            return float(q[self.slides[int(text[2:-1])]])
-        return 0.0
+            entries: tuple[dict[int, Expr], dict[int, Expr]] = ({}, {})
+            for j in columns:
+                for e, into, which in zip(turned(kept.entries.get(j, zero), row.entries.get(j, zero)), entries, "pr",
+                                          strict=True):
+                    if not e.is_zero:
+                        into[j] = graph.bind(e, f"{name}_{which}{place}_by{j + 1}")
+            p_left, r_left = turned(kept.left, row.left)
+            left.append(Row(entries[1], graph.bind(r_left, f"{name}_r{place}_left")))
+            entries[0][joint] = graph.bind(c * a + s * b, f"{name}_pivot{place}")
+            kept = Row(entries[0], graph.bind(p_left, f"{name}_p{place}_left"))
+        pivot = kept.entries[joint]
+        least = SINGULAR * float(self.assembly.scale[number])
+        graph.store(f"next->rest[{number}]", pivot * pivot - graph.const(least * least))
+        return Eliminated(joint, pivot, {j: e for j, e in kept.entries.items() if j != joint}, kept.left), left
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bool = False) -> Graph:

@@ -61,14 +61,14 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
         elif joint.type != "fixed":
             R = R @ rotation_axis(joint.axis, q)
     none = np.zeros(3)
-    standing = Joint(f"{root} stands", "fixed", BASE, root, p, _rpy(R), np.array([0.0, 0.0, 1.0]), actuated=False)
+    standing = Joint(f"{root} stands", "fixed", BASE, root, p, rpy_of(R), np.array([0.0, 0.0, 1.0]), actuated=False)
     turned, links = [standing], list(mechanism.links)
     for joint in path[:-1]:
         R0 = rotation_rpy(joint.rpy)
         middle = f"{joint.name} reversed"
         links.append(Link(middle, 0.0, none, np.zeros((3, 3))))
         turned.append(replace(joint, parent=joint.child, child=middle, xyz=none, rpy=none, axis=-joint.axis))
-        turned.append(Joint(f"{middle} back", "fixed", middle, joint.parent, -R0.T @ joint.xyz, _rpy(R0.T),
+        turned.append(Joint(f"{middle} back", "fixed", middle, joint.parent, -R0.T @ joint.xyz, rpy_of(R0.T),
                             np.array([0.0, 0.0, 1.0]), actuated=False))
     rest = [joint for joint in mechanism.joints if joint not in path]
     order, placed = list[Joint](), {BASE}
@@ -84,7 +84,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
     return replace(mechanism, links=tuple(links), joints=tuple(order))
 
 
-def _rpy(R: Array) -> Array:
+def rpy_of(R: Array) -> Array:
     """URDF's roll, pitch, yaw of a rotation matrix."""
     pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
     if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
