@@ -81,7 +81,7 @@ def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
     code = (
         "import femtorque, subprocess, codegen.check\n"
         "examine = codegen.check.examine\n"
-        "def noisy(m):\n"
+        "def noisy(m, *_):\n"
         "    print('from a library'); subprocess.run(['echo', 'from a child']); return examine(m)\n"
         "codegen.check.examine = noisy\n"
         f"femtorque.main(['check', '{MECHANISM}', '--json'])\n"
@@ -98,7 +98,7 @@ def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
 def test_a_no_is_status_1_and_one_line(error, status, line):
     code = (
         "import femtorque, codegen.check, codegen.errors\n"
-        f"def no(m): raise {error}\n"
+        f"def no(*_): raise {error}\n"
         "codegen.check.examine = no\n"
         f"femtorque.main(['check', '{MECHANISM}'])\n"
     )
@@ -109,7 +109,7 @@ def test_a_no_is_status_1_and_one_line(error, status, line):
 def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_path):
     code = (
         "import femtorque, codegen.check\n"
-        "def broken(m): raise ZeroDivisionError('of its own\\nmaking')\n"
+        "def broken(*_): raise ZeroDivisionError('of its own\\nmaking')\n"
         "codegen.check.examine = broken\n"
         f"femtorque.main(['check', '{MECHANISM}'])\n"
     )
