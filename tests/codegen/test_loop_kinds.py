@@ -111,7 +111,7 @@ def motion(assembly: Assembly) -> np.ndarray:
     return assembly.follow(way)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [k if k != "two arms, hinge" else pytest.param(k, marks=pytest.mark.bench) for k in KINDS])
 def test_loops_of_every_kind(kind: str) -> None:
     make, mobility, redundant = KINDS[kind]
     model = Model.of(make())

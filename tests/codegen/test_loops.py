@@ -174,7 +174,10 @@ def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(na
     np.testing.assert_allclose(reference.exact(model, motion, t), expected[:, list(assembly.actuated)], atol=1e-9 * peak)
 
 
-@pytest.mark.parametrize("name", CLOSED)
+SECOND = ["four_bar", "five_bar_4", "three_rrr", "palletizer", pytest.param("delta", marks=pytest.mark.bench)]
+
+
+@pytest.mark.parametrize("name", SECOND)
 def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     mechanism, motion = example(name)
     errors = {}
@@ -187,7 +190,7 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     assert errors[1000] < 1e-5
 
 
-@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer", "delta"])
 def test_the_partition_alone_is_wrong(name: str) -> None:
     mechanism, motion = example(name)
     alone = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
@@ -204,11 +207,11 @@ def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
 
 
 def test_power_is_the_rate_of_the_energy() -> None:
-    for name in ("four_bar", "five_bar_4", "delta"):
+    for name in ("four_bar", "five_bar_4"):
         mechanism, motion = example(name)
         assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
         h = 1e-4
-        for t in np.linspace(0.1, 0.9, 5) * motion.duration:
+        for t in np.linspace(0.2, 0.8, 3) * motion.duration:
             q, qd, _ = ClosedMotion(assembly, motion).at(t + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0]))
             energy = [sum(oracle.energy(*state)) for state in zip(q, qd, strict=True)]
             rate = (energy[0] - 8.0 * energy[1] + 8.0 * energy[3] - energy[4]) / (12.0 * h)
@@ -304,6 +307,6 @@ def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: floa
         if margins[-1] < 0.05:
             break
         step = assembly.rates_matrix(q) @ [way, -way]
-        q = assembly.close(q + 2e-3 * step)
+        q = assembly.close(q + min(8e-3, 4e-2 * margins[-1]**2) * step)
     assert margins[-1] < 0.05 and margins[0] > 0.5
     assert ranks[-1] / ranks[0] == pytest.approx(margins[-1] / margins[0], rel=0.8) and SINGULAR < 0.05
