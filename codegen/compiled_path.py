@@ -67,6 +67,18 @@ static long fill(ft_motion *m, long next, long knots, const ft_turn *q,
     return next;
 }
 
+/* Give the positions half a tick before a segment. */
+static void entry(const ft_segment *g, ft_turn q[FT_JOINTS])
+{
+    const ft_weights powers =
+        ft_segment_powers(FT_C(-0.5) / (ft_real)FT_TICK_HZ);
+    unsigned j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = ft_segment_position(&g->joint[j], &powers,
+                                   ft_joint[j].per_unit);
+}
+
 /* Play all knots, after so many ticks held at the first (-1: straight from
  * half a tick before it). Of every tick: torque, half increments from its
  * middle to the next one's, and the target at its end. Returns ticks. */
@@ -82,11 +94,10 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
     long next, k, ticks = (knots - 1) * FT_TICKS_PER_KNOT;
     ft_knot first = knot(q, rate, acceleration);
 
-    memset(&m, 0, sizeof m);
+    ft_motion_clear(&m);
     ft_motion_open(&m, &first);
     next = fill(&m, 1, knots, q, rate, acceleration);
-    ft_segment_positions(ft_motion_tail(&m),
-                         FT_C(-0.5) / (ft_real)FT_TICK_HZ, before);
+    entry(ft_motion_tail(&m), before);
     ft_step_start(&s, held < 0 ? before : first.q);
     memcpy(rest.q, first.q, sizeof rest.q);
     for (; held > 0; held--)
@@ -104,9 +115,7 @@ long ft_path_torque(long knots, long held, const ft_turn *q,
         if (k < 0)
             continue;
         memcpy(u + k * FT_JOINTS, m.next.u, sizeof m.next.u);
-        memcpy(target + k * FT_JOINTS,
-               m.due[(m.now + FT_LEAD + 1u) % (FT_LEAD + 2u)].q,
-               sizeof m.next.q);
+        memcpy(target + k * FT_JOINTS, m.newest->q, sizeof m.newest->q);
     }
     return m.phase == FT_MOTION_IDLE ? ticks : -1;
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -36,43 +36,43 @@ COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
-FINE = 2**16  # fine encoder positions a wire step
+FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
-UNWATCHED = 1e9  # rad or m that no joint is ever away from its target
+UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
 
 
 @dataclass(frozen=True)
 class JointConstants:
-    """One joint's row of ft_joint, in the order of the C struct: 64 bit, then reals, then 32 bit."""
+    """One joint's row of ft_joint, in the order of the C struct: reals, then one angle, then 32 bit."""
 
-    step: int  # fine position steps (2^-48 turn) an encoder count, signed
     unit: float  # rad or m a wire step
     per_unit: float  # wire steps a rad or m
-    rate_per_count: float  # rad/s or m/s of one count a tick
-    ku: float  # N m/rad
-    kv: float  # N m s/rad
-    ki: float  # N m/rad a tick
+    count: float  # rad or m of one count, signed
+    ku: float  # N m a wire step
+    kv: float  # N m a rad of half increment
+    ki: float  # N m a wire step and tick
     rotor: float  # N m a rad: 2 J N^2 / dt^2
     viscous: float  # N m a rad: D / dt
-    coulomb: float  # N m
-    coulomb_slope: float  # N m a rad
+    coulomb_half: float  # N m: half of it
+    coulomb_half_slope: float  # N m a rad
     effort: float  # N m
     resistance: float  # V a N m at the terminals, signed: R / (K N)
     inductance: float  # V a N m of change: L / (K N dt)
     back_emf: float  # V a rad: K N / dt
     speed: float  # rad/s or m/s: no knot may ask for more
-    overspeed: float  # rad/s or m/s: faster is a fault
-    rest: float  # rad/s or m/s: slower counts as at rest
-    following: float  # rad or m: farther from the target is a fault
-    start: float  # rad or m: farther from a motion's first knot, it is not started
+    overspeed: float  # rad or m of half increment: more is a fault
+    rest: float  # rad or m of half increment: less counts as at rest
     span: float  # rad or m: the farthest a segment may reach
-    lower: int  # coarse position of the limits
-    upper: int
-    room: int  # coarse, unsigned: from lower to upper
-    margin: int  # coarse: farther beyond a limit is a fault
+    following: int  # wire steps: farther from the target is a fault
+    start: int  # wire steps: farther from a motion's first knot, it is not started
+    step: int  # fine position steps an encoder count, signed
     counts: int  # encoder counts a tick: more is a fault
+    lower: int  # coarse position of the limits
+    room: int  # coarse, unsigned: from lower to upper
+    upper: int
+    margin: int  # coarse: farther beyond a limit is a fault
     patience: int  # ticks, unsigned: all the torque for longer without a count is a fault
 
 
@@ -115,32 +115,32 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     unit = position_unit(joint)
     lower, upper = (_coarse(position, unit, joint.type) for position in (limits.lower, limits.upper))
     return JointConstants(
-        step=round(count / unit * FINE),
         unit=unit,
         per_unit=1.0 / unit,
-        rate_per_count=count * hz,
-        ku=joint.gains.ku * measured,
-        kv=joint.gains.kv * measured,
-        ki=joint.gains.ki / hz * measured,
+        count=count,
+        ku=joint.gains.ku * unit * measured,
+        kv=joint.gains.kv * 2.0 * hz * measured,
+        ki=joint.gains.ki * unit / hz * measured,
         rotor=2.0 * motor.inertia * motor.gear**2 * hz**2 if motor else 0.0,
         viscous=joint.friction.viscous * hz,
-        coulomb=joint.friction.coulomb,
-        coulomb_slope=joint.friction.coulomb * hz / COULOMB_RATE[slides],
+        coulomb_half=0.5 * joint.friction.coulomb,
+        coulomb_half_slope=0.5 * joint.friction.coulomb * hz / COULOMB_RATE[slides],
         effort=effort,
         resistance=(bus / current if current else motor.R) / torque_constant if motor else 0.0,
         inductance=motor.L * hz / torque_constant if motor and not current else 0.0,
         back_emf=torque_constant * hz if motor and not current else 0.0,
         speed=speed,
-        overspeed=1.25 * speed + 4.0 * one_count,
-        rest=max(0.02 * speed, 2.0 * one_count),
-        following=_following(joint, effort) if measured else UNWATCHED,
-        start=max(0.01 if not slides else 0.002, 4.0 * abs(count)),
+        overspeed=(1.25 * speed + 4.0 * one_count) / (2.0 * hz),
+        rest=max(0.02 * speed, 2.0 * one_count) / (2.0 * hz),
         span=SPAN[slides],
-        lower=lower,
-        upper=upper,
-        room=upper - lower,
-        margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
+        following=min(round(_following(joint, effort) / unit), 2**31 - 1) if measured else UNWATCHED,
+        start=round(start_tolerance(joint) / unit),
+        step=round(count / unit * 2 ** fine_digits(mechanism)),
         counts=min(math.ceil(2.0 * speed / hz / abs(count)) + 4, 2**30),
+        lower=lower,
+        room=upper - lower,
+        upper=upper,
+        margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
         patience=max(2, round(mechanism.safety.stuck_s * hz)) if measured else 2**32 - 1,
     )
 
@@ -158,6 +158,28 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
         return 0.0
     board = boards.load(mechanism.board.use)
     return boards.current_range(board, joint) if board.channels else 0.0
+
+
+def start_tolerance(joint: Joint) -> float:
+    """rad or m: farther from a motion's first knot than this, it is not started."""
+    return max(0.002 if joint.type == "prismatic" else 0.01, 4.0 * abs(_count(joint)))
+
+
+def fine_digits(mechanism: Mechanism) -> int:
+    """Binary digits of fine encoder positions beyond the wire's: as many as let every joint's count be 32 bits.
+
+    The position of a joint with N counts a turn is then wrong by at most N 2^-(33 + digits) turn a turn. Raises
+    BadInput where one count is half a turn or more.
+    """
+    most = FINE_MOST
+    for joint in mechanism.streamed:
+        size = abs(_count(joint)) / position_unit(joint)
+        most = min(most, 30 - math.floor(math.log2(size)))
+        if most < 0:
+            raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.encoder.counts",
+                           joint.encoder.counts if joint.encoder else None,
+                           "one count must be less than half a turn of the joint (4 m of a prismatic one)")
+    return most
 
 
 def _count(joint: Joint) -> float:
@@ -197,9 +219,9 @@ def _coarse(position: float, unit: float, kind: str) -> int:
 
 
 def table_crc(rows: list[JointConstants], double: bool) -> int:
-    """CRC-32 of ft_joint as it lies in the chip's memory: little endian, without gaps."""
-    reals = len(fields(JointConstants)) - 7
-    layout = struct.Struct(f"<q{reals}{'d' if double else 'f'}iiIiiI")
+    """CRC-32 of ft_joint as it lies in the chip's memory: little endian."""
+    reals = len(fields(JointConstants)) - 9
+    layout = struct.Struct(f"<{reals}dQQiiiIiiI4x" if double else f"<{reals}fIIiiiIiiI")  # 4x: up to a whole double
     return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
 
 
@@ -211,10 +233,10 @@ def lab_crc(rows: list[LabConstants], double: bool) -> int:
 
 def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
     """The values as the build stores them: positions are 2^32 times finer in double precision."""
-    step, unit, per_unit, *rest = astuple(row)
     if double:
-        return step, unit * 2.0**-32, per_unit * 2.0**32, *rest
-    return step, unit, per_unit, *rest
+        row = replace(row, unit=row.unit * 2.0**-32, ku=row.ku * 2.0**-32, ki=row.ki * 2.0**-32,
+                      per_unit=row.per_unit * 2.0**32, following=row.following << 32, start=row.start << 32)
+    return astuple(row)
 
 
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
@@ -234,8 +256,12 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "host_lost": HOST_LOST * timeout,
         "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
         "integral": int(any(row.ki > 0.0 for row in rows)),
-        "position_gain": _literal(position_gain),
-        "rate_gain": _literal(rate_gain),
+        "coulomb": int(any(row.coulomb_half > 0.0 for row in rows)),
+        "motors": int(any(row.back_emf != 0.0 for row in rows)),
+        "inductance": int(any(row.inductance != 0.0 for row in rows)),
+        "fine": fine_digits(mechanism),
+        "kept": _literal(1.0 - position_gain),
+        "rate_gain": _literal(0.5 * rate_gain),
         "bus_low": _literal(BUS_LOW * nominal),
         "bus_high": _literal(BUS_HIGH * nominal),
         "joints": joints,
@@ -270,10 +296,12 @@ def _fitting_ramp(mechanism: Mechanism) -> int:
 def _texts(row: JointConstants | LabConstants) -> dict[str, str]:
     """Each value as it is written in C."""
     def text(name: str, value: float | int) -> str:
-        if name == "step":
-            return f"INT64_C({value})"
-        if name in ("unit", "per_unit"):
-            return f"FT_{name.upper()}({value!r})"
+        if name in ("unit", "ku", "ki"):
+            return f"FT_UNIT({value!r})"
+        if name == "per_unit":
+            return f"FT_PER_UNIT({value!r})"
+        if name in ("following", "start"):
+            return f"FT_STEPS({value}u)"
         if name in ("room", "patience", "seek", "seek_ticks", "seek_counts", "probe_counts"):
             return f"{value}u"
         if isinstance(value, int):

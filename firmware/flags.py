@@ -8,5 +8,6 @@ env.Append(  # noqa: F821
         "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
         "-nostartfiles", "-nostdlib",
         "-Wl,--gc-sections", "-Wl,--fatal-warnings", "-Wl,--build-id=none",
+        "-Wl,--undefined=ft_telemetry",  # for debuggers and virtual boards: no code reads it
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import socket
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from codegen.errors import Refused
 from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
 from hil import chips
-from hil.cortex_m4 import Handled
+from hil.cortex_m4 import CortexM4, Handled
 from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
 from hil.elf import Image
@@ -68,9 +69,38 @@ class Record:
 
 
 def telemetry_type(joints: int) -> np.dtype:
-    """The layout of the image's `ft_telemetry`."""
+    """What a tick leaves, as it is kept here."""
     floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
     return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
+
+
+class Telemetry:
+    """Reads what an image's last tick has left, where its `ft_telemetry` says that it lies."""
+
+    _WORDS = 8  # of ft_telemetry_map, ft_report.h
+
+    def __init__(self, core: CortexM4, image: Image, joints: int, rate_hz: int) -> None:
+        self.type, self._rate = telemetry_type(joints), np.float32(2 * rate_hz)
+        self._core, self._bytes = core, 4 * joints
+        at = image.symbol("ft_telemetry").address - image.start
+        words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
+        ff, torque, duty, u, position, self._target, self._tick, self.mode = words  # addresses
+        self._fixed, self._position = (ff, torque, duty, u), position
+
+    def read(self) -> bytes:
+        """As `type` lays it out, for `taken` to take in; the tick is the one that is done."""
+        read, size = self._core.memory, self._bytes
+        target = read(int.from_bytes(read(self._target, 4), "little"), 2 * size)
+        done = max(int.from_bytes(read(self._tick, 4), "little"), 1) - 1
+        return b"".join([*(read(at, size) for at in self._fixed), target[size:], read(self._position, size),
+                         target[:size], done.to_bytes(4, "little")])
+
+    def taken(self, raw: bytes) -> NDArray[np.void]:
+        """What was read: half increments are made rates."""
+        rows = np.frombuffer(raw, self.type).copy()
+        for name in ("rate", "target_rate"):
+            rows[name] *= self._rate
+        return rows
 
 
 @dataclass
@@ -117,7 +147,7 @@ class VirtualBoard:
         self._switches: list[tuple[float, int]] = []  # (seconds, mode) to come
         self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
         self._wire()
-        self._telemetry = telemetry_type(len(self.joints))
+        self._telemetry = Telemetry(self.chip.core, self.image, len(self.joints), mechanism.control.rate_hz)
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self.recording = True
         self.brakes = False  # whether something holds an arm at rest up while its drivers are off
@@ -420,9 +450,8 @@ class VirtualBoard:
         step = self._step_executed()
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)
             plant = self.plant
-            self._samples.append((raw, plant.q, plant.v, self.seconds, instructions, cycles, step))
+            self._samples.append((self._telemetry.read(), plant.q, plant.v, self.seconds, instructions, cycles, step))
 
     def _look_at_mode(self, began: float) -> None:
         """What a tick that began then has computed for another mode is held from the start of a later tick on.
@@ -431,7 +460,7 @@ class VirtualBoard:
         """
         if len(self.mechanism.modes) < 2:
             return
-        raw = self.chip.core.memory(self.image.symbol("ft_telemetry_mode").address, 4)
+        raw = self.chip.core.memory(self._telemetry.mode, 4)
         mode = int.from_bytes(raw, "little")
         if mode != self._mode and not np.all(np.isnan(self.voltages())):
             self._mode = mode
@@ -450,16 +479,15 @@ class VirtualBoard:
 
     def telemetry(self) -> np.void:
         """What the image's last tick has left, as `telemetry_type` lays it out."""
-        raw = self.chip.core.memory(self.image.symbol("ft_telemetry").address, self._telemetry.itemsize)
-        return np.frombuffer(raw, self._telemetry)[0]
+        return self._telemetry.taken(self._telemetry.read())[0]
 
     def record(self) -> Record:
         """All recorded ticks."""
-        raw = np.frombuffer(b"".join(s[0] for s in self._samples), self._telemetry)
+        raw = self._telemetry.taken(b"".join(s[0] for s in self._samples))
         joints = len(self.joints)
         truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, joints)
         numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
-        return Record(**{name: raw[name].copy() for name in self._telemetry.names}, q=truth[:, 0], v=truth[:, 1],
+        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names}, q=truth[:, 0], v=truth[:, 1],
                       seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
                       cycles=numbers[:, 1], step_instructions=numbers[:, 2])
 

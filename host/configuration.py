@@ -37,7 +37,7 @@ class Configuration:
         """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
         from codegen import board as boards
         from codegen import emit
-        from codegen.control_source import joint_constants
+        from codegen.control_source import start_tolerance
         from codegen.digest import on_board
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
@@ -48,7 +48,7 @@ class Configuration:
         return Configuration(
             mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
-            tuple(joint_constants(mechanism, joint).start for joint in mechanism.streamed), pil,
+            tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
         )
 
     @staticmethod

@@ -6,7 +6,7 @@
 #include "ft_config.h"  /* ft_start_pose */
 #include "ft_link.h"    /* ft_link_idle */
 #include "ft_loops.h"   /* ft_loops_follow, ft_loops_lost */
-#include "ft_report.h"  /* ft_report_tick */
+#include "ft_report.h"  /* ft_report_start */
 #include "ft_state.h"   /* ft */
 #include "ft_watch.h"   /* ft_watch_idle */
 
@@ -26,11 +26,12 @@ static void sample(int32_t counts[FT_JOINTS])
 static void observe(const int32_t counts[FT_JOINTS])
 {
     static const ft_findings nothing = FT_FOUND_NOTHING;
+    ft_motion *m = &ft.motion;
 
     if (ft.found.any || ft.tick == 0u)
         ft.found = nothing;
-    ft_observer_tick(&ft.seen, counts, ft_motion_target(&ft.motion)->rate,
-                     ft_motion_coming(&ft.motion)->rate, &ft.found);
+    ft_observer_tick(&ft.seen, counts, m->now->u,
+                     ft_motion_after(m, m->now)->u, &ft.found);
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
@@ -63,9 +64,10 @@ static void step(uint32_t drive)
 /* Form torques within their limits, and duties. */
 static void law(uint32_t drive, const int32_t counts[FT_JOINTS])
 {
+    const ft_motion *m = &ft.motion;
     const ft_law_input in = {
-        ft.motion.next.u, ft.tau, ft_motion_target(&ft.motion), &ft.seen,
-        counts, ft.tick, (ft_real)ft.bus_voltage,
+        m->before->u, m->newest->u, ft.tau, m->now, &ft.seen, counts, ft.tick,
+        (ft_real)ft.bus_voltage,
     };
 
     if (drive == FT_DRIVE_OFF)
@@ -107,7 +109,6 @@ void ft_app_tick(void)
     law(drive, counts);
     ft_safety_tick(event);
     output(ft_safety_armed());
-    ft_report_tick();
     if (ft_capture_on)
         ft_capture_tick();
     account(since);
@@ -126,6 +127,7 @@ void ft_app_start(uint32_t chip_errors)
 {
     ft_chip_outputs(false);
     ft_report_start(chip_errors);
+    ft_motion_clear(&ft.motion);
     ft_link_start();
     ft_law_boot(&ft.law);
     ft_observer_set(&ft.seen, ft_start_pose);

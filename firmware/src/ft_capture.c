@@ -3,12 +3,11 @@
 #include "ft_capture.h"
 
 #include "ft_motion.h" /* FT_STORED */
-#include "ft_report.h" /* ft_telemetry */
+#include "ft_report.h" /* ft_report_word */
 #include "ft_state.h"  /* ft */
 
 #include <string.h> /* memcpy, memset */
 
-#define WORDS (sizeof ft_telemetry / sizeof(uint32_t))
 #define ROWS (32u / FT_CAPTURE_COLUMNS) /* samples in one DATA */
 
 volatile bool ft_capture_on;
@@ -33,7 +32,7 @@ void ft_capture_start(const ft_msg_capture *m)
         || (m->mode != FT_CAPTURE_ONCE && m->mode != FT_CAPTURE_RING))
         return;
     for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
-        if (m->word[i] >= WORDS)
+        if (m->word[i] >= FT_REPORT_WORDS)
             return;
     ft_capture_on = false;
     FT_STORED();
@@ -86,7 +85,6 @@ static bool over(void)
 /* Take a sample if it is time. */
 void ft_capture_tick(void)
 {
-    const uint8_t *telemetry = (const uint8_t *)&ft_telemetry;
     uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];
     uint32_t i;
 
@@ -96,9 +94,8 @@ void ft_capture_tick(void)
     }
     capture.next = capture.every - 1u;
     for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
-        memcpy(&to[i], telemetry + sizeof to[i] * capture.word[i],
-               sizeof to[i]);
-    capture.last_tick = ft_telemetry.tick;
+        to[i] = ft_report_word(capture.word[i]);
+    capture.last_tick = ft.tick;
     capture.taken++;
     if (over())
         ft_capture_on = false;

@@ -81,7 +81,7 @@ static uint32_t at_rest(void)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (!(ft_size(ft.seen.rate[j]) <= ft_joint[j].rest))
+        if (!(ft_size(ft.seen.u[j]) <= ft_joint[j].rest))
             return j;
     return FT_GOOD;
 }
@@ -96,14 +96,13 @@ static uint32_t startable(void)
 static uint32_t starts_here(void)
 {
     const ft_segment *g = ft_motion_tail(&ft.motion);
-    const ft_target *held = ft_motion_newest(&ft.motion);
+    const ft_target *held = ft.motion.newest;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        const ft_joint_config *c = &ft_joint[j];
         ft_turn away = ft_position_difference(g->joint[j].q0, held->q[j]);
 
-        if (ft_size((ft_real)away * c->unit) > c->start)
+        if (ft_position_size(away) > ft_joint[j].start)
             return j;
     }
     return FT_GOOD;
@@ -265,31 +264,55 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
-    { FT_FAULT_LOOPS_SINGULAR, FT_ARMED, FT_OFF, loops_regular },
-    { FT_FAULT_MODE, FT_ARMED, FT_OFF, mode_fits },
-    { FT_FAULT_NOT_FINITE, FT_ARMED, FT_OFF, finite },
-    { FT_FAULT_ENCODER, FT_ARMED, FT_OFF, counts_possible },
-    { FT_FAULT_ENCODER_STUCK, FT_ARMED, FT_OFF, not_stuck },
-    { FT_FAULT_HOMING, FT_ARMED, FT_OFF, zero_found },
-    { FT_FAULT_OVERSPEED, FT_ARMED, FT_OFF, not_too_fast },
-    { FT_FAULT_POSITION, FT_ARMED, FT_OFF, not_far_outside },
-    { FT_FAULT_FOLLOWING, FT_ARMED, FT_OFF, following },
+    { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },
+    { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
+    { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
+    { FT_FAULT_ENCODER, FT_OF_JOINTS, FT_OFF, counts_possible },
+    { FT_FAULT_ENCODER_STUCK, FT_OF_JOINTS, FT_OFF, not_stuck },
+    { FT_FAULT_HOMING, FT_OF_JOINTS, FT_OFF, zero_found },
+    { FT_FAULT_OVERSPEED, FT_OF_JOINTS, FT_OFF, not_too_fast },
+    { FT_FAULT_POSITION, FT_OF_JOINTS, FT_OFF, not_far_outside },
+    { FT_FAULT_FOLLOWING, FT_OF_JOINTS, FT_OFF, following },
     { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
     { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
     { FT_FAULT_OVER_TEMPERATURE, FT_ARMED, FT_OFF, not_hot },
     { FT_FAULT_DRIVER, FT_ARMED, FT_OFF, drivers_well },
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
-    { FT_FAULT_KNOT, FT_ALWAYS, FT_STOP, knots_good },
+    { FT_FAULT_KNOT, FT_OF_KNOTS, FT_STOP, knots_good },
 };
 const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
-/* Return whether a look at the table of faults would find none. */
-bool ft_all_well(bool armed)
+/* Return what kinds of faults alarms from outside the tick ask to look for. A
+ * bad knot does so once: the stop for it is then under way. */
+static uint32_t alarms(void)
 {
-    if (ft.safety.alarms.any != 0u)
-        return false;
-    return !armed || (!ft.found.any && outputs_as_commanded() == FT_GOOD
-                      && bus_in_range() == FT_GOOD && host_there() == FT_GOOD);
+    const ft_alarms *a = &ft.safety.alarms;
+    uint32_t kinds = 0;
+
+    if (a->any == 0u)
+        return 0;
+    if ((a->of[FT_ALARM_MISSED] | a->of[FT_ALARM_BOARD]
+         | a->of[FT_ALARM_MEMORY]) != 0)
+        kinds = FT_ALWAYS;
+    if (a->of[FT_ALARM_KNOT] != 0u && ft.safety.coming == FT_FAULT_NONE)
+        kinds |= FT_OF_KNOTS;
+    return kinds;
+}
+
+/* Return which kinds of faults a look at the table could find, as bits. */
+uint32_t ft_suspects(bool armed)
+{
+    uint32_t kinds = alarms();
+
+    if (!armed)
+        return kinds;
+    if (ft.found.any)
+        kinds |= FT_OF_JOINTS;
+    if (outputs_as_commanded() != FT_GOOD || bus_in_range() != FT_GOOD
+        || host_there() != FT_GOOD
+        || ft.safety.alarms.of[FT_ALARM_BOARD] != 0u)
+        kinds |= FT_ARMED;
+    return kinds;
 }
 
 /* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */

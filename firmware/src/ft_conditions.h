@@ -14,9 +14,10 @@ typedef struct {
     ft_check check;
 } ft_condition;
 
-/* Where a fault counts, and what is done about it: outputs off at once, or
- * after a stop on the path. */
-enum { FT_ALWAYS, FT_ARMED };
+/* Where a fault counts (FT_OF_JOINTS: armed, and one of ft_findings;
+ * FT_OF_KNOTS: always, once), and
+ * what is done about it: outputs off at once, or after a stop on the path. */
+enum { FT_ALWAYS = 1, FT_ARMED = 2, FT_OF_JOINTS = 4, FT_OF_KNOTS = 8 };
 enum { FT_OFF, FT_STOP };
 
 typedef struct {
@@ -31,7 +32,7 @@ extern const uint32_t ft_conditions_count;
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 
-bool ft_all_well(bool armed);
+uint32_t ft_suspects(bool armed);
 uint32_t ft_fault_of_start(uint32_t chip_errors);
 
 #endif

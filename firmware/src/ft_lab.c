@@ -9,6 +9,7 @@
 #include "ft_state.h"    /* ft */
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
+#define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
 #define BOUNDLESS FT_C(1e30)
 
 /* ---- requests --------------------------------------------------------- */
@@ -88,7 +89,8 @@ static ft_real allowed(const ft_lab *lab, ft_real left)
     ft_real way = lab->rate * lab->rate * c->stop_way;
 
     /* a tenth of a second more: the joint may lag behind its target */
-    way += FT_C(0.1) * ft_size(lab->rate) + ft_joint[lab->joint].start;
+    way += FT_C(0.1) * ft_size(lab->rate)
+           + (ft_real)ft_joint[lab->joint].start * ft_joint[lab->joint].unit;
     return left > way ? lab->wanted : FT_C(0.0);
 }
 
@@ -106,14 +108,14 @@ static void move(const ft_lab *lab, ft_motion *m)
 {
     const ft_joint_config *c = &ft_joint[lab->joint];
     ft_turn n = (ft_turn)(lab->rate * DT * c->per_unit);
-    ft_target *t = &m->due[ft_motion_before(m->now)];
+    ft_target *t = m->newest;
     uint32_t j = lab->joint;
 
     if (n != 0)
         m->rested = 0;
     m->next.u[j] = FT_C(0.5) * (ft_real)n * c->unit;
     m->next.du[j] += FT_C(0.5) * m->next.u[j];
-    t->rate[j] = (ft_real)n * c->unit * (ft_real)FT_TICK_HZ;
+    t->u[j] = m->next.u[j];
     t->q[j] = ft_position_add(m->next.q[j], n / 2);
     m->next.q[j] = ft_position_add(m->next.q[j], n);
 }
@@ -121,17 +123,14 @@ static void move(const ft_lab *lab, ft_motion *m)
 /* Carry the targets over a tick, all at rest. */
 static void stand(ft_motion *m)
 {
-    ft_target *t;
     uint32_t j;
 
-    m->now = ft_motion_after(m->now);
-    m->pairs = 0;
+    ft_motion_turn(m);
     m->rested += ft_motion_settled(m) ? 0u : 1u;
-    t = &m->due[ft_motion_before(m->now)];
     for (j = 0; j < FT_JOINTS; j++) {
         m->next.du[j] = FT_C(-0.5) * m->next.u[j];
-        t->rate[j] = m->next.u[j] = FT_C(0.0);
-        t->q[j] = m->next.q[j];
+        m->newest->u[j] = m->next.u[j] = FT_C(0.0);
+        m->newest->q[j] = m->next.q[j];
     }
 }
 
@@ -287,19 +286,22 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
 {
     const ft_joint_config *c = &ft_joint[j];
     const ft_lab_config *b = &ft_lab_joint[j];
-    ft_real rate = in->seen->rate[j], fast = ft_size(rate) - b->float_rate;
+    ft_real rate = RATE_OF_U * in->seen->u[j];
+    ft_real fast = ft_size(rate) - b->float_rate;
     int32_t at = in->seen->coarse[j];
     int32_t beyond = at > c->upper ? at - c->upper
                      : at < c->lower ? at - c->lower : 0;
     ft_real torque = in->tau[j]
                      + lab->friction
-                           * ft_clamp(b->friction_slope * rate, c->coulomb);
+                           * ft_clamp(b->friction_slope * rate,
+                                      FT_C(2.0) * c->coulomb_half);
 
     if (fast > FT_C(0.0))
-        torque -= c->kv * ft_bound(rate, fast);
+        torque -= c->kv * ft_bound(rate, fast / RATE_OF_U);
     if (beyond > c->margin || beyond < -c->margin)
         ft_found(found, &found->beyond, j);
-    return torque - c->ku * (ft_real)beyond * b->coarse_unit;
+    return torque
+           - c->ku * ((ft_real)beyond * b->coarse_unit * c->per_unit);
 }
 
 /* Return the torque that takes one joint to its target. */
@@ -308,8 +310,8 @@ static ft_real led(uint32_t j, const ft_law_input *in)
     const ft_joint_config *c = &ft_joint[j];
     ft_turn away = ft_position_difference(in->target->q[j], in->seen->q[j]);
 
-    return in->tau[j] + c->ku * ((ft_real)away * c->unit)
-           + c->kv * (in->target->rate[j] - in->seen->rate[j]);
+    return in->tau[j] + c->ku * (ft_real)away
+           + c->kv * (in->target->u[j] - in->seen->u[j]);
 }
 
 /* Return what one joint may be given at most. */
@@ -335,14 +337,14 @@ static ft_real of_mode(const ft_lab *lab, uint32_t j, const ft_law_input *in,
     }
 }
 
-/* Return the rate whose back-EMF is to be made up for: the measured one, so
- * that a joint at its stop gets no more than it should. None of PROBE's, whose
- * encoder may count the wrong way. */
-static ft_real driven_rate(uint32_t j, const ft_law_input *in)
+/* Return the half increment whose back-EMF is to be made up for: the measured
+ * one, so that a joint at its stop gets no more than it should. None of
+ * PROBE's, whose encoder may count the wrong way. */
+static ft_real driven(uint32_t j, const ft_law_input *in)
 {
     bool probing = ft.safety.state == FT_STATE_PROBE;
 
-    return probing ? FT_C(0.0) : in->seen->rate[j];
+    return probing ? FT_C(0.0) : in->seen->u[j];
 }
 
 /* Form torque and duty of every joint. */
@@ -351,7 +353,6 @@ void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
 {
     uint32_t j;
 
-    l->limits = 0;
     for (j = FT_JOINTS; j-- > 0u;) {
         const ft_joint_config *c = &ft_joint[j];
         ft_real torque = of_mode(lab, j, in, found), volts;
@@ -362,7 +363,7 @@ void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
         }
         l->torque[j] = ft_clamp(torque, most(lab, j));
         volts = c->resistance * l->torque[j]
-                + c->back_emf * DT * driven_rate(j, in);
+                + c->back_emf * (FT_C(2.0) * driven(j, in));
         l->duty[j] = (float)ft_clamp(volts / in->bus_voltage, FT_C(1.0));
         l->limits |= torque == l->torque[j] ? 0u : FT_LIMIT_TORQUE;
         l->limits |= ft_size(volts) > in->bus_voltage ? FT_LIMIT_VOLTAGE : 0u;

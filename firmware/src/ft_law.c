@@ -1,7 +1,7 @@
 /* The control law; see ft_law.h. */
 #include "ft_law.h"
 
-#include "ft_config.h"   /* ft_joint, FT_FEEDFORWARD, FT_INTEGRAL */
+#include "ft_config.h"   /* ft_joint, FT_FEEDFORWARD, FT_... */
 #include "ft_messages.h" /* FT_LIMIT_ */
 #include "ft_number.h"   /* ft_size, ft_clamp */
 #include "ft_position.h" /* ft_position_difference */
@@ -74,7 +74,7 @@ void ft_law_start(ft_law *l)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        l->u[j] = l->integral[j] = l->clipped[j] = FT_C(0.0);
+        l->integral[j] = l->clipped[j] = FT_C(0.0);
         l->astray[j].ticks = l->stuck[j].ticks = 0;
     }
     l->fresh = true;
@@ -85,7 +85,6 @@ void ft_law_rest(ft_law *l)
 {
     uint32_t j;
 
-    l->limits = 0;
     for (j = 0; j < FT_JOINTS; j++) {
         l->torque[j] = FT_C(0.0);
         l->duty[j] = 0.0f;
@@ -94,31 +93,40 @@ void ft_law_rest(ft_law *l)
 
 /* ---- torque ----------------------------------------------------------- */
 
-/* Return rotor inertia, viscous and Coulomb friction of the target (Eq. 19).
- * Coulomb friction fades out towards rest instead of jumping there. */
+/* Return Coulomb friction of the target, which fades out towards rest instead
+ * of jumping there: |x + f/2| - |x - f/2| is 2x held within -f..f. */
+static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
+{
+    ft_real x = c->coulomb_half_slope * both;
+
+    return ft_size(x + c->coulomb_half) - ft_size(x - c->coulomb_half);
+}
+
+/* Return rotor inertia, viscous and Coulomb friction of the target (Eq. 19),
+ * from the half increments before and after it. */
 static inline ft_real losses(const ft_joint_config *c, ft_real before,
                              ft_real after)
 {
     ft_real both = before + after;
+    ft_real torque = c->rotor * (after - before) + c->viscous * both;
 
-    return c->rotor * (after - before) + c->viscous * both
-           + ft_clamp(c->coulomb_slope * both, c->coulomb);
+    return FT_COULOMB ? torque + coulomb(c, both) : torque;
 }
 
 /* Return the torque of the motion alone (first line of the law). */
-static inline ft_real of_motion(const ft_law *l, uint32_t j, ft_real u,
-                                ft_real tau)
+static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
+                                ft_real after, ft_real tau)
 {
     if (!FT_FEEDFORWARD)
         return FT_C(0.0);
-    return tau + losses(&ft_joint[j], l->u[j], u);
+    return tau + losses(c, before, after);
 }
 
 /* Sum up the error, unless that pushes further into a limit. */
-static inline ft_real integrate(ft_law *l, uint32_t j, ft_real error)
+static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {
     const ft_joint_config *c = &ft_joint[j];
-    ft_real step = gains(l, j).ki * error;
+    ft_real step = gains(l, j).ki * away;
 
     if (step * l->clipped[j] > FT_C(0.0))
         l->limits |= FT_LIMIT_INTEGRAL;
@@ -135,6 +143,12 @@ static FT_RARE void stray(ft_law *l, uint32_t j, uint32_t tick,
         ft_found(found, &found->astray, j);
 }
 
+/* Return whether a joint is farther from its target than it may be. */
+static inline bool lost(const ft_joint_config *c, ft_turn away)
+{
+    return ft_position_size(away) > c->following;
+}
+
 /* Return the torque of the error alone (second line of the law). */
 static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
                                ft_findings *found)
@@ -143,14 +157,13 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
     const ft_target *target = in->target;
     const ft_observer *seen = in->seen;
     ft_turn away = ft_position_difference(target->q[j], seen->q[j]);
-    ft_real error = (ft_real)away * c->unit;
     const ft_gains g = gains(l, j);
-    ft_real torque = g.ku * error
-                     + g.kv * (target->rate[j] - seen->rate[j]);
+    ft_real torque = g.ku * (ft_real)away
+                     + g.kv * (target->u[j] - seen->u[j]);
 
-    if (FT_RARELY(!(ft_size(error) <= c->following)))
+    if (FT_RARELY(lost(c, away)))
         stray(l, j, in->tick, found);
-    return FT_INTEGRAL ? torque + integrate(l, j, error) : torque;
+    return FT_INTEGRAL ? torque + integrate(l, j, (ft_real)away) : torque;
 }
 
 /* ---- limits ----------------------------------------------------------- */
@@ -194,6 +207,27 @@ static inline bool outside(const ft_joint_config *c, int32_t at)
 
 /* ---- the law ---------------------------------------------------------- */
 
+/* Return back-EMF and inductive voltage of the motion alone. */
+static inline ft_real induced(const ft_joint_config *c, ft_real both,
+                              ft_real rise)
+{
+    ft_real emf = c->back_emf * both;
+
+    return FT_INDUCTANCE ? emf + c->inductance * rise : emf;
+}
+
+/* Return the torque within what the joint may be given. */
+static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
+                            const ft_law_input *in, ft_findings *found)
+{
+    const ft_joint_config *c = &ft_joint[j];
+
+    if (!FT_RARELY(!(ft_size(torque) <= c->effort)))
+        return torque;
+    l->limits |= FT_LIMIT_TORQUE;
+    return cut(l, j, torque, c->effort, in, found);
+}
+
 /* Return the voltage within what the bus gives. */
 static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
                              const ft_law_input *in, ft_findings *found)
@@ -201,7 +235,8 @@ static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
     if (!FT_RARELY(!(ft_size(volts) <= in->bus_voltage)))
         return volts;
     l->limits |= FT_LIMIT_VOLTAGE;
-    l->clipped[j] = volts * ft_joint[j].resistance;
+    if (FT_INTEGRAL)
+        l->clipped[j] = volts * ft_joint[j].resistance;
     return cut(l, j, volts, in->bus_voltage, in, found);
 }
 
@@ -210,28 +245,26 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
                          ft_real per_volt, ft_findings *found)
 {
     const ft_joint_config *c = &ft_joint[j];
-    ft_real motion = of_motion(l, j, in->u[j], in->tau[j]);
-    ft_real emf = c->back_emf * (l->u[j] + in->u[j])
-                  + c->inductance * (motion - l->motion[j]);
-    ft_real asked = motion + of_error(l, j, in, found);
-    ft_real torque = asked, volts;
-    int32_t at = in->seen->coarse[j];
+    const ft_real before = in->before[j], after = in->after[j];
+    const ft_real motion = of_motion(c, before, after, in->tau[j]);
+    const ft_real rise = motion - l->motion[j];
+    const ft_real asked = motion + of_error(l, j, in, found);
+    ft_real torque = limit(l, j, asked, in, found);
+    ft_real volts = induced(c, before + after, rise);
 
-    l->u[j] = in->u[j];
-    l->motion[j] = motion;
-    if (FT_RARELY(!(ft_size(asked) <= c->effort))) {
-        l->limits |= FT_LIMIT_TORQUE;
-        torque = cut(l, j, asked, c->effort, in, found);
-    }
-    if (FT_RARELY(outside(c, at)) && !leads_back(j, at, torque, found)) {
+    if (FT_INDUCTANCE)
+        l->motion[j] = motion;
+    if (FT_RARELY(outside(c, in->seen->coarse[j]))
+        && !leads_back(j, in->seen->coarse[j], torque, found)) {
         l->limits |= FT_LIMIT_POSITION;
-        torque = emf = FT_C(0.0);
+        torque = volts = FT_C(0.0);
     }
-    volts = c->resistance * torque + emf;
+    volts += c->resistance * torque;
     l->torque[j] = torque;
     if (FT_INTEGRAL)
         l->clipped[j] = asked - torque;
-    l->duty[j] = (float)(supply(l, j, volts, in, found) * per_volt);
+    if (FT_MOTORS)
+        l->duty[j] = (float)(supply(l, j, volts, in, found) * per_volt);
 }
 
 /* Let the torque that holds the joints at rest be that of the last tick. */
@@ -254,7 +287,6 @@ void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found)
         ft_found(found, &found->wild, 0);
     if (l->fresh)
         prime(l, in->tau);
-    l->limits = 0;
     FT_UNROLL
     for (j = FT_JOINTS; j-- > 0u;)
         drive(l, j, in, per_volt, found);

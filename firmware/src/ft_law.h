@@ -35,7 +35,6 @@ typedef struct {
     ft_gains gains[FT_JOINTS];   /* in force; the file's if never changed */
 #endif
     uint8_t overlay[3][FT_JOINTS]; /* 64ths of the file's ku, kv, ki */
-    ft_real u[FT_JOINTS];        /* half increment of the last tick */
     ft_real motion[FT_JOINTS];   /* torque of the motion, last tick */
     ft_real integral[FT_JOINTS]; /* N m, N */
     ft_real clipped[FT_JOINTS];  /* sign of what the last tick cut off */
@@ -43,13 +42,16 @@ typedef struct {
     float duty[FT_JOINTS];       /* -1..1 */
     ft_streak astray[FT_JOINTS]; /* too far from the target */
     ft_streak stuck[FT_JOINTS];  /* all the torque there is, no count */
-    uint32_t limits;             /* bits of FT_LIMIT_ that act */
+    volatile uint32_t limits;    /* bits of FT_LIMIT_ that acted, until they
+                                  * are told */
     bool fresh;                  /* there was no last tick */
 } ft_law;
 
 /* What a tick's law is made from. */
 typedef struct {
-    const ft_real *u, *tau;  /* half increments, tau_ID made from them */
+    const ft_real *before;   /* half increments u of the last tick, */
+    const ft_real *after;    /* those u' of this one, */
+    const ft_real *tau;      /* and tau_ID made from them */
     const ft_target *target; /* of this tick's boundary */
     const ft_observer *seen;
     const int32_t *counts;   /* of the encoders, in this tick */

@@ -138,6 +138,7 @@ static void post(const ft_request *request)
     if (r->posted || request->token == ft.safety.token)
         return;
     *r = *request;
+    ft_motion_prepare(&ft.motion); /* so that START finds it done */
     FT_STORED();
     r->posted = true;
 }
@@ -393,4 +394,5 @@ void ft_link_idle(void)
     ft_motion_prepare(&ft.motion);
     receive();
     send_due();
+    ft_motion_prepare(&ft.motion); /* there may have been a tick meanwhile */
 }

@@ -2,21 +2,21 @@
 #include "ft_motion.h"
 
 #include "ft_messages.h" /* FT_KNOT_START, FT_KNOT_END */
+#include "ft_findings.h" /* FT_RARE, FT_APART */
 #include "ft_number.h"   /* FT_UNROLL */
 #include "ft_safety.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
 
-#include <string.h> /* memcpy */
+#include <string.h> /* memcpy, memset */
 
 /* path units of one segment */
 #define TICK (2 * FT_HALF_ONE) /* at pace 1 */
 #define LENGTH (TICK * (int32_t)FT_TICKS_PER_KNOT)
 #define TO_T (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ) /* s */
-#define RATE_OF_U (FT_C(2.0) * (ft_real)FT_TICK_HZ)
 
 /* ---- places of the path ------------------------------------------------ */
 
 /* Return path units as path time, s. */
-static ft_real seconds(int32_t at)
+static FT_INLINE ft_real seconds(int32_t at)
 {
     return (ft_real)at * TO_T;
 }
@@ -31,12 +31,124 @@ static ft_weights half_change(int32_t from, int32_t stride)
 /* Return the weights of half the way between two places of one segment. Its
  * middle and its length are formed in integers: rounded ends would make the
  * length noisy. */
-static ft_weights half_way(int32_t from, int32_t to)
+static FT_INLINE ft_weights half_way(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * TO_T;
 
     return ft_segment_increment((ft_real)(from + to) * half,
                                 (ft_real)(to - from) * half);
+}
+
+/* ---- samples ---------------------------------------------------------- */
+
+/* Sample half the way between two places of one segment, the position at a
+ * boundary between them, and that at the second. Beyond the END a polynomial
+ * goes on: by half a tick at most. */
+static FT_APART void sample_within(ft_target *t, ft_sample *next,
+                                   const ft_segment *g, int32_t from,
+                                   int32_t boundary, int32_t to)
+{
+    const ft_weights way = half_way(from, to);
+    const ft_weights here = ft_segment_powers(seconds(boundary));
+    const ft_weights there = ft_segment_powers(seconds(to));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &g->joint[j];
+        const ft_real per_unit = ft_joint[j].per_unit;
+        const ft_real u = ft_segment_sum(p, &way);
+        const ft_turn at = ft_segment_position(p, &here, per_unit);
+
+        if (FT_STEP_USES_POSITIONS)
+            next->q[j] = ft_segment_position(p, &there, per_unit);
+        t->q[j] = at;
+        t->u[j] = next->u[j] = u;
+    }
+}
+
+/* The same from a place in one segment to a place in the next: half the way
+ * in two pieces. The tick itself has to do it off pace 1 only. */
+static FT_RARE void sample_over(ft_target *t, ft_sample *s,
+                                const ft_segment *tail,
+                                const ft_segment *next, int32_t from,
+                                int32_t boundary, int32_t to)
+{
+    const ft_weights left = half_way(from, LENGTH), on = half_way(0, to);
+    const ft_weights there = ft_segment_powers(seconds(to));
+    const bool after = boundary >= LENGTH;
+    const ft_weights here = ft_segment_powers(
+        seconds(after ? boundary - LENGTH : boundary));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &tail->joint[j], *n = &next->joint[j];
+        const ft_real per_unit = ft_joint[j].per_unit;
+        const ft_real u = ft_segment_sum(p, &left) + ft_segment_sum(n, &on);
+        const ft_turn at = ft_segment_position(after ? n : p, &here, per_unit);
+
+        s->q[j] = ft_segment_position(n, &there, per_unit);
+        t->q[j] = at;
+        t->u[j] = s->u[j] = u;
+    }
+}
+
+/* Form half of what u changes by, over a step from one segment to the next
+ * as long as the one before it: as if the first went on, and what the knot
+ * adds to that now and in the next step. */
+static void change_over(const ft_segment *tail, const ft_segment *next,
+                        int32_t from, int32_t to, ft_real du[FT_JOINTS],
+                        ft_real bend[FT_JOINTS])
+{
+    const ft_weights over = half_change(from, LENGTH + to - from);
+    const ft_real before = seconds(from - LENGTH), after = seconds(to);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &tail->joint[j], *n = &next->joint[j];
+
+        du[j] = ft_segment_sum(p, &over) + ft_segment_bend(p, n, after);
+        bend[j] = -ft_segment_bend(p, n, before);
+    }
+}
+
+/* ---- pace ------------------------------------------------------------- */
+
+/* Return whether the motion being played is buffered to its END. */
+static bool whole(const ft_motion *m)
+{
+    return m->ends != m->ended;
+}
+
+/* Return the path units from the tail's knot to the last knot there is. */
+static uint64_t ahead(const ft_motion *m)
+{
+    return (uint64_t)ft_motion_buffered(m) * (uint64_t)LENGTH;
+}
+
+/* Return whether a stop begun at a boundary with this pace ends on the path. */
+static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
+{
+    int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
+
+    return reached <= (int64_t)ahead(m);
+}
+
+/* Return whether the motion slows down in the interval that begins at the
+ * boundary: it is asked to, or knots would run out before a later stop. */
+static inline bool slows(const ft_motion *m, int32_t boundary)
+{
+    const ft_pace on = ft_pace_run(m->pace);
+
+    return m->brake
+           || !(whole(m) || can_stop(m, boundary + 2 * on.half, on));
+}
+
+/* Return the pace of the interval that begins at the boundary. */
+static inline ft_pace next_pace(const ft_motion *m, int32_t boundary)
+{
+    return slows(m, boundary) ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
 }
 
 /* ---- the link's side -------------------------------------------------- */
@@ -79,50 +191,13 @@ void ft_motion_push(ft_motion *m, const ft_knot *knot)
     ft_opening *o = opening(m, m->head);
 
     if (o->segment == m->head)
-        o->at = 0; /* of a path forgotten */
+        o->to = 0; /* of a path forgotten */
     m->last = *knot;
     m->open = !end;
     m->begun = 0;
     FT_STORED();
     m->ends += end ? 1u : 0u;
     m->head++;
-}
-
-/* Sample from a place in one segment to a place in the next: half the way in
- * two pieces. */
-static void sample_over(const ft_segment *tail, const ft_segment *next,
-                        int32_t from, int32_t to, ft_sample *s)
-{
-    const ft_weights left = half_way(from, LENGTH), on = half_way(0, to);
-    const ft_weights there = ft_segment_powers(seconds(to));
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_quintic *p = &next->joint[j];
-
-        s->u[j] = ft_segment_sum(&tail->joint[j], &left)
-                  + ft_segment_sum(p, &on);
-        s->q[j] = ft_segment_position(p, &there, ft_joint[j].per_unit);
-    }
-}
-
-/* Form half of what u changes by, over a step from one segment to the next
- * as long as the one before it: as if the first went on, and what the knot
- * adds to that now and in the next step. */
-static void change_over(const ft_segment *tail, const ft_segment *next,
-                        int32_t from, int32_t to, ft_real du[FT_JOINTS],
-                        ft_real bend[FT_JOINTS])
-{
-    const ft_weights over = half_change(from, LENGTH + to - from);
-    const ft_real before = seconds(from - LENGTH), after = seconds(to);
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_quintic *p = &tail->joint[j], *n = &next->joint[j];
-
-        du[j] = ft_segment_sum(p, &over) + ft_segment_bend(p, n, after);
-        bend[j] = -ft_segment_bend(p, n, before);
-    }
 }
 
 /* Return how far beyond knots the samples fall at pace 1; 0: not at pace 1.
@@ -133,43 +208,103 @@ static int32_t phase(const ft_motion *m)
 
     if (m->phase != FT_MOTION_RUNNING)
         return FT_HALF_ONE;
-    if (m->pace.half != FT_HALF_ONE)
+    if (m->pace.half != FT_HALF_ONE || slows(m, m->at + FT_HALF_ONE))
         return 0;
     return beyond > 0 ? beyond : beyond + TICK;
 }
 
+/* Return whether an opening is the one of these places. */
+static inline bool fits(const ft_opening *o, uint32_t segment, int32_t from,
+                        int32_t boundary, int32_t to)
+{
+    return o->segment == segment && o->to == to && o->from == from
+           && o->boundary == boundary;
+}
+
 /* Form the opening of one segment. A tick in between sees none. */
-static void prepare(ft_motion *m, uint32_t segment, int32_t at)
+static void prepare(ft_motion *m, uint32_t segment, int32_t from,
+                    int32_t boundary, int32_t to)
 {
     const ft_segment *tail = &m->ring[(segment - 1u) & (FT_RING - 1u)];
     const ft_segment *next = &m->ring[segment & (FT_RING - 1u)];
     ft_opening *o = opening(m, segment);
 
-    if ((o->segment == segment && o->at == at)
+    if (fits(o, segment, from, boundary, to)
         || (next->flags & FT_KNOT_START) != 0)
         return;
-    o->at = 0;
+    o->to = 0;
     FT_STORED();
-    sample_over(tail, next, LENGTH + at - TICK, at, &o->next);
+    sample_over(&o->target, &o->next, tail, next, from, boundary, to);
     if (FT_STEP_USES_CHANGES)
-        change_over(tail, next, LENGTH + at - TICK, at, o->next.du, o->bend);
+        change_over(tail, next, from, to, o->next.du, o->bend);
     if (FT_STEP_EXACT_AT_KNOTS)
         ft_step_pairs(o->next.q, o->pairs);
     o->segment = segment;
+    o->from = from;
+    o->boundary = boundary;
     FT_STORED();
-    o->at = at;
+    o->to = to;
 }
 
-/* Form the openings of the knots that the tick will pass next. */
+/* Form the opening of a knot that is passed at pace 1. */
+static void prepare_at_pace(ft_motion *m, uint32_t segment, int32_t to)
+{
+    prepare(m, segment, LENGTH + to - TICK, LENGTH + to - FT_HALF_ONE, to);
+}
+
+/* Form the opening of the knot that the next tick passes, if it does, on the
+ * way to a stop or to pace 1. */
+static void prepare_on_the_way(ft_motion *m)
+{
+    const uint32_t segment = m->tail + 1u;
+    const int32_t from = m->at, boundary = from + m->pace.half;
+    const int32_t to = boundary + next_pace(m, boundary).half - LENGTH;
+
+    if (to > 0)
+        prepare(m, segment, from, boundary, to);
+}
+
+/* Give the positions that a segment begins at. */
+static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = g->joint[j].q0;
+}
+
+/* Form what START needs of the pose that the buffered motion begins at. */
+static void prepare_entry(ft_motion *m)
+{
+    const ft_segment *first = ft_motion_tail(m);
+    uint32_t mark = m->tail + 1u;
+    ft_turn q[FT_JOINTS];
+
+    if (m->entered == mark || (first->flags & FT_KNOT_START) == 0)
+        return;
+    m->entered = 0;
+    FT_STORED();
+    beginning(first, q);
+    ft_step_pairs(q, m->entry);
+    FT_STORED();
+    m->entered = mark;
+}
+
+/* Form what the tick will need next. Should it come before that, it forms
+ * that itself. */
 void ft_motion_prepare(ft_motion *m)
 {
     uint32_t tail = m->tail, buffered = m->head - tail;
-    int32_t at = phase(m);
+    int32_t to = phase(m);
 
-    if (at > 0 && buffered > 1u)
-        prepare(m, tail + 1u, at);
-    if (at > 0 && buffered > 2u)
-        prepare(m, tail + 2u, at);
+    if (m->phase == FT_MOTION_IDLE && buffered > 0u)
+        prepare_entry(m);
+    if (to == 0 && buffered > 1u)
+        prepare_on_the_way(m);
+    if (to > 0 && buffered > 1u)
+        prepare_at_pace(m, tail + 1u, to);
+    if (to > 0 && buffered > 2u)
+        prepare_at_pace(m, tail + 2u, to);
 }
 
 /* Forget the ring when the tick has asked for it. */
@@ -180,6 +315,7 @@ void ft_motion_idle(ft_motion *m)
     m->head = m->tail;
     m->ends = m->ended;
     m->open = false;
+    m->entered = 0;
     FT_STORED();
     m->flush = false;
 }
@@ -192,6 +328,24 @@ const ft_segment *ft_motion_tail(const ft_motion *m)
     return &m->ring[m->tail & (FT_RING - 1u)];
 }
 
+/* Return the sines and cosines of the pose that the buffered motion begins
+ * at. The link has formed them, unless the last motion has only just ended;
+ * forming them in the middle of its doing so changes nothing of the result. */
+const ft_pair *ft_motion_entry(ft_motion *m)
+{
+    prepare_entry(m);
+    return m->entry;
+}
+
+/* Begin without any path. */
+void ft_motion_clear(ft_motion *m)
+{
+    memset(m, 0, sizeof *m);
+    m->now = m->due;
+    m->newest = &m->due[FT_MOTION_SLOTS - 1u];
+    m->before = &m->due[FT_MOTION_SLOTS - 2u];
+}
+
 /* Stay at q, at rest, as if it had always been so. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
@@ -200,34 +354,15 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
     m->rested = FT_MOTION_SLOTS;
     m->stride = 0;
     m->left = FT_MOTION_AHEAD;
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
         m->next.u[j] = m->next.du[j] = FT_C(0.0);
         m->next.q[j] = q[j];
         for (i = 0; i < FT_MOTION_SLOTS; i++) {
             m->due[i].q[j] = q[j];
-            m->due[i].rate[j] = FT_C(0.0);
+            m->due[i].u[j] = FT_C(0.0);
         }
     }
-}
-
-/* Return whether the motion being played is buffered to its END. */
-static bool whole(const ft_motion *m)
-{
-    return m->ends != m->ended;
-}
-
-/* Return the path units from the tail's knot to the last knot there is. */
-static uint64_t ahead(const ft_motion *m)
-{
-    return (uint64_t)ft_motion_buffered(m) * (uint64_t)LENGTH;
-}
-
-/* Return whether a stop begun at a boundary with this pace ends on the path. */
-static bool can_stop(const ft_motion *m, int32_t boundary, ft_pace pace)
-{
-    int64_t reached = (int64_t)boundary + (int64_t)ft_pace_stop_length(pace);
-
-    return reached <= (int64_t)ahead(m);
 }
 
 /* Return whether the buffer begins with a motion that can be started. */
@@ -271,6 +406,7 @@ void ft_motion_forget(ft_motion *m)
 {
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
         m->next.u[j] = m->next.du[j] = FT_C(0.0);
     m->phase = FT_MOTION_IDLE;
@@ -278,37 +414,38 @@ void ft_motion_forget(ft_motion *m)
     m->flush = true;
 }
 
-/* Return the pace of the interval that begins at the boundary. */
-static ft_pace choose(ft_motion *m, int32_t boundary)
+/* Take the samples across a knot as the link has formed them, if it has. */
+static bool take_opening(ft_motion *m, int32_t boundary, int32_t to)
 {
-    ft_pace on = ft_pace_run(m->pace);
+    const ft_opening *o = opening(m, m->tail + 1u);
 
-    if (!m->brake && !whole(m) && !can_stop(m, boundary + 2 * on.half, on))
-        m->brake = m->underrun = true;
-    return m->brake ? ft_pace_brake(m->pace) : on;
+    if (!fits(o, m->tail + 1u, m->at, boundary, to))
+        return false;
+    *m->newest = o->target;
+    memcpy(m->next.q, o->next.q, sizeof m->next.q);
+    memcpy(m->next.u, o->next.u, sizeof m->next.u);
+    m->pairs = o->pairs;
+    return true;
 }
 
-/* Sample within one segment. Beyond the END its polynomial goes on: by half a
- * tick at most. */
-static void sample_within(ft_motion *m, ft_target *t, const ft_segment *g,
-                          int32_t boundary, int32_t to)
+/* Return the segment after the tail if the step to a place leads into it. */
+static const ft_segment *entered(const ft_motion *m, int32_t to)
 {
-    const ft_weights way = half_way(m->at, to);
-    const ft_weights here = ft_segment_powers(seconds(boundary));
-    const ft_weights there = ft_segment_powers(seconds(to));
-    uint32_t j;
+    if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)
+        return 0;
+    return &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
+}
 
-    FT_UNROLL
-    for (j = 0; j < FT_JOINTS; j++) {
-        const ft_quintic *p = &g->joint[j];
-        const ft_real per_unit = ft_joint[j].per_unit;
+/* Sample the path between two middles and at the boundary between them. */
+static inline void sample_path(ft_motion *m, int32_t boundary, int32_t to)
+{
+    const ft_segment *tail = ft_motion_tail(m), *next = entered(m, to);
 
-        m->next.u[j] = ft_segment_sum(p, &way);
-        t->rate[j] = m->next.u[j] * RATE_OF_U;
-        t->q[j] = ft_segment_position(p, &here, per_unit);
-        if (FT_STEP_USES_POSITIONS)
-            m->next.q[j] = ft_segment_position(p, &there, per_unit);
-    }
+    if (next == 0)
+        sample_within(m->newest, &m->next, tail, m->at, boundary, to);
+    else if (!take_opening(m, boundary, to - LENGTH))
+        sample_over(m->newest, &m->next, tail, next, m->at, boundary,
+                    to - LENGTH);
 }
 
 /* Form half of what u changes by over a step within one segment, as long as
@@ -323,68 +460,6 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
         m->next.du[j] = ft_segment_sum(&g->joint[j], &within) + m->bend[j];
         m->bend[j] = FT_C(0.0);
     }
-}
-
-/* Give the target's positions where a segment is left for the next one. */
-static void sample_boundary(ft_target *t, const ft_segment *tail,
-                            const ft_segment *next, int32_t boundary)
-{
-    uint32_t j;
-
-    if (boundary < LENGTH)
-        ft_segment_positions(tail, seconds(boundary), t->q);
-    else if (boundary > LENGTH)
-        ft_segment_positions(next, seconds(boundary - LENGTH), t->q);
-    else
-        for (j = 0; j < FT_JOINTS; j++)
-            t->q[j] = next->joint[j].q0;
-}
-
-/* Take the sample across a knot as the link has formed it, if it has. */
-static bool take_opening(ft_motion *m, int32_t to)
-{
-    const ft_opening *o = opening(m, m->tail + 1u);
-
-    if (o->segment != m->tail + 1u || o->at != to
-        || m->at + TICK != LENGTH + to)
-        return false;
-    memcpy(m->next.q, o->next.q, sizeof m->next.q);
-    memcpy(m->next.u, o->next.u, sizeof m->next.u);
-    m->pairs = o->pairs;
-    return true;
-}
-
-/* Return the target of the boundary FT_LEAD + 1 ticks from now: the slot of
- * the one that is past. */
-static ft_target *aim(ft_motion *m)
-{
-    return &m->due[ft_motion_before(m->now)];
-}
-
-/* Return the segment after the tail if the step to a place leads into it. */
-static const ft_segment *entered(const ft_motion *m, int32_t to)
-{
-    if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)
-        return 0;
-    return &m->ring[(m->tail + 1u) & (FT_RING - 1u)];
-}
-
-/* Sample the path between two middles and at the boundary between them. */
-static void sample_path(ft_motion *m, int32_t boundary, int32_t to)
-{
-    const ft_segment *tail = ft_motion_tail(m), *next = entered(m, to);
-    ft_target *t = aim(m);
-    uint32_t j;
-
-    if (next == 0) {
-        sample_within(m, t, tail, boundary, to);
-        return;
-    }
-    sample_boundary(t, tail, next, boundary);
-    if (!take_opening(m, to - LENGTH))
-        sample_over(tail, next, m->at, to - LENGTH, &m->next);
-    for (j = 0; j < FT_JOINTS; j++)
-        t->rate[j] = m->next.u[j] * RATE_OF_U;
 }
 
 /* Form half of what u changes by over a step into the next segment. */
@@ -426,7 +501,7 @@ static void change(ft_motion *m, int32_t to, const ft_real before[FT_JOINTS])
 }
 
 /* Sample one step of the path. */
-static void sample(ft_motion *m, int32_t boundary, int32_t to)
+static inline void sample(ft_motion *m, int32_t boundary, int32_t to)
 {
     ft_real before[FT_JOINTS];
 
@@ -440,13 +515,13 @@ static void sample(ft_motion *m, int32_t boundary, int32_t to)
 /* Stay where the boundary before this one was. */
 static void rest(ft_motion *m)
 {
-    ft_target *t = aim(m);
-    const ft_target *last = &m->due[ft_motion_before(ft_motion_before(m->now))];
+    ft_target *t = m->newest;
+    const ft_target *last = m->before;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         m->next.du[j] = FT_C(-0.5) * m->next.u[j];
-        m->next.u[j] = t->rate[j] = FT_C(0.0);
+        m->next.u[j] = t->u[j] = FT_C(0.0);
         m->next.q[j] = t->q[j] = last->q[j];
         m->bend[j] = FT_C(0.0);
     }
@@ -503,11 +578,14 @@ static uint32_t advance(ft_motion *m)
 {
     bool last = (ft_motion_tail(m)->flags & FT_KNOT_END) != 0;
     int32_t boundary = m->at + m->pace.half;
-    ft_pace next = choose(m, boundary);
+    ft_pace next;
 
     look_ahead(m);
     if (last && boundary >= LENGTH)
         return arrive(m, boundary - LENGTH);
+    if (!m->brake && slows(m, boundary))
+        m->brake = m->underrun = true;
+    next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
     sample(m, boundary, boundary + next.half);
     m->at = boundary + next.half;
     m->pace = next;
@@ -523,8 +601,7 @@ static uint32_t advance(ft_motion *m)
 /* Sample the motion for one tick. */
 uint32_t ft_motion_tick(ft_motion *m)
 {
-    m->now = ft_motion_after(m->now);
-    m->pairs = 0;
+    ft_motion_turn(m);
     if (m->phase == FT_MOTION_RUNNING) {
         m->rested = 0;
         return advance(m);

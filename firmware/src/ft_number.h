@@ -11,6 +11,13 @@
 #define FT_UNROLL
 #endif
 
+/* In place even where it is rarely done. */
+#ifdef __GNUC__
+#define FT_INLINE inline __attribute__((always_inline))
+#else
+#define FT_INLINE inline
+#endif
+
 /* Return |x|. The compilers have an instruction for it, C99 has only libm. */
 static inline ft_real ft_size(ft_real x)
 {

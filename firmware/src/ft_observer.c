@@ -1,19 +1,17 @@
 /* Position and rate from encoder counts; see ft_observer.h. */
 #include "ft_observer.h"
 
-#include "ft_config.h" /* ft_joint, FT_OBSERVER_POSITION, FT_OBSERVER_RATE */
+#include "ft_config.h" /* ft_joint, ft_observer_kept, _gain */
 #include "ft_number.h" /* ft_size */
 #include "ft_position.h" /* FT_COARSE */
-
-#define FINER 16 /* binary digits of `fine` beyond those of the wire */
 
 /* Return the position that a fine one stands for, whole turns left out. */
 static inline ft_turn position(uint64_t fine)
 {
 #ifdef FT_REAL_IS_DOUBLE
-    return (ft_turn)(fine << FINER);
+    return (ft_turn)(fine << (FT_FINER - FT_FINE));
 #else
-    return (ft_turn)(uint32_t)(fine >> FINER);
+    return (ft_turn)(uint32_t)(fine >> FT_FINE);
 #endif
 }
 
@@ -22,24 +20,27 @@ static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
 {
     o->fine[j] = fine;
     o->q[j] = position(fine);
-    o->coarse[j] = (int32_t)(uint32_t)(fine >> (FINER + FT_COARSE));
+    o->coarse[j] = (int32_t)(uint32_t)(fine >> (FT_FINE + FT_COARSE));
 }
 
 /* Move one joint's position on by its counts. */
 static inline void count(ft_observer *o, uint32_t j, int32_t counts)
 {
-    place(o, j, o->fine[j] + (uint64_t)counts * (uint64_t)ft_joint[j].step);
+    int64_t way = (int64_t)counts * ft_joint[j].step;
+
+    place(o, j, o->fine[j] + (uint64_t)way);
 }
 
 /* Move one joint's rate on. */
 static inline void track(ft_observer *o, uint32_t j, int32_t counts,
                          ft_real step)
 {
-    ft_real way = (ft_real)counts * ft_joint[j].rate_per_count;
-    ft_real e = o->error[j] + way - (o->rate[j] + FT_C(0.5) * step);
+    ft_real before = o->u[j], after = before + step;
+    ft_real way = (ft_real)counts * ft_joint[j].count;
+    ft_real e = o->error[j] + way - (before + after);
 
-    o->rate[j] += step + FT_OBSERVER_RATE * e;
-    o->error[j] = e - FT_OBSERVER_POSITION * e;
+    o->u[j] = after + ft_observer_gain * e;
+    o->error[j] = ft_observer_kept * e;
 }
 
 /* Note what one joint's encoder cannot have seen. */
@@ -50,12 +51,12 @@ static inline void doubt(const ft_observer *o, uint32_t j, int32_t counts,
 
     if (FT_RARELY((uint32_t)counts + most > 2u * most))
         ft_found(found, &found->jump, j);
-    if (FT_RARELY(!(ft_size(o->rate[j]) <= ft_joint[j].overspeed)))
+    if (FT_RARELY(!(ft_size(o->u[j]) <= ft_joint[j].overspeed)))
         ft_found(found, &found->fast, j);
 }
 
-/* Take in the counts of one tick, in which the target's rates changed from
- * one to the other, rad/s or m/s. */
+/* Take in the counts of one tick, in which the target's half increments
+ * changed from one to the other. */
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found)
@@ -75,7 +76,7 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
 /* Let one joint be at this position of the wire, wherever it seemed. */
 void ft_observer_place(ft_observer *o, uint32_t joint, int32_t wire)
 {
-    place(o, joint, (uint64_t)((int64_t)wire * (1 << FINER)));
+    place(o, joint, (uint64_t)((int64_t)wire * (1 << FT_FINE)));
 }
 
 /* Let all joints be at these positions. */

@@ -1,13 +1,14 @@
 /* Where the joints are and how fast they move, from encoder counts.
  *
  * Positions are whole: every count adds a fixed integer, so nothing drifts.
- * Rates w come from a tracking observer that carries its error e = measured -
- * predicted position (a tick), a small number at any place:
- *   e <- e + counts - (w + d/2),  w <- w + d + b e,  e <- (1 - a) e
- * with a = 1 - p^2, b = (1 - p)^2, p = exp(-2 pi observer_hz dt): both poles
- * lie at p, inside the unit circle at any tick. d is what the target's rate
- * changed by: a motion that is followed is observed without the lag that an
- * acceleration would cause, and Kv has no false error to act on. */
+ * Rates are half increments u, as those of the target: what a joint moves in
+ * half a tick. They come from a tracking observer that carries its error e,
+ * measured - predicted position, a small number at any place:
+ *   e <- e + counts - (u + (u + d)),  u <- (u + d) + b/2 e,  e <- p^2 e
+ * with b = (1 - p)^2, p = exp(-2 pi observer_hz dt): both poles lie at p,
+ * inside the unit circle at any tick. d is what the target's u changed by: a
+ * motion that is followed is observed without the lag that an acceleration
+ * would cause, and Kv has no false error to act on. */
 #ifndef FT_OBSERVER_H
 #define FT_OBSERVER_H
 
@@ -17,11 +18,11 @@
 #include <stdint.h>
 
 typedef struct {
-    uint64_t fine[FT_JOINTS];  /* position, 2^-48 turn; 2^16 turns */
+    uint64_t fine[FT_JOINTS];  /* FT_FINE digits finer than the wire */
     ft_turn q[FT_JOINTS];
     int32_t coarse[FT_JOINTS]; /* 2^-24 turn, whole turns counted */
-    ft_real rate[FT_JOINTS];   /* w, rad/s or m/s */
-    ft_real error[FT_JOINTS];  /* e, rad or m times ticks a second */
+    ft_real u[FT_JOINTS];      /* rad or m in half a tick */
+    ft_real error[FT_JOINTS];  /* e, rad or m */
 } ft_observer;
 
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],

@@ -18,8 +18,16 @@ typedef struct {
     int32_t slope; /* what the last tick added to half */
 } ft_pace;
 
-ft_pace ft_pace_run(ft_pace p);
 ft_pace ft_pace_brake(ft_pace p);
+ft_pace ft_pace_rise(ft_pace p);
 uint32_t ft_pace_stop_length(ft_pace p);
+
+/* Return the pace of the next tick on the way to 1. */
+static inline ft_pace ft_pace_run(ft_pace p)
+{
+    const ft_pace one = { FT_HALF_ONE, 0 };
+
+    return p.half == FT_HALF_ONE ? one : ft_pace_rise(p);
+}
 
 #endif

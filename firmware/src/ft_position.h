@@ -21,6 +21,15 @@ static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
     return (ft_turn)((ft_angle)a - (ft_angle)b);
 }
 
+/* Return the size of a way, of one back less by one step: no way is too far
+ * to have one. */
+static inline ft_angle ft_position_size(ft_turn way)
+{
+    ft_angle back = (ft_angle)0 - ((ft_angle)way >> (FT_TURN_BITS - 1));
+
+    return (ft_angle)way ^ back;
+}
+
 /* Return a position of the wire as one of this build. */
 static inline ft_turn ft_position_of_wire(int32_t wire)
 {

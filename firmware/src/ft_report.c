@@ -5,18 +5,23 @@
 #include "ft_config.h"   /* FT_RING */
 #include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, FT_BOARD */
 #include "ft_position.h" /* ft_position_to_wire */
-#include "ft_state.h"    /* ft */
+#include "ft_state.h"    /* ft, ft_target */
 
 #include <string.h> /* memcpy, memset, strlen */
 
+#define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
 #define TRIES 4 /* to copy without a tick in between */
 
-ft_telemetry_t ft_telemetry;
+const ft_telemetry_map ft_telemetry = {
+    ft.tau, ft.law.torque, ft.law.duty, ft.seen.u, ft.seen.q, &ft.motion.now,
+    &ft.tick,
 #if FT_STEP_MODES > 1
-uint32_t ft_telemetry_mode;
+    &ft.step.mode,
+#else
+    0,
 #endif
+};
 
-static volatile uint32_t limits; /* that acted since the last STATUS */
 static uint32_t last_fault;      /* latched before the last reset */
 
 /* Keep what was known before the reset, before anything is latched anew; a
@@ -41,6 +46,16 @@ static inline void copy_reals(float to[FT_JOINTS],
 #endif
 }
 
+/* Copy one rate a joint, rad/s or m/s, from half increments. */
+static inline void copy_rates(float to[FT_JOINTS],
+                              const ft_real from[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        to[j] = (float)(from[j] * RATE_OF_U);
+}
+
 /* Copy one position a joint. */
 static inline void copy_positions(int32_t to[FT_JOINTS],
                                   const ft_turn from[FT_JOINTS])
@@ -55,33 +70,13 @@ static inline void copy_positions(int32_t to[FT_JOINTS],
 #endif
 }
 
-/* Write down what this tick did. */
-void ft_report_tick(void)
-{
-    const ft_target *target = ft_motion_target(&ft.motion);
-    ft_telemetry_t *t = &ft_telemetry;
-
-    copy_reals(t->torque_ff, ft.tau);
-    copy_reals(t->torque, ft.law.torque);
-    memcpy(t->duty, ft.law.duty, sizeof t->duty);
-    copy_reals(t->rate, ft.seen.rate);
-    copy_reals(t->target_rate, target->rate);
-    copy_positions(t->position, ft.seen.q);
-    copy_positions(t->target, target->q);
-    ft_telemetry.tick = ft.tick;
-#if FT_STEP_MODES > 1
-    ft_telemetry_mode = ft.step.mode;
-#endif
-    limits |= ft.law.limits;
-}
-
 /* Take the limit bits gathered so far; one more bit may be lost to a tick in
  * between, and acts again in the next one. */
 static uint16_t take_limits(void)
 {
-    uint32_t taken = limits;
+    uint32_t taken = ft.law.limits;
 
-    limits = 0;
+    ft.law.limits = 0;
     return (uint16_t)taken;
 }
 
@@ -123,18 +118,45 @@ static void copy_board(ft_msg_status *s)
     s->line_errors = (uint16_t)ft_chip_line_errors();
 }
 
+/* Return a number of the wire as its bits. */
+static uint32_t bits(float x)
+{
+    uint32_t word;
+
+    memcpy(&word, &x, sizeof word);
+    return word;
+}
+
+/* Return one word of what the last tick has left, FT_REPORT_WORDS of them. */
+uint32_t ft_report_word(uint32_t word)
+{
+    const uint32_t j = word % FT_JOINTS;
+    const ft_target *target = ft.motion.now;
+
+    switch (word / FT_JOINTS) {
+    case 0: return bits((float)ft.tau[j]);
+    case 1: return bits((float)ft.law.torque[j]);
+    case 2: return bits(ft.law.duty[j]);
+    case 3: return bits((float)(ft.seen.u[j] * RATE_OF_U));
+    case 4: return bits((float)(target->u[j] * RATE_OF_U));
+    case 5: return (uint32_t)ft_position_to_wire(ft.seen.q[j]);
+    case 6: return (uint32_t)ft_position_to_wire(target->q[j]);
+    default: return ft.tick;
+    }
+}
+
 static void copy_telemetry(ft_msg_status *s)
 {
-    const ft_telemetry_t *t = &ft_telemetry;
+    const ft_target *target = ft.motion.now;
 
-    s->tick = t->tick;
-    memcpy(s->position, t->position, sizeof s->position);
-    memcpy(s->target, t->target, sizeof s->target);
-    memcpy(s->rate, t->rate, sizeof s->rate);
-    memcpy(s->target_rate, t->target_rate, sizeof s->target_rate);
-    memcpy(s->torque_ff, t->torque_ff, sizeof s->torque_ff);
-    memcpy(s->torque, t->torque, sizeof s->torque);
-    memcpy(s->duty, t->duty, sizeof s->duty);
+    s->tick = ft.tick > 0u ? ft.tick - 1u : 0u;
+    copy_positions(s->position, ft.seen.q);
+    copy_positions(s->target, target->q);
+    copy_rates(s->rate, ft.seen.u);
+    copy_rates(s->target_rate, target->u);
+    copy_reals(s->torque_ff, ft.tau);
+    copy_reals(s->torque, ft.law.torque);
+    memcpy(s->duty, ft.law.duty, sizeof s->duty);
     memcpy(s->ku, ft.law.overlay[0], sizeof s->ku);
     memcpy(s->kv, ft.law.overlay[1], sizeof s->kv);
     memcpy(s->ki, ft.law.overlay[2], sizeof s->ki);

@@ -3,30 +3,32 @@
 #define FT_REPORT_H
 
 #include "ft_messages.h" /* ft_msg_status, ft_msg_ident */
-#include "ft_model.h"    /* FT_JOINTS */
+#include "ft_model.h"    /* ft_real, ft_turn */
+#include "ft_motion.h"   /* ft_target */
 
 #include <stdint.h>
 
-/* What the last tick did; a debugger or a virtual board reads it by name. */
+/* Where the last tick has left its numbers: a debugger or a virtual board
+ * reads them there, so that no tick has to copy them. */
 typedef struct {
-    float torque_ff[FT_JOINTS];
-    float torque[FT_JOINTS];
-    float duty[FT_JOINTS];
-    float rate[FT_JOINTS];
-    float target_rate[FT_JOINTS];
-    int32_t position[FT_JOINTS];
-    int32_t target[FT_JOINTS];
-    uint32_t tick;
-} ft_telemetry_t;
+    const ft_real *torque_ff, *torque;
+    const float *duty;
+    const ft_real *u;              /* half increments: rates by 2 FT_TICK_HZ */
+    const ft_turn *position;
+    ft_target *const *target;      /* where the target of this tick is */
+    const volatile uint32_t *tick; /* the next one */
+    const uint32_t *mode;          /* of torque_ff, or 0: there is but one */
+} ft_telemetry_map;
 
-extern ft_telemetry_t ft_telemetry;
+extern const ft_telemetry_map ft_telemetry;
 
-/* The mode of the interval that torque_ff is for, where there are several. */
-extern uint32_t ft_telemetry_mode;
+/* The same as one block of words: torque_ff, torque, duty, rate, target_rate,
+ * position and target of every joint, then the tick. */
+#define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
 void ft_report_start(uint32_t chip_errors);
-void ft_report_tick(void);
 void ft_report_status(ft_msg_status *s);
+uint32_t ft_report_word(uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
 
 #endif

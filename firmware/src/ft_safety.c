@@ -21,10 +21,12 @@ static void forget_last_motion(void)
     ft.safety.reason = 0;
 }
 
-/* Let the step and the law start at rest where the joints are now. */
+/* Let the step and the law start at rest where the joints are now. Without
+ * outputs the motion stays there anyway. */
 static void hold_here(void)
 {
-    ft_motion_hold(&ft.motion, ft.seen.q);
+    if (ft.safety.drive != FT_DRIVE_OFF)
+        ft_motion_hold(&ft.motion, ft.seen.q);
     ft_step_start(&ft.step, ft.seen.q);
     ft_law_start(&ft.law);
 }
@@ -185,14 +187,8 @@ static void overlay(void)
  * where the joints are held: the step goes on at rest from there. */
 static void play(void)
 {
-    const ft_segment *first = ft_motion_tail(&ft.motion);
-    ft_turn q[FT_JOINTS];
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        q[j] = first->joint[j].q0;
     forget_last_motion();
-    ft_step_anchor(&ft.step, q);
+    ft_step_take(&ft.step, ft_motion_entry(&ft.motion));
     ft_motion_start(&ft.motion);
 }
 
@@ -417,11 +413,9 @@ static void refuse(uint8_t refusal, uint32_t joint)
 /* Return whether all that a command asks for is so; refuse it if not. */
 static bool permitted(uint32_t event)
 {
-    uint32_t i;
+    const ft_condition *c, *end = ft_conditions + ft_conditions_count;
 
-    for (i = 0; i < ft_conditions_count && ft_conditions[i].event <= event;
-         i++) {
-        const ft_condition *c = &ft_conditions[i];
+    for (c = ft_conditions; c < end && c->event <= event; c++) {
         uint32_t joint = c->event == event ? c->check() : FT_GOOD;
 
         if (joint != FT_GOOD) {
@@ -501,26 +495,23 @@ static void take_coming(void)
         fault(ft.safety.coming, ft.safety.coming_joint);
 }
 
-/* Return the first joint that a rule finds, FT_GOOD if none. */
-static uint32_t broken(const ft_fault_rule *f)
-{
-    if (f->where == FT_ARMED && !ft_safety_armed())
-        return FT_GOOD;
-    return f->check();
-}
-
 /* Look for faults, in the order of the table: the first is latched, a later
  * one may ask for more to be done. */
 static void look_for_faults(void)
 {
-    uint32_t i;
+    const uint32_t kinds = ft_suspects(ft_safety_armed());
+    const ft_fault_rule *f, *end = ft_faults + ft_faults_count;
+    uint32_t joint;
 
-    if (ft_all_well(ft_safety_armed()))
+    if (kinds == 0u)
         return;
-    for (i = 0; i < ft_faults_count; i++) {
-        const ft_fault_rule *f = &ft_faults[i];
-        uint32_t joint = broken(f);
-
+    for (f = ft_faults; f < end; f++) {
+        if ((f->where & kinds) == 0u)
+            continue;
+        if ((f->where & (FT_ARMED | FT_OF_JOINTS)) != 0u
+            && !ft_safety_armed())
+            continue;
+        joint = f->check();
         if (joint == FT_GOOD)
             continue;
         if (f->reaction == FT_STOP)
@@ -533,9 +524,11 @@ static void look_for_faults(void)
 /* Count how long the host has been silent; the state says what that means. */
 static void listen_for_host(void)
 {
-    if (ft.safety.silent <= FT_HOST_LOST)
-        ft.safety.silent++;
-    if (ft.safety.silent > FT_HOST_TIMEOUT)
+    uint32_t silent = ft.safety.silent;
+
+    if (silent <= FT_HOST_LOST)
+        ft.safety.silent = ++silent;
+    if (silent > FT_HOST_TIMEOUT)
         ft_safety_event(FT_EVENT_SILENT);
 }
 

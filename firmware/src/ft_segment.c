@@ -42,17 +42,6 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
     }
 }
 
-/* Give the position of every joint at t. */
-void ft_segment_positions(const ft_segment *g, ft_real t, ft_turn q[FT_JOINTS])
-{
-    const ft_weights powers = ft_segment_powers(t);
-    uint32_t j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        q[j] = ft_segment_position(&g->joint[j], &powers,
-                                   ft_joint[j].per_unit);
-}
-
 /* Return dp/dt of one joint at t, rad/s or m/s. */
 ft_real ft_segment_rate(const ft_quintic *p, ft_real t)
 {

@@ -8,6 +8,7 @@
 
 #include "ft_model.h" /* ft_real, ft_turn, FT_JOINTS */
 
+#include "ft_number.h"   /* FT_INLINE */
 #include "ft_position.h" /* ft_position_add */
 
 #include <stdint.h>
@@ -32,8 +33,6 @@ typedef struct {
 } ft_segment;
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
-void ft_segment_positions(const ft_segment *g, ft_real t,
-                          ft_turn q[FT_JOINTS]);
 ft_real ft_segment_rate(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
@@ -44,7 +43,7 @@ typedef struct {
 } ft_weights;
 
 /* Return the powers of t: they give the way from q0 to the position at t. */
-static inline ft_weights ft_segment_powers(ft_real t)
+static FT_INLINE ft_weights ft_segment_powers(ft_real t)
 {
     const ft_real t2 = t * t;
     const ft_weights p = { { t, t2, t2 * t, t2 * t2, t2 * t2 * t } };
@@ -55,7 +54,7 @@ static inline ft_weights ft_segment_powers(ft_real t)
 /* Return the weights of (p(m + h) - p(m - h)) / 2. That is
  * h p' + h^3 p'''/6 + h^5 p^(5)/120 at m: exact for a quintic, and no two
  * positions are subtracted. */
-static inline ft_weights ft_segment_increment(ft_real m, ft_real h)
+static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 {
     const ft_real h2 = h * h, m2 = m * m;
     const ft_weights p = { {
@@ -87,7 +86,8 @@ static inline ft_weights ft_segment_change(ft_real m, ft_real h)
 
 /* Return the weighted sum of the coefficients, small ones first: the largest
  * is then rounded in one sum only. */
-static inline ft_real ft_segment_sum(const ft_quintic *p, const ft_weights *by)
+static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
+                                        const ft_weights *by)
 {
     const ft_real *c = p->c, *w = by->w;
 
@@ -96,9 +96,9 @@ static inline ft_real ft_segment_sum(const ft_quintic *p, const ft_weights *by)
 }
 
 /* Return the position that the powers give; per_unit: steps a rad or m. */
-static inline ft_turn ft_segment_position(const ft_quintic *p,
-                                          const ft_weights *powers,
-                                          ft_real per_unit)
+static FT_INLINE ft_turn ft_segment_position(const ft_quintic *p,
+                                             const ft_weights *powers,
+                                             ft_real per_unit)
 {
     ft_real way = ft_segment_sum(p, powers);
 

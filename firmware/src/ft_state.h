@@ -21,7 +21,6 @@ typedef struct {
     volatile float temperature; /* deg C, of the main loop */
     ft_findings found;      /* of this tick */
     ft_observer seen;
-    ft_motion motion;
     ft_step_state step;
     bool closed;            /* loops are, where the joints are; or none are */
     ft_real tau[FT_JOINTS]; /* tau_ID */
@@ -30,6 +29,7 @@ typedef struct {
     ft_safety safety;
     uint32_t cycles;        /* of the last tick */
     uint32_t cycles_max;
+    ft_motion motion;       /* the longest comes last */
 } ft_state;
 
 extern ft_state ft;

@@ -103,20 +103,43 @@ uint32_t fake_take(uint8_t *bytes)
     return n;
 }
 
+/* Read what the last tick has left, where the map says that it lies. */
+static void read_telemetry(fake_record_t *r)
+{
+    const ft_telemetry_map *at = &ft_telemetry;
+    const ft_target *target = *at->target;
+    uint32_t j;
+
+    memcpy(r->torque_ff, at->torque_ff, sizeof r->torque_ff);
+    memcpy(r->torque, at->torque, sizeof r->torque);
+    memcpy(r->duty, at->duty, sizeof r->duty);
+    memcpy(r->rate, at->u, sizeof r->rate);
+    memcpy(r->target_rate, target->u, sizeof r->target_rate);
+    for (j = 0; j < FT_JOINTS; j++) {
+        r->rate[j] *= 2.0f * FT_TICK_HZ;
+        r->target_rate[j] *= 2.0f * FT_TICK_HZ;
+    }
+    memcpy(r->position, at->position, sizeof r->position);
+    memcpy(r->target, target->q, sizeof r->target);
+    r->tick = *at->tick - 1u;
+}
+
 /* Let the joints be where they should be, as far as whole counts go. */
 static void follow(void)
 {
+    fake_record_t now;
     uint32_t j;
 
+    read_telemetry(&now);
     for (j = 0; j < FT_JOINTS; j++) {
-        int64_t away = (int32_t)((uint32_t)ft_telemetry.target[j]
-                                 - (uint32_t)ft_telemetry.position[j]);
+        int64_t away = (int32_t)((uint32_t)now.target[j]
+                                 - (uint32_t)now.position[j]);
 
-        fake.counts[j] += (int32_t)(away * 65536 / ft_joint[j].step);
+        fake.counts[j] += (int32_t)(away * (1 << FT_FINE) / ft_joint[j].step);
     }
 }
 
-void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record)
+void fake_run(uint32_t ticks, uint32_t following, fake_record_t *record)
 {
     uint32_t i;
 
@@ -126,7 +149,7 @@ void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record)
         if (following && ft_safety_armed())
             follow();
         if (record)
-            record[i] = ft_telemetry;
+            read_telemetry(&record[i]);
     }
 }
 
@@ -134,13 +157,16 @@ void fake_state(uint32_t state) { ft.safety.state = (uint8_t)state; }
 uint32_t fake_state_now(void) { return ft.safety.state; }
 void fake_event(uint32_t event) { ft_safety_event(event); }
 void fake_tick_number(uint32_t tick) { ft.tick = tick; }
-void fake_poison(uint32_t joint, float value) { ft.law.u[joint] = value; }
+void fake_poison(uint32_t joint, float value) 
+{
+    ft.motion.newest->u[joint] = value;
+}
 void fake_shift(uint32_t joint, int32_t wire)
 {
     int32_t at[FT_JOINTS];
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        at[j] = ft_telemetry.position[j] + (j == joint ? wire : 0);
+        at[j] = ft.seen.q[j] + (j == joint ? wire : 0);
     ft_observer_set(&ft.seen, at);
 }

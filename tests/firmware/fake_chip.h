@@ -16,10 +16,18 @@ typedef struct {
     int32_t counts[FT_JOINTS];
 } fake_chip_t;
 
+/* What a tick did, as the telemetry map shows it. */
+typedef struct {
+    float torque_ff[FT_JOINTS], torque[FT_JOINTS], duty[FT_JOINTS];
+    float rate[FT_JOINTS], target_rate[FT_JOINTS];
+    int32_t position[FT_JOINTS], target[FT_JOINTS];
+    uint32_t tick;
+} fake_record_t;
+
 fake_chip_t *fake_chip(void);
 uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
 uint32_t fake_take(uint8_t *bytes);
-void fake_run(uint32_t ticks, uint32_t following, ft_telemetry_t *record);
+void fake_run(uint32_t ticks, uint32_t following, fake_record_t *record);
 void fake_state(uint32_t state);
 uint32_t fake_state_now(void);
 void fake_event(uint32_t event);

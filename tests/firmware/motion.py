@@ -57,8 +57,7 @@ class Board:
         files |= {n: (FIRMWARE / "src" / n).read_text() for n in names}
         files["motion_host.c"] = (HERE / "motion_host.c").read_text()
         for name, patch in (patches or {}).items():
-            assert patch(files[name]) != files[name], f"the patch of {name} does not apply"
-            files[name] = patch(files[name])
+            files[name] = app.patched(files[name], name, patch)
         double = precision == "double"
         cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
         self.ffi, self.lib = app.load(files, cdef, precision)

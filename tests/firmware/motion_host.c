@@ -36,7 +36,7 @@ static ft_knot knot(const ft_turn *q, const ft_real *v, const ft_real *a)
     return k;
 }
 
-void motion_reset(void) { memset(&m, 0, sizeof m); }
+void motion_reset(void) { ft_motion_clear(&m); }
 
 void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a)
 {
@@ -79,7 +79,8 @@ void motion_forget(void)
 void motion_tick(motion_record *r)
 {
     int64_t length = 2 * (int64_t)FT_HALF_ONE * FT_TICKS_PER_KNOT;
-    const ft_target *t = &m.due[(m.now + 1u + FT_LEAD + 1u) % (FT_LEAD + 2u)];
+    const ft_target *t;
+    uint32_t j;
 
     r->path = (int64_t)m.played * length + m.at + m.pace.half;
     r->event = (int32_t)ft_motion_tick(&m);
@@ -88,11 +89,13 @@ void motion_tick(motion_record *r)
     r->phase = (int32_t)m.phase;
     r->underrun = m.underrun;
     r->buffered = (int32_t)ft_motion_buffered(&m);
+    t = m.newest;
     memcpy(r->u, m.next.u, sizeof r->u);
     memcpy(r->du, m.next.du, sizeof r->du);
     memcpy(r->q_next, m.next.q, sizeof r->q_next);
     memcpy(r->target, t->q, sizeof r->target);
-    memcpy(r->rate, t->rate, sizeof r->rate);
+    for (j = 0; j < FT_JOINTS; j++)
+        r->rate[j] = t->u[j] * (ft_real)(2u * FT_TICK_HZ);
 }
 
 int motion_half_one(void) { return FT_HALF_ONE; }

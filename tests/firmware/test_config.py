@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from codegen import board, control_source
-from codegen.control_source import joint_constants, ramp, render, ring_size
+from codegen.control_source import fine_digits, joint_constants, ramp, render, ring_size
 from codegen.errors import BadInput
 from codegen.mechanism import Motor
 from tests import oracle
-from tests.firmware.app import three_link
+from tests.firmware.app import changed, three_link
 
 
 def joint(**parts):
@@ -65,10 +65,24 @@ def test_that_the_lead_is_the_boards_and_none_without_one():
 
 def test_that_a_full_turn_of_counts_is_a_full_turn_of_position():
     for counts, gear, sign, at in ((8192, 1.0, 1, "joint"), (2000, -50.0, 1, "motor"), (4096, 7.3, -1, "motor")):
-        c = joint(encoder={"counts": counts, "at": at, "sign": sign}, motor={"gear": gear})
+        mechanism = changed(encoder={"counts": counts, "at": at, "sign": sign}, motor={"gear": gear})
+        c, digits = joint_constants(mechanism, mechanism.joints[0]), fine_digits(mechanism)
         turn = counts * (gear if at == "motor" else 1.0) * sign
-        assert c.step * turn == pytest.approx(2.0**48, rel=1e-9)
-        assert c.rate_per_count * turn == pytest.approx(2 * np.pi * 1000, rel=1e-12)
+        assert c.step * turn == pytest.approx(2.0 ** (32 + digits), rel=1e-9)
+        assert c.count * turn == pytest.approx(2 * np.pi, rel=1e-12)
+
+
+@pytest.mark.parametrize(("counts", "digits"), [(2_000_000, 16), (8192, 11), (8193, 12), (4, 0)])
+def test_that_fine_positions_have_the_digits_that_a_count_leaves_in_32_bits(counts, digits):
+    mechanism = changed(encoder={"counts": counts, "at": "joint"})
+    assert fine_digits(mechanism) == digits
+    steps = [joint_constants(mechanism, j).step for j in mechanism.joints]
+    assert max(map(abs, steps)) < 2**31
+
+
+def test_that_an_encoder_of_half_turns_is_refused():
+    with pytest.raises(BadInput, match=r"joint\.\w+\.encoder\.counts = 4: one count must be less than half a turn"):
+        fine_digits(changed(encoder={"counts": 4, "at": "motor"}, motor={"gear": 0.4}))
 
 
 def test_that_motor_terms_are_those_of_the_joint_side():
@@ -98,5 +112,5 @@ def test_that_continuous_joints_have_no_limits_and_others_count_turns():
 
 def test_that_without_a_measurement_there_is_neither_error_nor_fault():
     mechanism = oracle.planar_chain(3)
-    assert all(".ku = FT_C(0.0)" in row and ".following = FT_C(1000000000.0)" in row
+    assert all(".ku = FT_UNIT(0.0)" in row and ".following = FT_STEPS(2147483647u)" in row
                for row in render(mechanism, None)["ft_config.c"].split("ft_lab_config")[0].split("{ /* ")[1:])

@@ -284,7 +284,7 @@ def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm,
 
 def test_that_without_the_look_ahead_the_path_would_be_left():
     """The test above can fail: a board that never slows down for missing knots runs beyond the last one."""
-    b = board(patch=("ft_motion.c", "!m->brake && !whole(m)", "m->brake && !whole(m)"))
+    b = board(patch=("ft_motion.c", "|| !(whole(m) || can_stop(m,", "|| !(true || can_stop(m,"))
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
     b.reset()
     b.load(motion, 0, 100, True)

@@ -53,8 +53,10 @@ CHECKS = {
 
 @pytest.mark.parametrize("fault", CHECKS)
 def test_that_removing_a_fault_turns_its_test_red(monkeypatch, fault):
-    row = {"TICK_OVERRUN": "FT_ALWAYS, FT_OFF", "HOST_LOST": "FT_ARMED, FT_STOP", "KNOT": "FT_ALWAYS, FT_STOP",
-           "CONFIGURATION": "FT_ALWAYS, FT_OFF"}
+    row = {"TICK_OVERRUN": "FT_ALWAYS, FT_OFF", "HOST_LOST": "FT_ARMED, FT_STOP", "KNOT": "FT_OF_KNOTS, FT_STOP",
+           "CONFIGURATION": "FT_ALWAYS, FT_OFF"} | dict.fromkeys(
+        ("NOT_FINITE", "ENCODER", "ENCODER_STUCK", "HOMING", "OVERSPEED", "POSITION", "FOLLOWING"),
+        "FT_OF_JOINTS, FT_OFF")
     where = row.get(fault, "FT_ARMED, FT_OFF")
     head = f"{{ FT_FAULT_{fault}, {where}, " if ", " not in fault else f"{{ FT_FAULT_{fault.rpartition(' ')[0]} "
     check = fault.rpartition(" ")[2] if ", " in fault else ""
@@ -108,14 +110,16 @@ def test_that_removing_a_condition_turns_its_test_red(monkeypatch, row):
 
 
 @pytest.mark.parametrize("old, new", [
-    ("return tau + losses(&ft_joint[j], l->u[j], u);", "return losses(&ft_joint[j], l->u[j], u) + 0.0f * tau;"),
+    ("return tau + losses(c, before, after);", "return losses(c, before, after) + 0.0f * tau;"),
     ("c->rotor * (after - before)", "c->rotor * (before - after)"),
     ("c->viscous * both", "c->viscous * 0.0f"),
-    ("ft_clamp(c->coulomb_slope * both, c->coulomb)", "0.0f"),
-    ("c->back_emf * (l->u[j] + u[j])", "c->back_emf * 0.0f"),
-    ("c->inductance * (motion - l->motion[j])", "c->inductance * 0.0f"),
-    ("target->rate[j] - seen->rate[j]", "seen->rate[j] - target->rate[j]"),
+    ("torque + coulomb(c, both)", "torque + 0.0f * coulomb(c, both)"),
+    ("ft_size(x - c->coulomb_half)", "ft_size(x)"),
+    ("c->back_emf * both", "c->back_emf * 0.0f * both"),
+    ("c->inductance * rise", "c->inductance * 0.0f * rise"),
+    ("target->u[j] - seen->u[j]", "seen->u[j] - target->u[j]"),
 ], ids=["tau_ID left out", "rotor inertia's sign", "viscous friction left out", "Coulomb friction left out",
+        "Coulomb friction one-sided",
         "back-EMF left out", "L dI/dt left out", "sign of the rate error"])
 def test_that_a_term_of_the_law_left_out_or_turned_round_turns_the_law_test_red(monkeypatch, old, new):
     broken(monkeypatch, test_law, "ft_law.c", old, new)
@@ -135,13 +139,12 @@ def test_that_a_fault_taken_before_the_last_target_turns_its_test_red(monkeypatc
 
 
 def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_observer.c", "(uint64_t)counts * (uint64_t)",
-           "(uint64_t)-counts * (uint64_t)")
+    broken(monkeypatch, test_law, "ft_observer.c", "(int64_t)counts * ", "-(int64_t)counts * ")
     turns_red(test_law.test_that_encoder_and_motor_signs_and_gears_turn_the_right_way)
 
 
 def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_law.c", "torque = emf = FT_C(0.0);", "")
+    broken(monkeypatch, test_law, "ft_law.c", "torque = volts = FT_C(0.0);", "")
     turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only)
 
 
@@ -171,8 +174,7 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
 @pytest.mark.parametrize("name, old, new", [
     ("ft_segment.h", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
     ("ft_segment.h", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
-    ("ft_motion.c", "ft_segment_sum(&tail->joint[j], &left)",
-     "FT_C(0.0) * ft_segment_sum(&tail->joint[j], &left)"),
+    ("ft_motion.c", "ft_segment_sum(p, &left)", "FT_C(0.0) * ft_segment_sum(p, &left)"),
     ("ft_motion.c", "ft_segment_powers(seconds(boundary));", "ft_segment_powers(seconds(boundary + FT_HALF_ONE));"),
 ], ids=["fifth power", "third power", "piece before the knot", "boundary"])
 def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, new):

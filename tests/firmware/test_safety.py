@@ -193,7 +193,7 @@ def test_that_what_went_wrong_before_the_first_tick_is_a_fault(fault, mends, chi
 
 
 def test_that_a_flipped_bit_in_the_constants_is_a_fault():
-    app = App(patches={"ft_config.c": patch(".ku = FT_C(35.4)", ".ku = FT_C(35.5)")})
+    app = App(patches={"ft_config.c": patch(".upper = 6942460", ".upper = 6942461")})
     assert app.fault[0] == "CONFIGURATION"
     assert app.command("CLEAR") == "FAULT_LATCHED"
 
