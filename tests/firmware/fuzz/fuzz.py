@@ -32,7 +32,7 @@ def compiler() -> str:
     """clang, by the name it has here."""
     found = next((path for name in ("clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19")
                   if (path := shutil.which(name))), None)
-    assert found, "clang is missing: apt-get install clang-14 libclang-rt-14-dev"
+    assert found, "clang is missing: apt-get install clang libclang-rt-dev"
     return found
 
 
