@@ -633,7 +633,8 @@ def _faults(incomplete: str) -> list[str]:
 
 @app.command()
 def hil(
-    mech: Mech,
+    mech: Annotated[Path | None, typer.Argument(metavar="MECH", help="mechanism file, TOML; none with --scenario",
+                                                show_default=False)] = None,
     traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                 help="trajectory, CSV; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
@@ -648,12 +649,18 @@ def hil(
                                               help="a real board with the pil image in the place of the virtual one: "
                                               "serial device, or socket://host:port")] = None,
     pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
+    scenario: Annotated[str | None, typer.Option("--scenario", metavar="NAME", show_default=False,
+                                                 help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
+    only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
+                                             help="with --scenario: only this run of it")] = None,
+    short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
     json: Json = False,
 ) -> Answer:
     """Play a motion on the virtual board: the exact flash image, a plant, and this host together.
 
     With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
-    board waits for `femtorque stream --port socket://...` instead.
+    board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
+    and judged.
     """
     from codegen.board import open_loop
     from codegen.mechanism import Mechanism
@@ -662,6 +669,15 @@ def hil(
     from host.display import stream_bar, tracking_table
     from host.stream import Interrupts
 
+    if scenario is not None:
+        from hil.performance import perform
+
+        if mech or traj or serve is not None:
+            raise BadInput("command line", "--scenario", scenario, "takes neither MECH nor TRAJ nor --serve")
+        performance = perform(scenario, only, short=short, fault=fault, board=board)
+        return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
+    if mech is None:
+        raise BadInput("command line", "MECH", None, "is missing", "give a mechanism file, or --scenario NAME")
     mechanism = Mechanism.load(mech)
     if serve is not None and (board or traj):
         raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
@@ -727,7 +743,7 @@ EXAMPLES = {
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot run.mcap -o run.html -o run.parquet"],
     "hil": ["hil my_arm.toml motion.csv --log run.mcap", "hil my_arm.toml motion.csv --fault encoder-stuck",
-            "hil my_arm.toml --serve 5555"],
+            "hil my_arm.toml --serve 5555", "hil --scenario three_link --short"],
     "reproduce": ["reproduce -o papers"],
 }
 for _command in app.registered_commands:
