@@ -257,7 +257,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
         "integral": int(any(row.ki > 0.0 for row in rows)),
         "coulomb": int(any(row.coulomb_half > 0.0 for row in rows)),
-        "motors": int(any(row.back_emf != 0.0 for row in rows)),
+        "motors": int(any(row.resistance != 0.0 for row in rows)),
         "inductance": int(any(row.inductance != 0.0 for row in rows)),
         "fine": fine_digits(mechanism),
         "kept": _literal(1.0 - position_gain),

@@ -55,8 +55,9 @@ static void feed(void)
 static int target_is(uint64_t knot)
 {
     const int32_t *wanted = soak.path[knot % soak.count].position;
+    const ft_target *target = *ft_telemetry.target;
 
-    return memcmp(ft_telemetry.target, wanted, sizeof ft_telemetry.target) == 0;
+    return memcmp(target->q, wanted, sizeof target->q) == 0;
 }
 
 /* Follow the path from knot to knot. Return 0 if the target has left it. */
