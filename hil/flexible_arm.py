@@ -223,27 +223,6 @@ def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
     return Run(np.arange(len(rows)) * dt, y_rows, tips, forces)
 
 
-def prescribed(plant: FlexiblePlant, q: Array, qd: Array, qdd: Array, dt: float, rest: int) -> Array:
-    """Elastic coordinates (T + rest, n) when servos make the joints do exactly q, qd, qdd (T, J), one row each dt, and
-    stay there for `rest` rows. From the static sag; Newmark's average acceleration, second order."""
-    J, n = plant.J, plant.n
-    soft = 0.25 * dt * dt * plant.K + 0.5 * dt * plant.C
-    still = np.zeros(J)
-    w = np.linalg.solve(plant.K, plant.system(np.concatenate([q[0], np.zeros(n), still, np.zeros(n)]))[1][J:])
-    rate, change, found = np.zeros(n), np.zeros(n), []
-    for k in range(len(q) + rest):
-        p, v, a = (q[k], qd[k], qdd[k]) if k < len(q) else (q[-1], still, still)
-        at, going, new = w, rate, change
-        for _ in range(CORRECTIONS if k else 0):
-            w = at + dt * going + 0.25 * dt * dt * (change + new)
-            rate = going + 0.5 * dt * (change + new)
-            M, force, _, _ = plant.system(np.concatenate([p, w, v, rate]))
-            new = np.linalg.solve(M[J:, J:] + soft, force[J:] - M[J:, :J] @ a + soft @ new)
-        change = new
-        found.append(w)
-    return np.array(found)
-
-
 def planar_points(body: Body) -> Points:
     """Two points with the mass, the centre of gravity and the inertia about z of a body (PLEXUS)."""
     if body.mass == 0.0:
