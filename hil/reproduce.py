@@ -207,26 +207,36 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
               on_progress: Callable[[str], None] = lambda line: None) -> Report:
-    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials."""
-    parts = []
-    for subject in chosen(name):
+    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials.
+
+    Raises BadInput, before anything is made, if the page cannot be written there.
+    """
+    subjects, parts = chosen(name), []
+    page = _writable(out)
+    for subject in subjects:
         began = time.monotonic()
         if subject.make is not None:
             on_progress(subject.name)
         finding = None if subject.make is None else subject.make(short)
         parts.append(Reproduced(subject, finding, time.monotonic() - began))
-    return Report(tuple(parts), write(tuple(parts), out, short))
+    write(tuple(parts), page, short)
+    return Report(tuple(parts), page)
 
 
-def write(parts: tuple[Reproduced, ...], out: Path, short: bool) -> Path:
-    """One self-contained page. Raises BadInput if it cannot be written there."""
+def _writable(out: Path) -> Path:
+    """Where the page goes: a file that can be opened for writing."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / PAGE).open("ab"):
+            return out / PAGE
+    except OSError as error:
+        raise BadInput(out, "output", None, f"cannot be written: {error.strerror}") from None
+
+
+def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
+    """One self-contained page."""
     environment = Environment(loader=PackageLoader("hil"), undefined=StrictUndefined, autoescape=True, trim_blocks=True,
                               lstrip_blocks=True)
     papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
     text = environment.get_template("reproduce.html.j2").render(papers=[p for p in papers if p[1]], short=short)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / PAGE).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise BadInput(out, "output", None, f"cannot be written: {error.strerror}") from None
-    return out / PAGE
+    page.write_text(text, encoding="utf-8", newline="\n")

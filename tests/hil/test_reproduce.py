@@ -119,10 +119,12 @@ def test_the_command_prints_one_object_and_says_where_the_page_is(tmp_path):
     assert all(number["good"] for number in answer["subjects"][0]["numbers"])
 
 
-def test_a_page_that_cannot_be_written_is_bad_input(tmp_path):
+@pytest.mark.parametrize("folder", ["file/folder", "taken"])
+def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_path, folder):
     (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / reproduce.PAGE).mkdir(parents=True)
     with pytest.raises(BadInput, match="cannot be written"):
-        reproduce.reproduce("tsujita", tmp_path / "file" / "folder")
+        reproduce.reproduce("tsujita", tmp_path / folder, on_progress=lambda name: pytest.fail(f"{name} was begun"))
 
 
 # ---- what the page compares with

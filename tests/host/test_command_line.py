@@ -130,10 +130,10 @@ def test_a_reader_that_leaves_early_is_no_error():
 def test_numbers_that_are_not_finite_and_arrays_become_json():
     import numpy as np
 
-    from femtorque import Answer, _dump
+    from commands.answer import Answer, dump
 
     data = {"a": np.array([1.0, np.nan]), "b": np.float32(0.5), "c": float("inf"), "d": Path("x"), "e": b"\1\xff"}
-    assert json.loads(_dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
+    assert json.loads(dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
 
 
 def test_generate_writes_the_same_bytes_twice(here, tmp_path):

@@ -15,7 +15,7 @@ from tests.host.conftest import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-SHIPPED = [ROOT / "femtorque.py", *(ROOT / "host").glob("*.py"), *(ROOT / "codegen").glob("*.py")]
+SHIPPED = [ROOT / "femtorque.py", *(ROOT / "commands").glob("*.py"), *(ROOT / "host").glob("*.py"), *(ROOT / "codegen").glob("*.py")]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -1,0 +1,71 @@
+"""What a verb answers, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    """data: the JSON object; text: the same for people (anything rich can print); good: exit status 0, else 1."""
+
+    data: dict[str, Any]
+    text: Any = ""
+    good: bool = field(default=True, kw_only=True)
+
+
+def show(answer: Answer) -> None:
+    """Print it for people."""
+    from rich.console import Console
+
+    if answer.text == "":
+        return
+    # tables that go to a file or a pipe are not squeezed to the width of a terminal
+    Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160).print(answer.text)
+
+
+@contextmanager
+def only_json() -> Iterator[Callable[[Answer], None]]:
+    """Keep standard output for answers as JSON; all else, of libraries and child processes too, goes to stderr."""
+    sys.stdout.flush()
+    real = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield lambda answer: _write_all(real, dump(answer))
+    finally:
+        sys.stdout.flush()
+        os.dup2(real, 1)
+        os.close(real)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def dump(answer: Answer) -> bytes:
+    """One line of JSON."""
+    return (json.dumps(_plain(answer.data), allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: paths and bytes as text, arrays as lists, numbers that are not finite as null."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Path):
+        return str(value)
+    return _plain(value.tolist()) if hasattr(value, "tolist") else value

@@ -1,0 +1,200 @@
+"""Verbs for a board and the arm on it: flashed, found, brought up, measured, led by hand."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from codegen.errors import BadInput
+from commands.answer import Answer
+from commands.options import Json, Mech, Port
+
+
+def flash(
+    mech: Mech,
+    via: Annotated[Literal["stlink", "dfu", "uart"], typer.Option(
+        help="ST-LINK by openocd, USB by dfu-util, or the boot loader in ROM over a UART")] = "stlink",
+    port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                             help="where the board's link is; for uart also the boot loader")] = None,
+    loader: Annotated[str | None, typer.Option(metavar="PORT", show_default=False,
+                                               help="the boot loader's port, where it is another one")] = None,
+    baud: Annotated[int, typer.Option(help="of the boot loader in ROM", min=1200, max=115_200)] = 115_200,
+    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    json: Json = False,
+) -> Answer:
+    """Build, write the image to the board, compare, start it, and ask the board who it is now."""
+    from codegen.build import build as make
+    from codegen.mechanism import Mechanism
+    from host.display import build_bar
+    from host.flash import flash as write
+
+    mechanism = Mechanism.load(mech)
+    with build_bar() as progress:
+        built = make(mechanism, Path("build") / mechanism.name, progress, feedforward)
+        done = write(mechanism, built, via, loader or port, port, baud, progress)
+    asked = f"the board reports digest {done.after[:16]}" if done.after else "the board was not asked (no --port)"
+    return Answer(asdict(done), f"{done.bytes_written} bytes written to {done.chip} and compared; {asked}")
+
+
+def ports(
+    also: Annotated[list[str] | None, typer.Argument(metavar="[PORT]...", show_default=False,
+                                                     help="ask these too: other devices, socket://host:port")] = None,
+    json: Json = False,
+) -> Answer:
+    """List the serial ports and who answers there."""
+    from host.display import ports_table
+    from host.ports import survey
+
+    found = survey(also or ())
+    return Answer({"ports": [asdict(answer) for answer in found]},
+                  ports_table(found) if found else "no USB serial port is plugged in")
+
+
+def bringup(
+    mech: Mech,
+    port: Port,
+    hand: Annotated[bool, typer.Option("--hand/--no-hand", help="ask for each joint to be turned by hand, which tells "
+                                       "counts and which of two signs is wrong")] = True,
+    write: Annotated[bool, typer.Option("--write", help="mend signs and counts in MECH; all else of it stays")] = False,
+    json: Json = False,
+) -> Answer:
+    """First power-up: try each joint alone with a small torque; find wrong signs, counts, swapped and loose wires."""
+    from codegen.mechanism import Mechanism
+    from host import bringup as first
+    from host.board import Board
+
+    def turn(joint: Any, angle: float) -> None:
+        unit = "m" if joint.type == "prismatic" else "rad"
+        print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter", file=sys.stderr)
+        sys.stdin.readline()
+
+    with Board.connect(port, Mechanism.load(mech)) as board:
+        board.session.faulted()
+        findings = first.bring_up(board.session, board.mechanism, turn if hand else None, partial(print, file=sys.stderr))
+    if write:
+        first.write(mech, findings)
+    words = "\n".join(f"{joint}: {what}" for joint, what in first.summary(findings).items())
+    return Answer({"joints": [f.data() for f in findings], "written": write}, words,
+                  good=not any(f.problem for f in findings))
+
+
+def home(
+    mech: Mech,
+    port: Port,
+    at: Annotated[list[str] | None, typer.Option("--at", metavar="JOINT=POSITION", show_default=False,
+                                                 help="where a joint stands, rad or m, as read from its scale")] = None,
+    json: Json = False,
+) -> Answer:
+    """Give every joint its zero: told at its start pose, or sought at its index pulse or hard stop with low torque."""
+    from codegen.mechanism import Mechanism
+    from host import lab
+    from host.board import Board
+
+    mechanism, how = Mechanism.load(mech), {}
+    with Board.connect(port, mechanism) as board:
+        board.session.faulted()
+        lab.home(board.session, mechanism, _told(at or ()), how.__setitem__)
+        positions = dict(zip(how, board.positions.tolist(), strict=True))
+    words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f}" for name in how)
+    return Answer({"joints": how, "positions": positions}, words)
+
+
+def _told(items: Iterable[str]) -> dict[str, float]:
+    """{joint: position} of JOINT=POSITION."""
+    told = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        try:
+            told[name] = float(value)
+        except ValueError:
+            raise BadInput("command line", "--at", item, "must be JOINT=POSITION, a number") from None
+    return told
+
+
+def float_(
+    mech: Mech,
+    port: Port,
+    friction: Annotated[int, typer.Option(metavar="PERCENT", help="share of the Coulomb friction to carry too, 0 to 80"
+                                          )] = 0,
+    seconds: Annotated[float, typer.Option(min=0.0, show_default="until Ctrl-C", help="for so long")] = math.inf,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    json: Json = False,
+) -> Answer:
+    """Carry the arm's weight so that it can be led by hand. Ctrl-C, or the time, holds it where it is, then disarms."""
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.stream import Interrupts
+
+    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+        if home:
+            board.home()
+        end = board.session.clock.now() + seconds
+        with board.logged(log):
+            board.float(friction, lambda: interrupts.count > 0 or board.session.clock.now() >= end)
+        positions = board.session.positions().tolist()
+    return Answer({"positions": positions}, "held where it was led to; let go")
+
+
+def jog(
+    mech: Mech,
+    joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False)],
+    port: Port,
+    rate: Annotated[float, typer.Option(help="rad/s or m/s, with a sign; at most [safety] jog_speed of the limit",
+                                        show_default="half of the most")] = math.nan,
+    seconds: Annotated[float, typer.Option(min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    json: Json = False,
+) -> Answer:
+    """Move one joint slowly for as long as the host keeps asking; if it stops asking, so does the joint."""
+    from codegen.mechanism import Mechanism
+    from host import lab
+    from host.board import Board
+    from host.stream import Interrupts
+
+    mechanism = Mechanism.load(mech)
+    number = lab.joint_number(mechanism, joint)
+    if math.isnan(rate):
+        rate = 0.5 * lab.jog_rate(mechanism, number)
+    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
+        if home:
+            board.home()
+        before = board.positions[number]
+        board.jog(joint, rate, seconds, lambda: interrupts.count > 0)
+        after = board.positions[number]
+    return Answer({"joint": joint, "from": before, "to": after}, f"{joint}: from {before:.4f} to {after:.4f}")
+
+
+def identify(
+    mech: Mech,
+    port: Port,
+    joint: Annotated[list[str] | None, typer.Option("--joint", "-j", show_default="every driven one",
+                                                    help="may be given more than once")] = None,
+    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
+    json: Json = False,
+) -> Answer:
+    """Measure friction and apparent inertia by constant speeds both ways and accelerations, with 95 % intervals."""
+    from codegen.mechanism import Mechanism
+    from codegen.mechanism_edit import set_joint
+    from host.board import Board
+    from host.identify import identify as measure
+
+    mechanism = Mechanism.load(mech)
+    names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]
+    with Board.connect(port, mechanism) as board:
+        if home:
+            board.home()
+        found = [measure(board, mechanism, name, partial(print, f"{name}:", file=sys.stderr)) for name in names]
+    for result in found if write else ():
+        set_joint(mech, result.joint, result.values(), result.comment())
+    words = "\n".join(f"{r.joint}: viscous {r.viscous}, coulomb {r.coulomb}, apparent inertia {r.apparent}, "
+                      f"motor.inertia {r.inertia}" for r in found)
+    return Answer({"joints": [r.data() for r in found], "written": write}, words)

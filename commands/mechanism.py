@@ -1,0 +1,189 @@
+"""Verbs for a mechanism: its file, its torques, its C, its image."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from codegen.errors import BadInput
+from commands.answer import Answer
+from commands.options import EXTRA, Json, Mech, Traj
+
+
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="name of the mechanism")],
+    urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
+    board: Annotated[str | None, typer.Option(metavar="BOARD", show_default=False,
+                                              help="with --from: give every joint a motor that fits its limits")] = None,
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
+                                             help="file to write")] = None,
+    json: Json = False,
+) -> Answer:
+    """Write a commented mechanism file to start from."""
+    from codegen.init_file import write
+
+    path = write(name, out or Path(f"{name}.toml"), urdf, board)
+    return Answer({"file": path}, f"{path}: edit it, then `femtorque check {path}`")
+
+
+def check(
+    mech: Mech,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+                                                       help="motions to be looked at too")] = None,
+    json: Json = False,
+) -> Answer:
+    """Validate a mechanism file, print it as tables, warn; also of motions that come near singular poses."""
+    from codegen.check import examine
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+
+    mechanism = Mechanism.load(mech)
+    report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
+    return Answer(report.data(), report.renderable())
+
+
+def torque(
+    mech: Mech,
+    traj: Traj,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="OUT.csv", show_default=False, help="file to write")],
+    backend: Annotated[Literal["reference", "c", "chip"], typer.Option(
+        help="NumPy in float64; the emitted C on this computer; or on the emulated chip")] = "reference",
+    precision: Annotated[Literal["single", "double"] | None, typer.Option(
+        show_default="single", help="of the emitted C; the reference is always double")] = None,
+    total: Annotated[bool, typer.Option("--total", help="add the motor terms of Eq. 19")] = False,
+    wrench: Annotated[tuple[str, float, float, float, float, float, float] | None, typer.Option(
+        "--wrench", metavar="LINK FX FY FZ MX MY MZ", show_default=False,
+        help="that the world exerts on a link: N and N m, global axes, at the origin of the link's frame")] = None,
+    mode: Annotated[str | None, typer.Option(metavar="M", show_default="those the motion names",
+                                             help="the mode to stay in")] = None,
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png",
+                                                help="draw the curves, beside those of Newton-Euler")] = None,
+    json: Json = False,
+) -> Answer:
+    """Feed-forward torques of every control tick of a motion, stamped with the middle of the tick."""
+    from codegen import torque
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from codegen.wrench import Wrench
+
+    mechanism = _in_mode(Mechanism.load(mech), mode)
+    external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
+    step, held = _step(backend, precision)
+    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
+    result.write(out)
+    if figure is not None:
+        from codegen.figures import torque_curves
+
+        torque_curves(figure, result, f"{mechanism.name}, {mechanism.scheme} at {mechanism.control.rate_hz} Hz")
+    computed = "double" if backend == "reference" else precision or "single"
+    figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
+    return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")
+
+
+def _in_mode(mechanism: Any, mode: str | None) -> Any:
+    """The mechanism in the mode that an option names."""
+    from codegen.errors import BadInput
+    from codegen.modes import in_mode
+    from codegen.nearest import hint
+
+    names = [m.name for m in mechanism.modes]
+    if mode is not None and mode not in names:
+        raise BadInput("femtorque", "--mode", mode, "no such mode", hint(mode, names, "modes"))
+    return mechanism if mode is None else in_mode(mechanism, mode)
+
+
+def _step(backend: str, precision: str | None) -> tuple[Any, Any]:
+    """What computes the torques, None being the reference; and what those that hold against a wrench."""
+    if backend == "reference" and precision == "single":
+        raise BadInput("femtorque torque", "--precision", precision, "the reference always computes in double precision",
+                       "take --backend c")
+    if backend == "chip" and precision == "double":
+        raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
+    if backend == "chip":
+        from hil import chip_step, chip_wrench
+
+        return chip_step.torque, chip_wrench.torque
+    from codegen import compiled_wrench, wrench
+
+    if backend == "c":
+        from codegen.compiled import CompiledStep
+
+        return (lambda model, positions: CompiledStep(model, precision or "single").torque(positions),
+                lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
+    return None, wrench.torque
+
+
+def generate(
+    mech: Mech,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
+    json: Json = False,
+) -> Answer:
+    """Write the emitted C of the inverse dynamics and its README, self-contained, byte-reproducible."""
+    from codegen import emit
+    from codegen.mechanism import Mechanism
+
+    files = emit.generate(Mechanism.load(mech), out)
+    return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
+
+
+def build(
+    mech: Mech,
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
+                                             help="folder of the PlatformIO project")] = None,
+    feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
+    json: Json = False,
+) -> Answer:
+    """Build the flash image through PlatformIO; report flash, RAM, stack and what a control tick costs."""
+    from codegen.build import build as make
+    from codegen.mechanism import Mechanism
+    from host.display import build_bar
+
+    mechanism = Mechanism.load(mech)
+    with build_bar() as progress:
+        folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
+        result = make(mechanism, folder, progress, feedforward, pil)
+    words = (
+        f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
+        f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
+    )
+    if pil:
+        return Answer(asdict(result), words + f"next: flash it, then `femtorque hil {mech} TRAJ --board PORT`")
+    try:
+        from hil.measure import measure
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRA:
+            raise
+        return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
+    cost = measure(mechanism, result, feedforward)
+    words += (
+        f"worst tick {cost.instructions_tick} instructions, {cost.instructions_step} of them the step; by the cycle model "
+        f"{cost.cycles_tick} cycles, with flash {cost.cycles_tick_flash} of {cost.cycles_budget}: margin {cost.margin:.1%}"
+    )
+    return Answer(asdict(result) | asdict(cost), words)
+
+
+def verify(
+    mech: Mech,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+                                                       help="motions of your own, CSV")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
+    motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="of the random motions")] = 0,
+    mode: Annotated[str | None, typer.Option(metavar="M", help="one of the mechanism's modes")] = None,
+    json: Json = False,
+) -> Answer:
+    """Hold the emitted C against the theory and the chip against this computer, over whole motions."""
+    from codegen import verify_report
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from codegen.verify import verify
+    from hil import chip_step
+
+    mechanism = _in_mode(Mechanism.load(mech), mode)
+    result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
+    written = {} if report is None else {"report": verify_report.write(result, report)}
+    return Answer(result.data() | written, verify_report.renderable(result), good=result.good)

@@ -1,0 +1,176 @@
+"""Verbs for a motion: planned, played, watched, reported on."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from codegen.errors import BadInput
+from commands.answer import Answer
+from commands.options import Json, Mech, Port, Traj, Udp, Web
+
+
+def plan(
+    mech: Mech,
+    waypoints: Annotated[Path, typer.Argument(metavar="WAYPOINTS", show_default=False,
+                                              help="where to go, TOML or CSV; joints or tip")],
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="TRAJ", show_default=False, help="file to write, .csv or .npz")],
+    tip: Annotated[str | None, typer.Option(metavar="LINK[:x,y,z]", show_default="of the file",
+                                            help="which point of which link goes to xyz, m in the link's frame")] = None,
+    after: Annotated[Path | None, typer.Option(metavar="TRAJ", show_default="the start pose",
+                                               help="begin where this motion ends")] = None,
+    port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                             help="begin where the arm of this board stands")] = None,
+    back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
+    speed: Annotated[float, typer.Option(metavar="SHARE", min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
+    reserve: Annotated[float, typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
+                                           "feedback")] = 0.1,
+    ends: Annotated[Literal["free", "static"], typer.Option(
+        help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
+    figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
+                                                help="draw a preview")] = None,
+    json: Json = False,
+) -> Answer:
+    """Plan a jerk-limited motion through waypoints, within all limits.
+
+    For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
+    with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
+    """
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from host import flexible_plan, plan_figure
+    from host import plan as planning
+    from host import waypoints as files
+    from host.board import Board
+
+    mechanism = Mechanism.load(mech)
+    if after and port:
+        raise BadInput("command line", "--after", after, "does not go with --port", "a motion has one beginning")
+    begin = Trajectory.load(after, mechanism).positions[-1] if after else None
+    if port:
+        with Board.connect(port, mechanism, look=True) as board:
+            begin = board.positions
+    if any(link.beam for link in mechanism.links):
+        bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
+        found, draw = bent, flexible_plan.draw
+    else:
+        found, draw = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+                                    reserve=reserve), plan_figure.draw
+    if figure is not None:
+        draw(figure, mechanism, found)
+    found.trajectory.save(out)
+    drawn = {} if figure is None else {"figure": figure}
+    return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
+
+
+def stream(
+    mech: Mech,
+    traj: Traj,
+    port: Port,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
+    speed: Annotated[float, typer.Option(metavar="TIMES", min=0.001, max=100.0, help="times as fast as the trajectory says")] = 1.0,
+    loop: Annotated[int, typer.Option(metavar="N", min=0, help="how often to play it; 0: until Ctrl-C")] = 1,
+    approach: Annotated[bool, typer.Option("--approach", help="go slowly to where the motion starts first")] = False,
+    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
+    web: Web = None,
+    udp: Udp = None,
+    json: Json = False,
+) -> Answer:
+    """Play a trajectory on a board. Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms."""
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.display import outcome_table, stream_bar
+    from host.stream import Interrupts
+
+    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+        configuration = board.session.configuration
+        if clear:
+            board.clear()
+        if home:
+            board.home()
+        if dry_run:
+            found = board.check(traj, speed=speed, loop=loop, approach=approach)
+            return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
+                          f"ready to move: {found.words()}; nothing was armed")
+        asks = sys.stdin.isatty()
+        bar = stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None)
+        with _shown(board.session, web, udp), bar as on_progress:
+            outcome = board.stream(
+                traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed, loop=loop,
+                approach=approach, hold_after_stop=math.inf if asks else 0.0,
+            )
+    return Answer(outcome.report(configuration), outcome_table(outcome, configuration), good=outcome.ended == "done")
+
+
+def monitor(
+    port: Port,
+    mech: Annotated[Path | None, typer.Argument(metavar="[MECH]", show_default=False,
+                                                help="mechanism file, for the names and gains of the joints")] = None,
+    web: Web = None,
+    udp: Udp = None,
+    json: Json = False,
+) -> Answer:
+    """Live view of a board, until Ctrl-C. With --json: one look."""
+    from rich.console import Console
+
+    from codegen.mechanism import Mechanism
+    from host.board import Board
+    from host.monitor import snapshot, watch
+    from host.stream import Interrupts
+
+    mechanism = Mechanism.load(mech) if mech else None
+    with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
+        if json:
+            return Answer(snapshot(board.session))
+        with _shown(board.session, web, udp):
+            watch(board.session, Console(), lambda: interrupts.count > 0)
+        return Answer(snapshot(board.session))
+
+
+@contextmanager
+def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
+    """While this lasts, what the board says goes to a page and as datagrams too."""
+    with ExitStack() as also:
+        if udp is not None:
+            from host.udp import sending
+
+            also.enter_context(sending(session, udp))
+        if web is not None:
+            from host.web import serving
+
+            print(also.enter_context(serving(session, web)), file=sys.stderr, flush=True)
+        yield
+
+
+def plot(
+    run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
+    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
+                                                   help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
+                                                   "may be given again")] = None,
+    json: Json = False,
+) -> Answer:
+    """Report on a run: what was worst, in words, with figures; or export it as a table."""
+    from host import export, log, plot, report
+    from host.findings import Findings
+
+    what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
+    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(plot.FORMATS, plot.draw)
+    for file in files:
+        if file.suffix not in writers:
+            raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")
+    for file in files:
+        writers[file.suffix](what, file)
+    said = Findings(what).sentences
+    figure = next((file for file in files if file.suffix in plot.FORMATS), None)
+    return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},
+                  "\n".join([*said, "", *map(str, files)]))

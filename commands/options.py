@@ -1,0 +1,31 @@
+"""Arguments and options that several verbs take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXTRA = ("unicorn", "capstone")  # what the extra `hil` installs
+
+
+def _ports(incomplete: str) -> list[str]:
+    """What completes --port."""
+    from host.ports import candidates
+
+    return [port for port in ("auto", *(device for device, _ in candidates())) if port.startswith(incomplete)]
+
+
+Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
+                                      show_default=False)]
+Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
+                                      help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
+Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
+                                   autocompletion=_ports, help="serial device, socket://host:port, or auto: the one "
+                                   "whose board carries the mechanism")]
+Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
+                                         help="show a live page at http://127.0.0.1:PORT (0: any)")]
+Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
+                                         help="send every STATUS as JSON, for PlotJuggler")]
+Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]

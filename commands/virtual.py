@@ -1,0 +1,107 @@
+"""Verbs for the virtual board, and for the papers' experiments on it."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codegen.errors import BadInput
+from commands.answer import Answer
+from commands.options import Json
+
+
+def _faults(incomplete: str) -> list[str]:
+    """What completes --fault."""
+    from hil.faults import FAULTS
+
+    return [name for name in FAULTS if name.startswith(incomplete)]
+
+
+def hil(
+    mech: Annotated[Path | None, typer.Argument(metavar="MECH", help="mechanism file, TOML; none with --scenario",
+                                                show_default=False)] = None,
+    traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
+                                                help="trajectory, CSV; none with --serve")] = None,
+    feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
+    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults, help="what goes wrong in mid-motion; a wrong name lists all"
+                                              )] = None,
+    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
+    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", show_default=False,
+                                             help="log to write, as `stream` does")] = None,
+    serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
+                                              help="only run the board, at this TCP port (0: any)")] = None,
+    board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
+                                              help="a real board with the pil image in the place of the virtual one: "
+                                              "serial device, or socket://host:port")] = None,
+    pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
+    scenario: Annotated[str | None, typer.Option("--scenario", metavar="NAME", show_default=False,
+                                                 help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
+    only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
+                                             help="with --scenario: only this run of it")] = None,
+    short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
+    json: Json = False,
+) -> Answer:
+    """Play a motion on the virtual board: the exact flash image, a plant, and this host together.
+
+    With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
+    board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
+    and judged.
+    """
+    from codegen.board import open_loop
+    from codegen.mechanism import Mechanism
+    from codegen.trajectory import Trajectory
+    from hil import run as virtual
+    from host.display import stream_bar, tracking_table
+    from host.stream import Interrupts
+
+    if scenario is not None:
+        from hil.performance import perform
+
+        if mech or traj or serve is not None:
+            raise BadInput("command line", "--scenario", scenario, "takes neither MECH nor TRAJ nor --serve")
+        performance = perform(scenario, only, short=short, fault=fault, board=board)
+        return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
+    if mech is None:
+        raise BadInput("command line", "MECH", None, "is missing", "give a mechanism file, or --scenario NAME")
+    mechanism = Mechanism.load(mech)
+    if serve is not None and (board or traj):
+        raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
+    if serve is not None:
+        with Interrupts().on_ctrl_c() as interrupts:
+            ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
+                                  lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
+        return Answer({"ticks": ticks}, f"{ticks} ticks")
+    if traj is None:
+        raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
+    if pil:
+        raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
+    run = virtual.run if board is None else partial(import_module("hil.pil").run, board)
+    with stream_bar() as on_progress:
+        result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
+                     log=log, on_progress=on_progress)
+    unmeasured = open_loop(mechanism)
+    if unmeasured:
+        print(f"open loop, feed-forward alone: {', '.join(unmeasured)} (the board reads no encoder of theirs)", file=sys.stderr)
+    cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
+    title = f"{result.ended}; the board is in {result.state}; at most {cost} a tick"
+    table = tracking_table(title, mechanism.streamed, result.tracking_rms, result.tracking_max)
+    return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all",
+                                               help="a figure, or a paper; a wrong name lists them")] = None,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),
+    short: Annotated[bool, typer.Option("--short", help="brief motions and few trials, for a quick look")] = False,
+    json: Json = False,
+) -> Answer:
+    """Make the figures and tables of the four papers anew; write them, beside their oracles, on one HTML page."""
+    from hil import reproduce
+
+    report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))
+    return Answer(report.data(), report.renderable(), good=report.good)
