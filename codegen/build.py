@@ -230,6 +230,11 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
                        need.path, elf, out / "firmware.bin")
 
 
+def steps_of(line: str) -> list[str]:
+    """The files whose making a line of PlatformIO's log tells; jobs write side by side, so that two may stand on one."""
+    return re.findall(r"(?:Compiling|Linking|Building) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|Compiling|Linking|Building)", line)
+
+
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
     """Run PlatformIO in a project; returns its output. Raises Refused with the lines that matter."""
     environment = os.environ | {
@@ -246,10 +251,10 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
     done = 0
     for line in process.stdout:
         lines.append(line.rstrip())
-        if line.startswith(("Compiling", "Linking", "Building .pio")):
+        for what in steps_of(line):
             done = min(done + 1, total)
             if progress:
-                progress(done, total, line.split()[-1].rsplit("/", 1)[-1])
+                progress(done, total, what)
     if process.wait() != 0:
         raise Refused(_reason(out, lines))
     return "\n".join(lines)

@@ -99,6 +99,13 @@ def test_progress_ends_at_its_total(built, steps):
     assert steps[-1][0] == steps[-1][1] and steps[-1][2] == "firmware.bin"
 
 
+def test_jobs_that_write_side_by_side_are_counted_apart():
+    folder = "Compiling .pio/build/firmware/src/application/"
+    assert build.steps_of(f"{folder}ft_app.o{folder}ft_link.o") == ["ft_app.o", "ft_link.o"]
+    assert build.steps_of("Building .pio/build/firmware/firmware.bin") == ["firmware.bin"]
+    assert build.steps_of("Checking size .pio/build/firmware/firmware.elf") == []
+
+
 def test_compute_board_builds_without_motors(three_link, tmp_path):
     joints = tuple(replace(j, motor=None, encoder=None) for j in three_link.joints)
     mechanism = replace(three_link, joints=joints, board=replace(three_link.board, use="compute"),
