@@ -1,0 +1,60 @@
+"""A six-joint arm with its board, plant and host, against the clock."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import build
+from codegen.mechanism import Mechanism
+from codegen.trajectory import from_rows, knots
+from hil.board import VirtualBoard, VirtualClock
+from hil.plants import plant_of
+from hil.run import folder
+from host.configuration import Configuration
+from host.link import Link
+from host.session import Session
+from host.stream import stream
+
+ROOT = Path(__file__).parents[2]
+
+
+def real_time_factor(seconds: float) -> float:
+    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that streams."""
+    mechanism = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    start = np.array([joint.start for joint in mechanism.moving])
+    there = start + [0.6, -0.4, 0.5, -0.7, 0.5, 0.8]
+    motion = from_rows([joint.name for joint in mechanism.moving], [0.0, 0.5 * seconds, seconds], np.array([start, there, start]))
+    image = build.build(mechanism, ROOT / folder(mechanism, True)).elf
+    with VirtualBoard(image, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        link = Link(board.line, clock=VirtualClock(board), baud=Configuration.of(mechanism).baud)
+        session = Session(link, Configuration.of(mechanism))
+        session.connect()
+        session.home(start)
+        session.arm()
+        began, simulated = time.process_time(), board.seconds
+        outcome = stream(session, knots(motion, mechanism))
+        factor = (board.seconds - simulated) / (time.process_time() - began)
+        session.disarm()
+        link.close()
+        errors = board.target_positions(board.record()) - board.record().q
+    assert outcome.ended == "done" and board.ticks > 1000 * seconds
+    assert np.abs(errors[-1]).max() < 1e-3
+    return factor
+
+
+def test_six_joints_run_in_real_time():
+    factor = real_time_factor(1.0)
+    print(f"real-time factor of board, plant and host, six joints, 1 kHz, 1 s: {factor:.2f}")
+    assert factor >= 1.0
+
+
+@pytest.mark.bench
+def test_six_joints_run_in_real_time_for_long():
+    factor = real_time_factor(30.0)
+    print(f"real-time factor of board, plant and host, six joints, 1 kHz, 30 s: {factor:.2f}")
+    assert factor >= 1.0
