@@ -101,8 +101,10 @@ class Timer(Peripheral):
 
     def _update(self) -> None:
         """The update event: preloaded values are taken over together."""
-        self.before_change()
-        self._shadow = {key: self.value[key] for key in self._shadow}
+        taken = {key: self.value[key] for key in self._shadow}
+        if taken != self._shadow:  # outputs need a look only then, and most updates of a fast PWM bring nothing new
+            self.before_change()
+            self._shadow = taken
         self._repetition = self.value["RCR"]
         self.value["SR"] |= UIF
         self.on_update()
