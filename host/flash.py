@@ -23,6 +23,7 @@ from codegen.build import BuildResult
 from codegen.chips import Chip
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
+from host.ports import AUTO, survey
 from host.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
 
 Way = Literal["stlink", "dfu", "uart"]
@@ -49,14 +50,15 @@ class Flashed:
 
 def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, link: str | None,
           baud: int = ROM_BAUD, progress: Progress = lambda done, total, what: None) -> Flashed:
-    """Write an image and ask the board who it is. port: of the boot loader (uart). link: the port of the running board;
-    without one it is not asked. Raises BadInput, Refused."""
+    """Write an image and ask the board who it is. port: of the boot loader (uart). link: the port of the running board,
+    or "auto": any that carries the image afterwards; without one it is not asked. Raises BadInput, Refused."""
     assert mechanism.board is not None
     chip = boards.load(mechanism.board.use).chip
     image = built.image.read_bytes()
-    if via == "uart" and port is None:
-        raise BadInput("--port", "port", None, "is required for --via uart", "the UART that the chip's boot loader hears")
-    before = _identity(link) if link and via != "uart" else ""
+    if via == "uart" and port in (None, AUTO):
+        raise BadInput("command line", "--port", port, "must be a device for --via uart",
+                       "the UART that the chip's boot loader hears; it does not say who it is")
+    before = _identity(link) if link not in (None, AUTO) and via != "uart" else ""
     if via == "uart":
         with _opened(port, baud) as device:
             write_by_rom(RomLoader(device, port), chip, image, progress)
@@ -76,7 +78,11 @@ def _opened(port: str, baud: int) -> Any:
 
     device = open_port(port, baud)
     if not port.startswith("socket://"):
-        device.parity = serial.PARITY_EVEN
+        try:
+            device.parity = serial.PARITY_EVEN
+        except Exception as error:  # each system has its own; a pseudo-terminal, for one, knows no parity
+            device.close()
+            raise BadInput(port, "port", None, f"cannot carry even parity ({error})", "the boot loader talks 8E1") from error
     return device
 
 
@@ -218,6 +224,8 @@ def _identity(link: str) -> str:
 
 def _confirmed(link: str, wanted: str, before: str) -> str:
     """The digest that the board reports now. Raises Refused unless it is the image's."""
+    if link == AUTO:
+        return _anywhere(wanted)
     after = _identity(link)
     if after == wanted:
         return after
@@ -227,3 +235,13 @@ def _confirmed(link: str, wanted: str, before: str) -> str:
     old = "the one from before" if after == before else "another one"
     raise Refused(f"{link}: the image was written, but the board reports {old}: digest {after[:16]}..., expected "
                   f"{wanted[:16]}...; is this the port of the board that was flashed?")
+
+
+def _anywhere(wanted: str) -> str:
+    """The same of a board at any port."""
+    answers = survey()
+    if any(answer.identity and answer.identity["digest"] == wanted for answer in answers):
+        return wanted
+    seen = "; ".join(map(str, answers)) or "no USB serial port is plugged in"
+    raise Refused(f"--port auto: the image was written and compared, but no board reports digest {wanted[:16]}... ({seen}); "
+                  "is the link's cable plugged in, BOOT0 low again?")

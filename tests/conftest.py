@@ -1,7 +1,32 @@
-"""One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they
-bring, above all when the tests themselves run side by side. To be set before numpy is imported."""
+"""What all tests share.
+
+One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they bring,
+above all when the tests themselves run side by side. To be set before numpy is imported.
+"""
 
 import os
 
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+import subprocess  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import pytest  # noqa: E402
+
+from femtorque import main  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def here(capfd, monkeypatch):
+    """A verb as a user types it, in the checkout; in this process, which has everything imported already: quicker."""
+    monkeypatch.chdir(ROOT)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(list(map(str, arguments)))
+        return subprocess.CompletedProcess(arguments, left.value.code, *capfd.readouterr())
+
+    return run

@@ -1,5 +1,7 @@
 """First power-up on the virtual board, with an arm that is wired otherwise than its file says."""
 
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,72 +10,69 @@ import pytest
 from codegen.mechanism import Mechanism
 from codegen.mechanism_edit import set_joint
 from hil.plant import Plant
-from host.bringup import bring_up, judge, summary, write
+from host.bringup import judge
 from tests.hil import lab as rig
+from tests.hil.plugged import Hand, plugged_in
 
 NAMES = ("shoulder", "elbow", "wrist")
 
 
-def hand_of(board):
-    """Somebody who turns a joint of the plant."""
-    def turn(joint, angle):
-        j = NAMES.index(joint.name)
-        goal, stand = board.plant.q[j] + angle, board.plant.q.copy()
-        stand[j] = goal
-        board.plant.hand = lambda p: np.clip(40.0 * (stand - p.q) - 2.0 * p.v, -3.0, 3.0)
-        board.run(0.8)
-        board.plant.hand = None
-    return turn
+@pytest.fixture
+def looked_at(here, monkeypatch, tmp_path):
+    """The command as it is typed, in front of an arm whose plant is `wired` otherwise: joint -> problem, and the file."""
+    file = tmp_path / "arm.toml"
+    file.write_text(Path(rig.three_link().source).read_text())
 
+    def look(*options, wired=lambda mechanism: mechanism, spoil=lambda board: None):
+        mechanism = rig.three_link()
+        with plugged_in(mechanism, Plant(wired(mechanism))) as board:
+            monkeypatch.setattr(sys, "stdin", Hand(board))
+            spoil(board)
+            done = here("bringup", file, "--port", "auto", "--json", *options)
+            board.run(0.05)
+            assert board.outputs_safe() and board.plant.hand is None
+        told = json.loads(done.stdout)
+        found = {joint["joint"]: joint["problem"] for joint in told["joints"]}
+        assert done.returncode == (1 if any(found.values()) else 0)
+        return found, Mechanism.load(file)
 
-def looked_at(wired=lambda mechanism: mechanism, spoil=lambda board: None, hand=True):
-    mechanism = rig.three_link()
-    with rig.session(mechanism, Plant(wired(mechanism))) as (board, session):
-        spoil(board)
-        findings = bring_up(session, mechanism, hand_of(board) if hand else None)
-        board.run(0.05)
-        assert session.in_state("DISARMED") and board.outputs_safe()
-    return findings
+    return look
 
 
 @pytest.mark.bench
-def test_a_well_wired_arm_is_good():
-    assert summary(looked_at()) == dict.fromkeys(NAMES, "good")
+def test_a_well_wired_arm_is_good(looked_at):
+    found, _ = looked_at()
+    assert found == dict.fromkeys(NAMES, "")
 
 
-def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(tmp_path):
+def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(looked_at):
     """One arm with a fault at each joint: shoulder's encoder reversed, elbow's motor reversed, wrist's counts doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
-    true = rig.three_link()
 
     def turn_motor_round(board):
         plain = board.voltages
         board.voltages = lambda: plain() * np.array([1.0, -1.0, 1.0])
 
-    findings = looked_at(lambda _: wired, turn_motor_round)
-    said = summary(findings)
+    said, file = looked_at("--write", wired=lambda _: wired, spoil=turn_motor_round)
     assert "encoder counts the wrong way" in said["shoulder"] and "motor" not in said["shoulder"]
     assert said["elbow"] == "its motor turns it the wrong way"
     assert "counts a turn, not 8192" in said["wrist"]
-    file = tmp_path / "arm.toml"
-    file.write_text(Path(true.source).read_text())
-    write(file, findings)
-    mended = {j.name: j for j in Mechanism.load(file).moving}
+    mended = {j.name: j for j in file.moving}
     assert mended["shoulder"].encoder.sign == -1 and mended["elbow"].motor.sign == -1
     assert abs(mended["wrist"].encoder.counts / 16384 - 1.0) < 0.02
 
 
 @pytest.mark.bench
-def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found():
+def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(looked_at):
     def loose(board):
         board.encoder_faults[0].frozen = 0
         plain = board.voltages
         board.voltages = lambda: plain() * np.array([1.0, 0.0, 1.0])  # short-circuited, as with one wire off
 
-    said = summary(looked_at(spoil=loose))
+    said, _ = looked_at(spoil=loose)
     assert said["shoulder"].startswith("its encoder does not count")
     assert said["elbow"].startswith("nothing moves when it is driven")
-    assert said["wrist"] == "good"
+    assert said["wrist"] == ""
 
 
 @pytest.mark.parametrize("moved, ratio, words", [

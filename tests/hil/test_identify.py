@@ -1,13 +1,20 @@
 """Friction and inertia found by experiment on the virtual board, whose plant has other ones than the file says."""
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from codegen.mechanism import Friction
+from codegen.mechanism import Friction, Mechanism
+from codegen.mechanism_edit import set_joint
 from hil.plant import Plant
 from host.board import Board
-from host.identify import identify
+from host.identify import Estimate, identify
 from tests.hil import lab as rig
+from tests.hil.plugged import plugged_in
 
+NUMBERS = ("viscous", "coulomb", "inertia")
 WRONG = {"friction": Friction(0.0, 0.0), "motor": {"inertia": 0.0}}
 
 
@@ -29,10 +36,22 @@ def check(result, joint):
         assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # an interval that says something
 
 
-def test_friction_and_inertia_of_a_joint_are_found():
-    joint = rig.three_link().moving[0]
-    result = found([joint.name])[joint.name]
-    check(result, joint)
+def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
+    """The command as it is typed, with a file that knows neither."""
+    truth, file = rig.three_link(), tmp_path / "arm.toml"
+    file.write_text(Path(truth.source).read_text().replace('name = "three-link"', 'name = "unknown-arm"'))
+    for joint in truth.moving:
+        set_joint(file, joint.name, {"friction": {"viscous": 0.0, "coulomb": 0.0}, "motor": {"inertia": 0.0}})
+    joint = truth.moving[0]
+    with plugged_in(Mechanism.load(file), Plant(truth)):
+        done = here("identify", file, "--port", "auto", "--home", "--joint", joint.name, "--write", "--json")
+    assert done.returncode == 0, done.stderr
+    found, = json.loads(done.stdout)["joints"]
+    check(SimpleNamespace(**{n: Estimate(found[n]["value"], found[n]["interval"]) for n in NUMBERS}), joint)
+    written = Mechanism.load(file).moving
+    assert written[0].friction.viscous == pytest.approx(found["viscous"]["value"], rel=1e-3)
+    assert written[0].motor.inertia == pytest.approx(found["inertia"]["value"], rel=1e-3)
+    assert written[1].friction.coulomb == 0.0 and "95 %" in file.read_text()
 
 
 @pytest.mark.bench

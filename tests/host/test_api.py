@@ -9,7 +9,7 @@ import pytest
 
 from codegen.errors import BadInput
 from femtorque import Mechanism, Trajectory, report
-from tests.host.conftest import ROOT
+from tests.conftest import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import femtorque
-from tests.host.conftest import ROOT
+from tests.conftest import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}

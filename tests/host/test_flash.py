@@ -3,20 +3,27 @@ programmers' command lines and words; the identity afterwards."""
 
 from __future__ import annotations
 
+import os
+import pty
 import random
 import stat
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from serial.tools import list_ports
 
 from codegen import build
 from codegen.chips import family
 from codegen.errors import BadInput, Refused
+from hil.board import VirtualBoard
+from hil.plant import Plant
 from host import flash as flashing
 from host.flash import flash_of, pages_of, write_by_rom
 from host.rom_loader import RomLoader
 from tests.host.rom_fake import NACK, RomFake
+from tests.host.rom_port import at_a_port
 
 F4, G4 = family("stm32f4"), family("stm32g4")
 IMAGE = random.Random(4).randbytes(18_731)
@@ -253,40 +260,69 @@ def built(tmp_path_factory):
     return mechanism, build.build(mechanism, rig.place())
 
 
-def test_after_flashing_the_board_runs_what_was_flashed_and_says_who_it_is(built, monkeypatch):
-    """The bytes that the fake ROM holds in the end start on the virtual board, whose identity is then read."""
-    from hil.board import VirtualBoard
-    from hil.plant import Plant
-
+@pytest.fixture
+def board(built):
+    """The image on the virtual board, in real time from `start` on."""
     mechanism, result = built
-    fake = RomFake(F4)
-    monkeypatch.setattr(flashing, "_opened", lambda port, baud: fake)
+    stop = threading.Event()
     with VirtualBoard(result.elf, mechanism, Plant(mechanism)) as board:
-        stop = threading.Event()
+        thread = threading.Thread(target=board.serve, kwargs={"until": stop.is_set}, daemon=True)
 
-        def serve() -> None:
-            board.serve(until=stop.is_set)
+        def start(flash: bytes) -> str:
+            assert flash[:len(board.image.flash)] == board.image.flash
+            if not thread.is_alive():
+                board.run(0.1)
+                thread.start()
+            return board.url
 
-        go = fake._go
-
-        def started():
-            yield from go()
-            assert bytes(fake.flash[:len(board.image.flash)]) == board.image.flash
-            thread.start()
-
-        fake._go = started
-        fake._machine = fake._loader()
-        next(fake._machine)
-        thread = threading.Thread(target=serve, daemon=True)
-        try:
-            done = flashing.flash(mechanism, result, "uart", "loader", board.url)
-            assert done.after == result.digest and done.chip == "STM32F405"
-            assert done.bytes_written == len(result.image.read_bytes())
-            with pytest.raises(Refused, match="the board reports the one from before"):
-                flashing._confirmed(board.url, "00" * 32, result.digest)
-        finally:
-            stop.set()
+        board.start = start
+        yield board
+        stop.set()
+        if thread.is_alive():
             thread.join()
+
+
+def says(result) -> str:
+    return (f"{result.image.stat().st_size} bytes written to STM32F405 and compared; the board reports digest "
+            f"{result.digest[:16]}\n")
+
+
+def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
+    """The command as it is typed: one port is the chip's boot loader until it has started what it was given, and then the
+    link of the virtual board."""
+    mechanism, result = built
+    with at_a_port(RomFake(F4), board.start) as port:
+        done = here("flash", mechanism.source, "--via", "uart", "--port", port)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, says(result), 0)
+        with pytest.raises(Refused, match="the board reports the one from before"):
+            flashing._confirmed(port, "00" * 32, result.digest)
+
+
+def test_what_is_flashed_by_st_link_says_who_it_is_at_a_port_that_nobody_named(built, board, here, monkeypatch, tmp_path):
+    mechanism, result = built
+    tool(tmp_path, "openocd", OPENOCD)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="", vid=1)])
+    board.start(result.image.read_bytes())
+    done = here("flash", mechanism.source, "--port", "auto")
+    assert (done.returncode, done.stdout, done.stderr) == (0, says(result), "")
+    assert str(result.image) in (tmp_path / "calls").read_text()
+
+
+def test_a_line_without_parity_is_no_boot_loader(built, here):
+    ours, theirs = pty.openpty()
+    try:
+        done = here("flash", built[0].source, "--via", "uart", "--port", os.ttyname(theirs))
+        assert done.returncode == 2 and "cannot carry even parity" in done.stderr
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_auto_names_who_answers_when_no_board_carries_what_was_flashed(monkeypatch):
+    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="socket://127.0.0.1:9", description="", vid=1)])
+    with pytest.raises(Refused, match="no board reports digest abababababababab.*9: cannot be opened"):
+        flashing._confirmed("auto", "ab" * 32, "")
 
 
 def test_a_board_that_stays_silent_after_flashing_is_a_failure(built, monkeypatch):
@@ -297,6 +333,7 @@ def test_a_board_that_stays_silent_after_flashing_is_a_failure(built, monkeypatc
         flashing.flash(mechanism, result, "uart", "loader", "socket://127.0.0.1:9")
 
 
-def test_uart_needs_a_port(built):
-    with pytest.raises(BadInput, match="port: is required for --via uart"):
-        flashing.flash(*built, "uart", None, None)
+@pytest.mark.parametrize("port", [None, "auto"])
+def test_uart_needs_a_port_that_is_named(built, port):
+    with pytest.raises(BadInput, match="must be a device for --via uart"):
+        flashing.flash(*built, "uart", port, None)

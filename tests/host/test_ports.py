@@ -14,7 +14,7 @@ from codegen.mechanism import Mechanism
 from femtorque import Board
 from host.configuration import Configuration
 from host.ports import find, survey
-from tests.host.conftest import ROOT
+from tests.conftest import ROOT
 from tests.host.tcp_board import TcpBoard
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"

@@ -1,30 +1,28 @@
 """What README and docs tell a reader to type works, their links lead somewhere, and the reference pages are up to date."""
 
 import json
+import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
-import typer
-from serial.tools import list_ports
 
 import femtorque
 from codegen.mechanism import Mechanism
 from host.configuration import Configuration
 from tests.codegen.test_urdf import robot
-from tests.host.conftest import ROOT
-from tests.host.tcp_board import TcpBoard
+from tests.conftest import ROOT
+from tests.hil.plugged import Hand, ctrl_c, plugged_in
+from tests.host.test_flash import OPENOCD, tool
+from tests.host.test_wheel import ROOMS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md", *sorted((ROOT / "docs").glob("*.md"))]
-# what sets itself up or takes hardware; each has tests of its own
-ELSEWHERE = ("make ", "python3 -m venv", "pip install", *(f"femtorque {verb}" for verb in ("flash", "bringup", "home", "float",
-                                                                                        "identify")))
 
 
 def typed(text=README):
@@ -41,13 +39,36 @@ def section(title):
     return README.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
+# Every command of the README belongs to one of these, and to the test below that executes it.
+MAKE = typed(README.split("## Ten minutes")[0])
+INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
+FAULT = TOUR.pop()
+BOARD = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
+LONG = [line for line in BOARD if line.split()[1] in ("bringup", "identify")]
+DESK = [line for line in typed(section("A real board")) if line not in BOARD]
+REST = [FAULT, *typed(section("More")), *typed(section("Closed and changing mechanisms"))]
+
+
+def test_every_command_is_executed_by_a_test():
+    assert sorted(typed()) == sorted([*MAKE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
+    assert [line.split()[1] for line in MAKE] == ["demo", "test"]
+    assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
+    assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil", "stream", "stream"]
+    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "stream", "bringup", "home", "float", "identify"]
+    assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
+    assert all(line.startswith("femtorque ") for line in REST)
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """The folder of someone who follows the README: the checkout's examples, and the URDF where pip puts it."""
+    """The folder of someone who follows the README: the checkout's examples and images, and the URDF where pip puts it."""
     folder = tmp_path_factory.mktemp("desk")
-    (folder / "mechanisms").symlink_to(ROOT / "mechanisms")
+    (ROOT / "build").mkdir(exist_ok=True)
+    for name in ("mechanisms", "build"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / "venv").mkdir()
-    (folder / "venv" / "so101.urdf").write_bytes(robot("so101.urdf").read_bytes())
+    for place in (folder, folder / "venv"):
+        (place / "so101.urdf").write_bytes(robot("so101.urdf").read_bytes())
     (folder / "reach.toml").write_text(block("toml"))
     return folder
 
@@ -57,28 +78,32 @@ def run(desk, monkeypatch, capfd):
     """A line as it stands there, in the reader's folder; what it prints. In this process, which is quicker."""
     monkeypatch.chdir(desk)
 
-    def typed_in(line):
+    def typed_in(line, status=0):
         words = shlex.split(line)
         assert words[0] == "femtorque"
         with pytest.raises(SystemExit) as left:
             femtorque.main(words[1:])
         shown = capfd.readouterr()
-        assert left.value.code == 0, f"{line}\n{shown.out}\n{shown.err}"
+        assert left.value.code == status, f"{line}\n{shown.out}\n{shown.err}"
         return shown.out
 
     return typed_in
 
 
+@pytest.fixture
+def so101(desk, run):
+    """The robot of the tour, as its first steps make it."""
+    if not (desk / "reach.csv").is_file():
+        for line in TOUR[:3]:
+            run(line)
+    return Mechanism.load(desk / "so101.toml")
+
+
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run):
     """Steps 1 to 4, line by line, as they stand there."""
-    lines = [line for line in typed(section("Ten minutes")) if not line.startswith("python3 -m venv")]
-    fetch, *lines = lines
-    assert fetch.startswith("pip install example-robot-data && cp ")
-    subprocess.run(fetch.split("&& ")[1], shell=True, cwd=desk, check=True)
-    serve = next(line for line in lines if "--serve" in line)
-    before, after = lines[:lines.index(serve)], [x for x in lines[lines.index(serve) + 1:] if "--fault" not in x]
+    subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
+    *before, serve, dry_run, play = TOUR
     said = {line.split()[1]: run(line) for line in before}
-    assert set(said) == {"init", "check", "plan", "build", "hil", "plot"}
     assert "shoulder_lift" in said["check"] and "warning" not in said["check"]
     assert "every limit kept" in said["plan"] and (desk / "reach.png").stat().st_size > 20_000
     assert said["hil"].startswith("done; ") and "Tracking was worst at" in said["plot"] and (desk / "run.html").is_file()
@@ -88,7 +113,7 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run):
     try:  # two more words let a busy machine be late
         port = board.stderr.readline().strip()
         dry, played = (run(line.replace("socket://localhost:5555", port).replace("8420", "0") + patience)
-                       for line, patience in zip(after, ("", " --resume 99"), strict=True))
+                       for line, patience in ((dry_run, ""), (play, " --resume 99")))
     finally:
         board.send_signal(signal.SIGINT)
         board.communicate(timeout=30)
@@ -96,64 +121,109 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run):
     assert re.match(r"done: 3.000 s, 751 knots in \d+ frames", played)
 
 
-def test_the_real_board_commands_on_a_board_that_pretends(desk, run, monkeypatch):
-    """`--port auto` finds a board by what it carries; the motion of the tour, slowly."""
-    if not (desk / "so101.toml").is_file():
-        run("femtorque init so101 --from venv/so101.urdf --board f405rg-6")
-        run("femtorque plan so101.toml reach.toml -o reach.csv --back")
-    board = TcpBoard(Configuration.of(Mechanism.load(desk / "so101.toml")))
-    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.port, description="board", vid=1)])
-    lines = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
-    lines = [line for line in lines if not line.startswith(ELSEWHERE)]
-    assert [line.split()[1] for line in lines] == ["ports", "monitor", "stream"]
-    for line in lines:
-        run(line.replace("--speed 0.2", "--speed 0.8") + (" --json" if " monitor " in line else ""))
-    board.close()
-    assert board.board.received and (desk / "run.mcap").is_file()
+def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
+    """All but bring-up and identification, in their order, with the virtual board in the place of the real one."""
+    tool(tmp_path, "openocd", OPENOCD)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with plugged_in(so101) as board:
+        said = {}
+        for line in BOARD:
+            if line in LONG:
+                continue
+            if line.split()[1] in ("monitor", "float"):
+                ctrl_c(board, 0.5)
+            said[line.split()[1]] = run(line)
+        assert board.outputs_safe()
+    digest = Configuration.of(so101).digest.hex()
+    assert f"the board reports digest {digest[:16]}" in said["flash"] and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"]
+    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 3.960 s, 991 knots in 991 frames (0 resent)")
+    assert said["home"].count("start, now at 0.0000") == 6 and said["float"] == "held where it was led to; let go\n"
 
 
-def test_the_python_of_the_readme(monkeypatch, tmp_path):
-    """As it stands there; the board that `auto` finds only pretends."""
-    monkeypatch.chdir(ROOT)
-    board = TcpBoard(Configuration.of(Mechanism.load(ROOT / "mechanisms" / "three_link.toml")))
-    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.port, description="board", vid=1)])
-    script = tmp_path / "readme.py"
-    script.write_text(block("python").replace("run.mcap", str(tmp_path / "run.mcap")))
-    runpy.run_path(str(script))
-    board.close()
-    assert len(board.board.received) == 751 and (tmp_path / "run.mcap").is_file()
+@pytest.mark.bench
+@pytest.mark.parametrize("line", LONG, ids=lambda line: line.split()[1])
+def test_an_arm_that_is_brought_up_and_measured(run, so101, monkeypatch, line):
+    with plugged_in(so101) as board:
+        monkeypatch.setattr(sys, "stdin", Hand(board, push=12.0))
+        if "identify" in line:
+            run("femtorque home so101.toml --port auto")
+        said = run(line)
+    if "bringup" in line:
+        assert said == "".join(f"{joint.name}: good\n" for joint in so101.streamed)
+    for joint in so101.streamed if "identify" in line else ():
+        found = re.search(rf"^{joint.name}: viscous (\S+) .*coulomb (\S+) ", said, re.MULTILINE)
+        assert float(found[2]) == pytest.approx(joint.friction.coulomb, rel=0.1), said
 
 
-@pytest.mark.parametrize("line", [line for line in typed() if line.startswith("femtorque")])
-def test_every_command_can_be_typed(line):
-    words = shlex.split(line)[1:]
-    typer.main.get_command(femtorque.app).commands[words[0]].make_context(words[0], words[1:])
+def test_a_board_on_the_desk_is_given_its_image(run):
+    assert "firmware.bin" in run(DESK[0])
 
 
-def test_every_command_is_executed_by_a_test():
-    """Here, in the bench below, or by tests of its own."""
-    here_too = [*typed(section("Ten minutes")), *typed(section("A real board"))]
-    for line in typed():
-        assert line in here_too or line in REST or line.startswith(ELSEWHERE), line
-
-
-REST = [line for line in [*typed(section("More")), *typed(section("Closed and changing mechanisms")), *typed(section("Ten minutes"))]
-        if line.startswith("femtorque") and ("mechanisms/" in line or "reproduce" in line or "verify" in line)]
+@pytest.mark.bench
+def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
+    run(DESK[0])
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"],
+                             cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert run(DESK[1].replace("/dev/ttyUSB0", board.stderr.readline().strip())).startswith("done; ")
+    finally:
+        board.send_signal(signal.SIGINT)
+        board.communicate(timeout=30)
 
 
 @pytest.mark.bench
 @pytest.mark.parametrize("line", REST)
 def test_the_rest_of_the_commands(desk, line):
-    if "so101.urdf" in line:
-        (desk / "so101.urdf").write_bytes((desk / "venv" / "so101.urdf").read_bytes())
-    if "--fault" in line:
-        words = [sys.executable, str(ROOT / "femtorque.py"), *shlex.split(line)[1:], "--json"]
-        done = subprocess.run(words, cwd=desk, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 1 and json.loads(done.stdout)["outputs_safe"] is True
-        return
     words = [sys.executable, str(ROOT / "femtorque.py"), *shlex.split(line)[1:]]
-    done = subprocess.run(words, cwd=desk, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([*words, "--json"], cwd=desk, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == (line == FAULT), done.stderr
+    if line == FAULT:
+        assert json.loads(done.stdout)["outputs_safe"] is True
+
+
+def test_the_python_of_the_readme(monkeypatch, tmp_path):
+    """As it stands there."""
+    monkeypatch.chdir(ROOT)
+    script = tmp_path / "readme.py"
+    script.write_text(block("python").replace("run.mcap", str(tmp_path / "run.mcap")))
+    with plugged_in(Mechanism.load(ROOT / "mechanisms" / "three_link.toml")):
+        runpy.run_path(str(script))
+    assert (tmp_path / "run.mcap").is_file()
+
+
+# -- make --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it yet."""
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    for stamp in (".demo", ".test"):
+        (tmp_path / ".venv" / stamp).touch()
+    return tmp_path
+
+
+def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
+    (checkout / "tests").mkdir()
+    (checkout / "tests" / "test_it.py").write_text("import pytest\ndef test_good(): pass\ndef test_bad(): raise AssertionError\n"
+                                                   "@pytest.mark.bench\ndef test_long(): raise AssertionError\n")
+    done = subprocess.run(MAKE[1].split(), cwd=checkout, capture_output=True, text=True)
+    assert done.returncode != 0 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.bench
+def test_make_demo_prints_the_table_and_draws_the_figure(checkout):
+    for name in (*ROOMS, "mechanisms"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(MAKE[0].split(), cwd=checkout, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shoulder" in done.stdout and list(checkout.rglob("*.png"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -177,9 +247,7 @@ def test_reference_pages_are_those_of_the_tables():
 
 
 def test_the_picture_comes_first():
-    paragraphs = README.split("\n\n")
-    assert any(p.startswith("![") for p in paragraphs[:3])
-    assert [line.split()[1] for line in typed(README.split("## Ten minutes")[0])] == ["demo", "test"]
+    assert any(p.startswith("![") for p in README.split("\n\n")[:3])
 
 
 def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):

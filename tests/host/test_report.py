@@ -18,8 +18,8 @@ from hil.run import run as play
 from host import export, report
 from host import log as logs
 from host.findings import CONSTANT, NOTHING, Findings
+from tests.conftest import ROOT
 from tests.hil.browser import chromium
-from tests.host.conftest import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 
