@@ -19,7 +19,7 @@ from tests.codegen.test_urdf import robot
 from tests.conftest import ROOT
 from tests.hil.plugged import Hand, ctrl_c, plugged_in
 from tests.host.test_flash import OPENOCD, tool
-from tests.host.test_wheel import ROOMS
+from tests.host.test_wheel import copied
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -218,9 +218,20 @@ def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
 
 
 @pytest.mark.bench
+def test_what_is_installed_by_hand_inits_from_the_urdf_that_pip_brings(tmp_path):
+    """From a checkout and nothing else."""
+    lines = [INSTALL, FETCH, *TOUR[:2]]
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=copied(tmp_path / "checkout"), env=environment,
+                          capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "so101.toml: edit it" in done.stdout and "shoulder_lift" in done.stdout
+
+
+@pytest.mark.bench
 def test_make_demo_prints_the_table_and_draws_the_figure(checkout):
-    for name in (*ROOMS, "mechanisms"):
-        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    copied(checkout)
+    shutil.copytree(ROOT / "mechanisms", checkout / "mechanisms")
     done = subprocess.run(MAKE[0].split(), cwd=checkout, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shoulder" in done.stdout and list(checkout.rglob("*.png"))

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 import zipfile
 from pathlib import Path
@@ -19,15 +20,20 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("codegen", "host", "hil", "commands", "firmware")
 
 
+def copied(folder: Path) -> Path:
+    """The checkout without its tests, in a folder of its own, for building leaves other folders behind."""
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__", ".pio"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "femtorque.py"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    source = tmp_path_factory.mktemp("source") / "femtorque"
-    for room in ROOMS:  # a copy: building leaves folders behind
-        shutil.copytree(ROOT / room, source / room, ignore=shutil.ignore_patterns("__pycache__", ".pio"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "femtorque.py"):
-        shutil.copy(ROOT / name, source / name)
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, source], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out,
+                    copied(tmp_path_factory.mktemp("source") / "femtorque")], check=True)
     return next(out.glob("femtorque-*.whl"))
 
 
@@ -39,31 +45,43 @@ def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel):
     assert wanted - held == set()
 
 
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """femtorque(*arguments) of a copy in an environment of its own, in a folder far from the checkout.
+class Installed:
+    """A copy in an environment of its own, home, used in a folder far from the checkout, work."""
 
-    The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by this one.
-    """
-    home, work = tmp_path_factory.mktemp("environment"), tmp_path_factory.mktemp("work")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
-    site = next((home / "lib").glob("python*")) / "site-packages"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--prefix", home, wheel], check=True)
-    lent = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "lent.pth").write_text("\n".join(lent) + "\n")
-    (site / "sitecustomize.py").write_text(BARRED)
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    environment["PATH"] = f"{home / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    def __init__(self, home: Path, work: Path, also: str = "") -> None:
+        self.work, self.python = work, home / "bin" / "python"
+        self.site = next((home / "lib").glob("python*")) / "site-packages"
+        self.environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        self.environment["PATH"] = f"{home / 'bin'}:{also}{os.environ['PATH']}"
 
-    def femtorque(*arguments: object, status: int = 0) -> str:
-        done = subprocess.run([home / "bin" / "python", home / "bin" / "femtorque", *map(str, arguments)], cwd=work, env=environment, capture_output=True,
-                              text=True)
-        assert done.returncode == status, done.stdout + done.stderr
+    def run(self, *words: object) -> str:
+        done = subprocess.run(list(map(str, words)), cwd=self.work, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    femtorque.work, femtorque.site, femtorque.python = work, site, home / "bin" / "python"
-    femtorque.environment = environment
-    return femtorque
+    def femtorque(self, *lines: str) -> str:
+        """Several verbs, in one process, which has to import everything but once."""
+        return self.run(self.python, "-c", "import shlex, sys, femtorque\n"
+                        "for line in sys.argv[1:]:\n"
+                        "    try:\n"
+                        "        femtorque.main(shlex.split(line))\n"
+                        "    except SystemExit as left:\n"
+                        "        if left.code:\n"
+                        "            raise\n", *lines)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Installed:
+    """The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by this
+    one. The campaign at the end fetches it."""
+    home = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps", wheel],
+                   check=True)
+    found = Installed(home, tmp_path_factory.mktemp("work"), f"{Path(sys.executable).parent}:")
+    (found.site / "lent.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    (found.site / "sitecustomize.py").write_text(BARRED)
+    return found
 
 
 # An editable install of the checkout, which this environment may have, must not be what is found.
@@ -76,33 +94,50 @@ sys.path = [path for path in sys.path if path != {str(ROOT)!r}]
 
 def test_an_installed_copy_is_found_outside_the_checkout(installed):
     code = "import codegen, host, hil, femtorque; print(codegen.__file__, host.__file__, hil.__file__, femtorque.__file__)"
-    shown = subprocess.run([installed.python, "-c", code], cwd=installed.work, env=installed.environment, capture_output=True,
-                           text=True, check=True).stdout
-    assert all(Path(path).is_relative_to(installed.site) for path in shown.split())
+    assert all(Path(path).is_relative_to(installed.site) for path in installed.run(installed.python, "-c", code).split())
 
 
 def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
-    """From nothing to a report on a motion of the exact image on the virtual board."""
-    work = installed.work
-    installed("init", "arm")
-    installed("check", "arm.toml")
-    assert json.loads(installed("verify", "arm.toml", "--motions", "1", "--json"))["bit_identical"] is True
-    assert "firmware.bin" in installed("build", "arm.toml")
-    assert (work / "build" / "arm" / "firmware.bin").stat().st_size > 1000
-    (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
-    installed("plan", "arm.toml", "there.csv", "-o", "motion.csv", "--figure", "motion.png")
-    told = json.loads(installed("hil", "arm.toml", "motion.csv", "--log", "run.mcap", "--json"))
-    assert told["ended"] == "done" and told["bit_identical"] is True
-    assert "Tracking was worst at" in installed("plot", "run.mcap")
-    assert (work / "run.html").stat().st_size > 50_000
+    """From nothing to a motion of the exact image on the virtual board."""
+    assert installed.run("femtorque", "init", "arm").startswith("arm.toml: edit it")
+    (installed.work / "motion.csv").write_text("t,shoulder,elbow\n0.0,0.0,0.0\n0.2,0.1,-0.1\n")
+    told = installed.femtorque("check arm.toml", "verify arm.toml --motions 1", "build arm.toml",
+                               "hil arm.toml motion.csv --log run.mcap", "plot run.mcap -o run.html")
+    assert "yes: every criterion holds" in told and "firmware.bin" in told and "Tracking was worst at" in told
+    assert (installed.work / "build" / "arm" / "firmware.bin").stat().st_size > 1000
+    assert (installed.work / "run.html").stat().st_size > 50_000
 
 
 def test_what_an_installed_copy_serves_is_in_it(installed):
     """The live page's template travels too."""
     code = "from host.web import Environment, PackageLoader; print(len(PackageLoader('host').list_templates()))"
-    shown = subprocess.run([installed.python, "-c", code], cwd=installed.work, env=installed.environment, capture_output=True,
-                           text=True, check=True).stdout
-    assert int(shown) >= 2
+    assert int(installed.run(installed.python, "-c", code)) >= 2
+
+
+@pytest.mark.bench
+def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
+    """All that it asks for comes from where pip is told to look."""
+    home, work = tmp_path / "environment", tmp_path / "work"
+    work.mkdir()
+    seconds = {}
+
+    def timed(what, *words):
+        began = time.monotonic()
+        said = alone.run(*words)
+        seconds[what] = time.monotonic() - began
+        return said
+
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    alone = Installed(home, work)
+    timed("pip install", alone.python, "-m", "pip", "install", "--quiet", f"{wheel}[hil]")
+    (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
+    for line in ("init arm", "check arm.toml", "verify arm.toml --motions 1 --json", "build arm.toml",
+                 "plan arm.toml there.csv -o motion.csv --figure motion.png", "hil arm.toml motion.csv --log run.mcap --json",
+                 "plot run.mcap"):
+        said = timed(line, "femtorque", *line.split())
+        assert "--json" not in line or json.loads(said)["bit_identical"] is True
+    assert (work / "build" / "arm" / "firmware.bin").is_file() and (work / "run.html").stat().st_size > 50_000
+    print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()))
 
 
 def test_every_import_is_asked_for():
