@@ -1,7 +1,8 @@
-"""Logs of a run: MCAP with ROS 2 messages (opens in Foxglove and PlotJuggler) and the same numbers as CSV.
+"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler) and the same numbers as CSV.
 
-Both are written through to the file with every STATUS, so that a crash of the host loses nothing. Time is the board's:
-seconds of control ticks since its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
+Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP is
+packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks since
+its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any
 
 import numpy as np
 from mcap.exceptions import McapError
+from mcap.reader import make_reader
 from mcap.records import Channel, Message, Metadata, Schema
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType
+from mcap.writer import Writer as McapWriter
 from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
@@ -125,15 +128,37 @@ class Log:
         self._csv.writerow(row)
 
     def close(self) -> None:
+        """Finish both files."""
         self._writer.finish()
         self._file.close()
         self._csv_file.close()
+        _pack(self.path)
 
     def __enter__(self) -> Log:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _pack(path: Path) -> None:
+    """The same records in chunks of a megabyte, compressed and indexed. A disk without room for that keeps them as they are."""
+    packed, ids = path.with_suffix(".packed"), {}
+    try:
+        with path.open("rb") as source, packed.open("wb") as target:
+            reader, writer = make_reader(source), McapWriter(target)
+            writer.start(profile="ros2", library="femtorque")
+            for metadata in reader.iter_metadata():
+                writer.add_metadata(metadata.name, metadata.metadata)
+            for schema, channel, message in reader.iter_messages(log_time_order=False):
+                if channel.id not in ids:
+                    kind = writer.register_schema(schema.name, schema.encoding, schema.data)
+                    ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
+                writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
+            writer.finish()
+        packed.replace(path)
+    except OSError:
+        packed.unlink(missing_ok=True)
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")

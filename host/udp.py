@@ -22,7 +22,7 @@ def sending(session: Session, to: str) -> Iterator[None]:
 
         def send(_: Any) -> None:
             try:
-                channel.sendto(json.dumps(named(session)).encode(), address)
+                channel.sendto(json.dumps(named(session), separators=(",", ":")).encode(), address)
             except OSError:
                 pass  # nobody there, or no room: the next one is 10 ms away
 

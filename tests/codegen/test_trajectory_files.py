@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 import yaml
 from mcap_ros2.writer import Writer
+from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import Writer as BagWriter
+from rosbags.typesys import Stores, get_typestore
 from scipy.interpolate import CubicHermiteSpline
 
 from codegen.errors import BadInput
@@ -90,6 +93,25 @@ def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None
     np.testing.assert_allclose(read.times, motion.times, atol=1e-12)
     for name in ("positions", "rates", "accelerations"):
         np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
+
+
+def test_a_bag_that_another_program_has_recorded_gives_the_same_rows(arm, motion, tmp_path) -> None:
+    """rosbags writes it, by the definitions of ROS 2."""
+    ros = get_typestore(Stores.ROS2_HUMBLE)
+    Message, Point, Header, Time, Duration = (ros.types[name] for name in (
+        "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint", "std_msgs/msg/Header",
+        "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration"))
+    given = message(motion)
+    points = [Point(*(np.array(p[name], float) for name in ("positions", "velocities", "accelerations", "effort")),
+                    Duration(**p["time_from_start"])) for p in given["points"]]
+    with BagWriter(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        connection = bag.add_connection("/plan", Message.__msgtype__, typestore=ros)
+        bag.write(connection, 0, ros.serialize_cdr(Message(Header(Time(0, 0), ""), given["joint_names"], points),
+                                                   Message.__msgtype__))
+    read = Trajectory.load(tmp_path / "bag" / "bag.mcap", arm)
+    assert read.joints == motion.joints
+    np.testing.assert_array_equal(read.accelerations, motion.accelerations)
+    np.testing.assert_array_equal(read.positions, motion.positions)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".npz"])

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 from mcap_ros2.decoder import DecoderFactory
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
 
 from codegen.errors import BadInput
 from host import log as logs
@@ -62,6 +64,37 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
     assert measured[-1].header.stamp.sec * 10**9 + measured[-1].header.stamp.nanosec == seen[-1].tick * 10**6
 
 
+def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
+    """rosbags shares no code with what wrote the file, and has the definitions of ROS 2."""
+    path, seen = a_run
+    ros = get_typestore(Stores.ROS2_HUMBLE)
+    found = {topic: [] for topic in ("/joint_states", "/joint_states/desired", "/torque", "/status")}
+    with AnyReader([path], default_typestore=ros) as reader:
+        assert {c.msgcount for c in reader.connections} == {len(seen)} and {c.topic for c in reader.connections} == set(found)
+        for kind in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"):
+            assert reader.typestore.hash_rihs01(kind) == ros.hash_rihs01(kind), "another definition than that of ROS 2"
+        for connection, stamp, raw in reader.messages():
+            found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
+    run = logs.read(path)
+    for topic, field, values in (("/joint_states", "position", run.position), ("/joint_states", "velocity", run.rate),
+                                 ("/joint_states", "effort", run.torque), ("/joint_states/desired", "position", run.target),
+                                 ("/torque", "feedforward", run.torque_ff), ("/torque", "duty", run.duty)):
+        np.testing.assert_array_equal([getattr(m, field) for _, m in found[topic]], values)
+    assert [stamp for stamp, _ in found["/status"]] == [s.tick * 10**6 for s in seen]
+    assert [m.state_name for _, m in found["/status"]] == list(run.state)
+    assert [m.buffered for _, m in found["/status"]] == [s.buffered for s in seen]
+
+
+def test_the_file_is_packed_as_viewers_want_it(a_run):
+    """Foxglove's recommendations: chunks of at most 4 MB, compressed by lz4 or zstd, and an index of them."""
+    path, seen = a_run
+    with path.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert len(summary.chunk_indexes) == 1 and summary.chunk_indexes[0].compression == "zstd"
+    assert summary.chunk_indexes[0].uncompressed_size < 4e6 and len(summary.chunk_indexes[0].message_index_offsets) == 4
+    assert not list(path.parent.glob("*.packed"))
+
+
 def test_the_csv_has_the_same_numbers(a_run):
     path, seen = a_run
     with path.with_suffix(".csv").open() as file:
@@ -94,11 +127,18 @@ def test_a_crash_loses_nothing(tmp_path):
     log.close()
 
 
-def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(a_run, tmp_path):
-    path, seen = a_run
-    cut = tmp_path / "cut.mcap"
-    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
-    assert 5 < len(logs.read(cut).t) < len(seen)
+def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
+    session, _ = a_session()
+    path, cut, seen = tmp_path / "run.mcap", tmp_path / "cut.mcap", []
+    with logs.Log(path, session.configuration) as log:
+        session.listeners += [log.write, seen.append]
+        stream(session, a_motion(0.6))
+        whole = path.read_bytes()
+    cut.write_bytes(whole[:len(whole) // 3])
+    assert 5 < len(logs.read(cut).t) < len(seen) == len(logs.read(path).t)
+    cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in one piece
+    with pytest.raises(BadInput, match="holds no run"):
+        logs.read(cut)
 
 
 def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
