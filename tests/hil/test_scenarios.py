@@ -35,13 +35,20 @@ def holds(checks: list[scenario.Check]) -> None:
 
 def test_every_scenario_is_run_under_its_name_somewhere():
     here = Path(__file__).read_text() + (Path(__file__).parent / "test_scenarios_arms.py").read_text()
-    assert scenario.names() == ["flexible_arm", "industrial_robot", "three_axis", "three_link"]
+    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis", "three_link"]
     assert all(f"\ndef test_{name}(" in here for name in scenario.names())
 
 
 def test_three_link(three_link):
     checks = scenario.checks(scenario.load("three_link"), three_link, short=True)
     assert len(checks) == 12
+    holds(checks)
+
+
+def test_four_bar():
+    s = scenario.load("four_bar")
+    checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
+    assert len(checks) == 3
     holds(checks)
 
 
