@@ -20,12 +20,13 @@ from typing import Annotated, Any, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from codegen import chips
+from codegen import chips, thermistor
 from codegen.chips import Chip, Timer
 from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
 from codegen.message_source import longest_on_the_wire
 from codegen.nearest import hint, nearest
+from codegen.thermistor import Thermistor
 
 BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
 DEFAULT = "f405rg-4"
@@ -144,6 +145,43 @@ class GateDriver(Table):
     trip_mv: Annotated[int, Field(ge=60, le=2400)]
 
 
+class BusSense(Table):
+    """A divider that gives the `ratio`th part of the bus voltage."""
+
+    pin: PinName
+    ratio: Annotated[float, Field(ge=1.0, le=1000.0)]
+
+
+class TemperatureSense(Table):
+    """Thermistors with a negative coefficient, all alike. r25: ohm at 25 deg C. beta: K. at: the rail they are at;
+    resistor: ohm between the pin and the other one."""
+
+    pins: Annotated[list[PinName], Field(min_length=1, max_length=4)]
+    r25: Annotated[float, Field(gt=0.0, le=1e7)]
+    beta: Annotated[float, Field(ge=1000.0, le=10_000.0)]
+    at: Literal["supply", "ground"]
+    resistor: Annotated[float, Field(gt=0.0, le=1e7)]
+
+    @property
+    def thermistor(self) -> Thermistor:
+        return Thermistor(self.r25, self.beta, self.resistor, self.at == "supply")
+
+
+class Sense(Table):
+    """What the board measures of itself. Without `bus` the nominal voltage stands in for it, without `temperature` 25
+    deg C."""
+
+    bus: BusSense | None = None
+    temperature: TemperatureSense | None = None
+
+    @property
+    def pins(self) -> list[tuple[str, str]]:
+        """(key, pin) in the order of conversion, the bus first."""
+        found = [("sense.bus.pin", self.bus.pin)] if self.bus else []
+        return found + [(f"sense.temperature.pins.{i}", pin)
+                        for i, pin in enumerate(self.temperature.pins if self.temperature else ())]
+
+
 class BoardFile(Table):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
     chip: Literal[chips.FAMILIES]
@@ -153,6 +191,7 @@ class BoardFile(Table):
     outputs: Outputs | None = None
     encoders: Encoders | None = None
     gate_driver: GateDriver | None = None
+    sense: Sense = Sense()
     channel: list[Channel] = []
     low: dict[str, PinName] = {}
     reserved: dict[str, PinName] = {}
@@ -170,6 +209,7 @@ class Board:
     outputs: Outputs | None
     encoders: Encoders | None
     gate_driver: GateDriver | None
+    sense: Sense
     channels: tuple[Channel, ...]
     low: dict[str, str]
     reserved: dict[str, str]
@@ -226,7 +266,7 @@ def read(path: Path) -> Board:
     except ValidationError as error:
         raise _bad_key(path, error) from None
     board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.encoders,
-                  file.gate_driver, tuple(file.channel), file.low, file.reserved, path)
+                  file.gate_driver, file.sense, tuple(file.channel), file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
     _check_sections(board)
@@ -266,7 +306,7 @@ def _keys_at(where: list[str | int]) -> list[str]:
     tables: dict[str, type[Table]] = {
         "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
         "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm, "current": CurrentSense,
-        "gate_driver": GateDriver}
+        "gate_driver": GateDriver, "sense": Sense, "bus": BusSense, "temperature": TemperatureSense}
     last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
     return list(tables.get(last, BoardFile).model_fields)
 
@@ -282,7 +322,12 @@ def _check_sections(board: Board) -> None:
             rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
             raise BadInput(file, key, None, rule)
     if board.outputs is None:
+        if board.sense.pins:
+            raise BadInput(file, "sense", None, "has no use without a [[channel]]")
         return
+    if len(board.sense.pins) > board.chip.sense.places:
+        raise BadInput(file, "sense", None, f"names {len(board.sense.pins)} pins, and {board.chip.part} measures "
+                       f"{board.chip.sense.places}")
     if board.lead != 1:
         raise BadInput(file, "lead", board.lead, "must be 1: a duty is taken over at the tick after the one that "
                        "computed it")
@@ -354,10 +399,14 @@ def _signals(board: Board) -> Iterator[tuple[str, str, str]]:
 def _check_pins(board: Board) -> None:
     """Every signal must be on its pin."""
     for i, c in enumerate(board.channels):
-        if c.current and c.current.pin not in board.chip.analogue:
-            where = " or ".join(board.chip.analogue) or "no pin, as far as this firmware goes"
-            raise BadInput(board.source.name, f"channel.{i}.current.pin", c.current.pin,
-                           f"{board.chip.part} cannot measure there", f"it can on {where}")
+        if c.current and not board.chip.current_loops:
+            raise BadInput(board.source.name, f"channel.{i}.current", c.current.pin,
+                           f"there are no current loops for {board.chip.part} in this firmware")
+    analogue = [(f"channel.{i}.current.pin", c.current.pin) for i, c in enumerate(board.channels) if c.current]
+    for key, pin in (*analogue, *board.sense.pins):
+        if pin not in board.chip.analogue:
+            raise BadInput(board.source.name, key, pin, f"{board.chip.part} cannot measure there",
+                           f"it can on {' or '.join(board.chip.analogue)}")
     for key, signal, pin in _signals(board):
         places = board.chip.signals.get(signal, {})
         if pin not in places:
@@ -371,6 +420,7 @@ def _check_claims(board: Board) -> None:
     claims += [(pin, f"reserved.{name}") for name, pin in board.reserved.items()]
     claims += [(pin, f"low.{name}") for name, pin in board.low.items()]
     claims += [(pin, key) for key, _, pin in _signals(board)]
+    claims += [(pin, key) for key, pin in board.sense.pins]
     claims += [(getattr(board.link, side).dma, f"link.{side}.dma") for side in ("tx", "rx")]
     if board.outputs:
         claims.append((board.outputs.enable, "outputs.enable"))
@@ -545,6 +595,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "vectors": _vectors(board, current_interrupt(mechanism, board) if not pil else None),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
+        "celsius_step": thermistor.STEP,
         "watchdog_prescaler": prescaler,
         "watchdog_reload": reload,
     }
@@ -656,6 +707,7 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
         "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
         "dead_time": _dead_time(board),
         "gate_driver": _gate_driver(board),
+        "sense": _sense(board),
     }
 
 
@@ -785,6 +837,25 @@ def _gate_driver(board: Board) -> dict[str, int] | None:
     return {"control_1": trip << 6, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
 
 
+# ---------------------------------------------------------------- bus voltage, temperatures
+
+
+def _sense(board: Board) -> dict[str, Any] | None:
+    """Channels in the order of conversion, V of the bus a count, and what counts mean of a thermistor; None: the board
+    measures nothing of itself."""
+    sense = board.sense
+    if not sense.pins:
+        return None
+    return {"channels": [board.chip.analogue[pin] for _, pin in sense.pins],
+            "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else None,
+            "celsius": thermistor.table(sense.temperature.thermistor) if sense.temperature else None}
+
+
+def bus_most(board: Board) -> float:
+    """V of the bus that a board can tell; infinite where it does not measure it."""
+    return board.sense.bus.ratio * ADC_V * (1.0 - thermistor.RAIL / ADC_COUNTS) if board.sense.bus else math.inf
+
+
 # ---------------------------------------------------------------- watchdog, pins, clocks
 
 
@@ -824,6 +895,7 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
     pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
     if outputs.fault:
         pins.append(Pin(outputs.fault, "FT_INPUT", "FT_UP", 0, "driver fault"))
+    pins += [Pin(pin, "FT_ANALOGUE", "FT_FLOAT", 0, key.split(".")[1]) for key, pin in board.sense.pins]
     if driver:
         pins += [alternate(getattr(driver, line), f"{driver.spi}_{line.upper()}", "FT_DOWN", f"gate drivers {line}")
                  for line in ("sck", "miso", "mosi")]
@@ -868,6 +940,8 @@ def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[st
         enables |= {chip.timers[name].enable for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
     if board.gate_driver:
         enables.add("APB1ENR_SPI3EN")
+    if board.sense.pins:
+        enables.add(chip.sense.enable)
     if any(c and j.motor and j.motor.drive == "current" for j, c in joints):
         enables.add("APB2ENR_ADC1EN")
     found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}

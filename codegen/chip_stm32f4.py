@@ -3,7 +3,7 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.chips import Chip, Pll, Timer, Usart, signals
+from codegen.chips import Chip, Converter, Pll, Timer, Usart, signals
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
@@ -90,6 +90,7 @@ USART6_RX PC7/8
 USART6_TX PC6/8
 """
 
+# of ADC1 and ADC2 alike
 _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 10 + i for i in range(6)}
 
 
@@ -117,6 +118,8 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
+    sense=Converter("APB2ENR_ADC2EN", places=4),  # ADC1 has the currents
+    current_loops=True,
     pll=_pll,
     crystals="8, 12, 16 and 25 MHz can",
     buses=("AHB1ENR", "APB1ENR", "APB2ENR"),

@@ -3,7 +3,7 @@ table 13)."""
 
 from __future__ import annotations
 
-from codegen.chips import Chip, Pll, Timer, Usart, signals
+from codegen.chips import Chip, Converter, Pll, Timer, Usart, signals
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 
@@ -86,6 +86,12 @@ USART3_TX PB9/7 PB10/7 PC10/7
 """
 
 
+_ANALOGUE = {  # of ADC1
+    "PA0": 1, "PA1": 2, "PA2": 3, "PA3": 4, "PB14": 5, "PC0": 6, "PC1": 7, "PC2": 8, "PC3": 9, "PF0": 10, "PB12": 11,
+    "PB1": 12, "PB11": 14, "PB0": 15,
+}
+
+
 def _pll(hse_hz: int) -> Pll | None:
     """The divisors that make _SYSCLK_HZ exactly; the lowest VCO input that does."""
     p, vco = 2, 2 * _SYSCLK_HZ
@@ -109,7 +115,9 @@ CHIP = Chip(
     timers=_TIMERS,
     usarts=_USARTS,
     signals=signals(_SIGNALS),
-    analogue={},
+    analogue=_ANALOGUE,
+    sense=Converter("AHB2ENR_ADC12EN", places=3),  # of four: the first one is converted twice
+    current_loops=False,
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
     buses=("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR"),

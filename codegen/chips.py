@@ -44,6 +44,14 @@ class Usart:
 
 
 @dataclass(frozen=True)
+class Converter:
+    """What measures the board itself. enable: the bit that clocks it. places: pins that one sequence can take."""
+
+    enable: str
+    places: int
+
+
+@dataclass(frozen=True)
 class Pll:
     """VCO = hse / m * n; SYSCLK = VCO / p; q: divider of the 48 MHz of USB, 0 where there are none."""
 
@@ -57,7 +65,8 @@ class Pll:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
-    analogue: pin to channel of ADC1, where the firmware can use it.
+    analogue: pin to channel of the converters. sense: the converter of bus voltage and temperatures. current_loops:
+    whether the firmware has them.
     lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. sectors: the pieces in which
     flash is erased, in order.
     wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
@@ -74,6 +83,8 @@ class Chip:
     usarts: Mapping[str, Usart]
     signals: Mapping[str, Mapping[str, int]]
     analogue: Mapping[str, int]
+    sense: Converter
+    current_loops: bool
     pll: Callable[[int], Pll | None]
     crystals: str
     buses: tuple[str, ...]

@@ -36,6 +36,7 @@ COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
+BUS_TOLD = 1.1  # of the nominal voltage: what a board that measures must tell at least
 FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
 UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
@@ -204,6 +205,15 @@ def _bus(mechanism: Mechanism) -> float:
     return mechanism.board.bus_voltage if mechanism.board else 0.0
 
 
+def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
+    """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
+    most = boards.bus_most(board) if board else math.inf
+    if most < BUS_TOLD * nominal:
+        raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
+                       f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")
+    return min(BUS_HIGH * nominal, most)
+
+
 def _following(joint: Joint, effort: float) -> float:
     """Twice the error at which Ku alone asks for all the joint can give: beyond it, control has been lost."""
     least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
@@ -263,7 +273,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "kept": _literal(1.0 - position_gain),
         "rate_gain": _literal(0.5 * rate_gain),
         "bus_low": _literal(BUS_LOW * nominal),
-        "bus_high": _literal(BUS_HIGH * nominal),
+        "bus_high": _literal(_bus_high(mechanism, board, nominal)),
         "joints": joints,
         "rows": [_texts(row) for row in rows],
         "crc_single": f"0x{table_crc(rows, False):08x}u",

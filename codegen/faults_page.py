@@ -74,7 +74,7 @@ def _found(safety: Safety) -> dict[str, str]:
         "CONFIGURATION": "at start, and round and round while running",
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
         "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
-        "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`",
+        "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
         "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",
         "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as board_file
+from codegen.board import ADC_V
 from codegen.errors import Refused
 from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
@@ -137,6 +138,9 @@ class VirtualBoard:
         self.gate_drivers = [Drv8301() for _ in (self.board.gate_driver.selects if self.board.gate_driver else ())]
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage
+        sense = self.board.sense
+        self.temperatures = [25.0 for _ in (sense.temperature.pins if sense.temperature else ())]  # deg C
+        self.broken_wires: set[str] = set()  # pins at which nothing of the board's own senses arrives
         self.joints = board_file.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.dead_sensors: set[int] = set()  # joints whose current sensor gives nothing
@@ -200,8 +204,8 @@ class VirtualBoard:
                     port.sources[pin] = partial(self._index, j)
         self._estop_open = False
         self.estop(False)
-        if hasattr(chip, "adc"):
-            chip.adc.volts = self._sensed
+        for converter in chip.converters:
+            converter.volts = self._sensed
         if self.gate_drivers:
             chip.spi.exchange = self._exchange
             self.chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
@@ -242,7 +246,11 @@ class VirtualBoard:
         return selected[0].exchange(self.seconds, word, mode) if len(selected) == 1 else 0
 
     def _sensed(self, number: int) -> float:
-        """V on an analogue pin: of the sensors of the motors' currents."""
+        """V on an analogue pin: of the sensors of the motors' currents, of the bus and of temperatures."""
+        for key, name in self.board.sense.pins:
+            if self.board.chip.analogue[name] == number:
+                port, pin = self._pin(name)
+                return self._own_sense(key) if port.mode(pin) == 3 and name not in self.broken_wires else 0.0
         for j, (joint, channel) in enumerate(self.joints):
             if channel and channel.current and self.board.chip.analogue[channel.current.pin] == number:
                 port, pin = self._pin(channel.current.pin)
@@ -250,6 +258,13 @@ class VirtualBoard:
                 amperes = joint.motor.sign * float(self.plant.current[j]) if j not in self.dead_sensors else -1e3
                 return sense.zero_v + sense.volts_per_ampere * amperes if port.mode(pin) == 3 else 0.0
         return 0.0
+
+    def _own_sense(self, key: str) -> float:
+        """V that the board puts on a pin of its [sense]."""
+        sense = self.board.sense
+        if key == "sense.bus.pin":
+            return self.bus_voltage / sense.bus.ratio
+        return ADC_V * sense.temperature.thermistor.share(self.temperatures[int(key.rpartition(".")[2])])
 
     def _high(self, pin: str) -> bool:
         port, number = self._pin(pin)

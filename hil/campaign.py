@@ -174,7 +174,7 @@ def _safe(scene: Scene) -> bool:
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_overruns(),
+    return [*_encoders(), *_clock(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
             *_flips(mechanism, elf), *_numbers()]
 
 
@@ -279,12 +279,31 @@ def _drivers() -> Iterator[Injection]:
     for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
         yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
                         ("DRIVER",), 0.01)
-    for state in ("TRACK",):
-        for after in TIMES[:3]:
-            def off(scene: Scene) -> None:
-                scene.board.bus_voltage = 0.0
 
-            yield Injection("supply off", f"at {after} s", state, off, ("FAULT",), ("ENCODER_STUCK", "FOLLOWING"), 0.8, after)
+
+def _supply() -> Iterator[Injection]:
+    """Through divider, thermistor and converter."""
+    driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
+    for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
+                               ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
+        def bus(scene: Scene, share: float = share) -> None:
+            scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
+
+        for state in driven:
+            yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), (fault,), 0.005)
+    for celsius in (90.0, 150.0, -200.0):
+        def hot(scene: Scene, celsius: float = celsius) -> None:
+            scene.board.temperatures[0] = celsius
+
+        name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
+        for state in ("HOLD", "TRACK"):
+            yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",), 0.02)
+
+    def stopped(scene: Scene) -> None:
+        scene.board.chip.converters[-1].dead = True
+
+    for state in driven:
+        yield Injection("converter stops", f"in {state}", state, stopped, ("FAULT",), ("UNDER_VOLTAGE",), 0.01)
 
 
 def _overruns() -> Iterator[Injection]:

@@ -41,11 +41,15 @@ def _jump(board: VirtualBoard, clock: VirtualClock) -> None:
     board.encoder_faults[0].offset += board.joints[0][0].encoder.counts // 8
 
 
-def _bus(volts: float) -> Callable[[VirtualBoard, VirtualClock], None]:
+def _bus(share: float) -> Callable[[VirtualBoard, VirtualClock], None]:
     def strike(board: VirtualBoard, clock: VirtualClock) -> None:
-        board.bus_voltage = volts
+        board.bus_voltage = share * board.mechanism.board.bus_voltage
 
     return strike
+
+
+def _heat(board: VirtualBoard, clock: VirtualClock) -> None:
+    board.temperatures = [120.0 for _ in board.temperatures]
 
 
 def _no_crystal(board: VirtualBoard, clock: VirtualClock) -> None:
@@ -68,6 +72,8 @@ FAULTS = {
     "dead-crystal": Fault("the external oscillator never starts", _no_crystal, early=True, chip=True),
     "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck),
     "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump),
+    "over-voltage": Fault("the motors' supply rises to one and a half of the nominal voltage", _bus(1.5), chip=True),
+    "over-temperature": Fault("the drivers heat up to 120 deg C", _heat, chip=True),
     "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-PAGE = 10  # log2 of the granularity at which peripherals are placed, bytes
+PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
 WORD = 0xFFFFFFFF
 
 
@@ -34,6 +34,7 @@ class Peripheral:
     """
 
     REGISTERS: dict[int, Register] = {}
+    SIZE = 1 << 10  # bytes of addresses
 
     def __init__(self, name: str, base: int) -> None:
         self.name, self.base = name, base
@@ -92,8 +93,8 @@ class Bus:
         self.watch: Callable[[int, int, int | None], None] | None = None
         self._pages: dict[int, Peripheral] = {}
 
-    def attach(self, peripheral: Peripheral, size: int = 1 << PAGE) -> None:
-        for page in range(peripheral.base >> PAGE, (peripheral.base + size - 1 >> PAGE) + 1):
+    def attach(self, peripheral: Peripheral, size: int | None = None) -> None:
+        for page in range(peripheral.base >> PAGE, (peripheral.base + (size or peripheral.SIZE) - 1 >> PAGE) + 1):
             self._pages[page] = peripheral
 
     def find(self, address: int) -> Peripheral:

@@ -228,9 +228,10 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identifi
     width = max(9, round(KERNEL_S / dt))
     for take in takes:
         q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
+        ampere = full * take.bus_voltage / model.mechanism.board.bus_voltage if full else 0.0
         fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
         moving = np.abs(fine) > RESTING * np.abs(fine).max()
-        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, full), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
+        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
         own = torque - newton_euler(model, q, rates, accelerations)[:, number]
         inside = share > MOVING

@@ -17,7 +17,8 @@ enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
 /* What went wrong while the chip was brought up, as bits; 0 is nothing.
  * CRASHED: the processor faulted before this reset, all else is good. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
-       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16 };
+       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
+       FT_CHIP_SENSE = 32 };
 
 /* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
@@ -39,10 +40,14 @@ void ft_chip_safe(void);
 void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the e-stop loop is open */
-float ft_chip_bus_voltage(void);   /* V; the nominal one where not measured */
+
+/* V, once a tick; the nominal one where it is not measured. A single reading
+ * that is off counts nothing. */
+float ft_chip_bus_voltage(void);
 
 /* From the main loop: what the drivers say of themselves (false where they
- * say nothing), and the hottest sensor in deg C (25 where there is none). */
+ * say nothing), and the hottest sensor in deg C (25 where there is none, no
+ * number where one is broken). */
 bool ft_chip_driver_fault(void);
 float ft_chip_temperature(void);
 

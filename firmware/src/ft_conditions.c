@@ -259,11 +259,14 @@ const ft_condition ft_conditions[] = {
 const uint32_t ft_conditions_count = sizeof ft_conditions
                                      / sizeof ft_conditions[0];
 
-/* The first that fails is the one that is latched. */
+/* The first that fails is the one that is latched, so causes come before what
+ * follows from them: no bus makes duties that are no numbers. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
+    { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
+    { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
     { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },
     { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
     { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
@@ -273,8 +276,6 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_OVERSPEED, FT_OF_JOINTS, FT_OFF, not_too_fast },
     { FT_FAULT_POSITION, FT_OF_JOINTS, FT_OFF, not_far_outside },
     { FT_FAULT_FOLLOWING, FT_OF_JOINTS, FT_OFF, following },
-    { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
-    { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
     { FT_FAULT_OVER_TEMPERATURE, FT_ARMED, FT_OFF, not_hot },
     { FT_FAULT_DRIVER, FT_ARMED, FT_OFF, drivers_well },
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
@@ -320,7 +321,8 @@ uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     if ((chip_errors & FT_CHIP_CLOCK) != 0u)
         return FT_FAULT_CLOCK;
-    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER)) != 0u)
+    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER
+                        | FT_CHIP_SENSE)) != 0u)
         return FT_FAULT_CHIP;
     if (!ft_watch_constants())
         return FT_FAULT_CONFIGURATION;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class Stm32(ABC):
     TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
+    converters: tuple[Any, ...]  # of voltages; a family's
 
     def __init__(self, image: bytes, hse_hz: int | None) -> None:
         self.before_change: Callable[[], None] = lambda: None
@@ -89,8 +90,8 @@ class Stm32(ABC):
             self.bus.attach(peripheral)
         for part in (*self.gpio.values(), *self.timers.values()):
             part.before_change = lambda: self.before_change()
-        for timer in self.timers.values():
-            timer.before_read = lambda: self.before_read()
+        for part in (*self.timers.values(), *self.converters):
+            part.before_read = lambda: self.before_read()
         for name, timer in self.timers.items():
             if (number := self.FAMILY.timers[name].update_interrupt) is not None:
                 timer.request = self._line(number)

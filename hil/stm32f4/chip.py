@@ -7,7 +7,7 @@ from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
 from hil.stm32.serial import Serial
-from hil.stm32f4.adc import Adc
+from hil.stm32f4.adc import Adc, AdcCommon
 from hil.stm32f4.clocks import Flash, Power, Rcc
 from hil.stm32f4.serial import Dma, Usart
 from hil.stm32f4.spi import Spi
@@ -46,10 +46,11 @@ class Stm32F405(Stm32):
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40023C00), Power("PWR", 0x40007000)
+        self._adc_common = AdcCommon(0x40012300)
         return Rcc(0x40023800, self.core.events, self.flash, self.power, hse_hz)
 
     def _ungated(self) -> tuple[Peripheral, ...]:
-        return (self.flash,)
+        return self.flash, self._adc_common
 
     def _port_after_reset(self, letter: str) -> dict[str, int]:
         return {"A": {"MODER": 0xA8000000, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000},
@@ -63,9 +64,11 @@ class Stm32F405(Stm32):
         for (dma, stream, channel), (usart, side) in _REQUESTS.items():
             dmas[dma].requests[stream, channel] = (usarts[usart], side)
         self.spi = Spi("SPI3", 0x40003C00, core.events, self._bus_cycles(False))
-        self.adc = Adc(0x40012000, core.events, self._bus_cycles(True))
-        self.adc.before_read = lambda: self.before_read()
+        self.adc, self.adc2 = self.converters = tuple(
+            Adc(f"ADC{i + 1}", 0x40012000 + 0x100 * i, core.events, self._adc_common, self._bus_cycles(True),
+                lambda: self.rcc.apb2)
+            for i in range(2))
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
-                                         ("APB2ENR", 8): self.adc}
+                                         ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}
         return usarts, gated | {_DMA[name][1]: dma for name, dma in dmas.items()}

@@ -7,6 +7,7 @@ from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
 from hil.stm32.serial import Serial
+from hil.stm32g4.adc import Adc, AdcCommon
 from hil.stm32g4.clocks import Flash, Power, Rcc
 from hil.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 
@@ -30,10 +31,11 @@ class Stm32G474(Stm32):
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
+        self._adc_common = AdcCommon(0x50000300)
         return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
 
     def _ungated(self) -> tuple[Peripheral, ...]:
-        return (self.flash,)
+        return self.flash, self._adc_common
 
     def _port_after_reset(self, letter: str) -> dict[str, int]:
         """Pins are analogue, but for the debug port's."""
@@ -50,6 +52,8 @@ class Stm32G474(Stm32):
         for dma in dmas:
             for name, (*_, request) in _USARTS.items():
                 dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
-        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux}
+        adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
+        self.converters = (adc,)
+        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
         return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}

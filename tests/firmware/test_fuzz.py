@@ -48,7 +48,8 @@ def test_that_long_fuzzing_breaks_no_promise():
     budget = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))
     spent = 0.0
     while done["executions"] < SOAK_EXECUTIONS and spent < budget:
-        outcomes = fuzz.run_all(fuzzer, folder / "corpus", SOAK_PIECE, seed=1 + int(done["seconds"]))
+        longest = fuzz.LONGEST if int(done["seconds"]) % (5 * SOAK_PIECE) == 0 else fuzz.SHORT
+        outcomes = fuzz.run_all(fuzzer, folder / "corpus", SOAK_PIECE, 1 + int(done["seconds"]), longest)
         assert [o.failure for o in outcomes] == [""] * len(outcomes)
         done["executions"] += sum(o.executions for o in outcomes)
         done["seconds"] += SOAK_PIECE

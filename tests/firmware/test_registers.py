@@ -113,7 +113,7 @@ BITS = {
     "TIM_SMCR_": ("TIM3", "SMCR"), "TIM_SR_": ("TIM8", "SR"), "TIM_EGR_": ("TIM8", "EGR"),
     "TIM_CCMR1_": ("TIM3", "CCMR1_Input"), "TIM_CCER_": ("TIM8", "CCER"),
     "TIM_DIER_": ("TIM8", "DIER"), "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
-    "ADC_JSQR_": ("ADC1", "JSQR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
+    "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
     "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
     "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
 }
@@ -138,7 +138,7 @@ def test_every_bit_is_where_the_vendor_says(tmp_path):
     macros = re.findall(r"^#define (\w+) ", HEADER, re.M)
     checks = []
     for prefix, (peripheral, register) in BITS.items():
-        for macro in (m for m in macros if m.startswith(prefix) and m != "TIM_SR_FLAGS"):  # all of them together
+        for macro in (m for m in macros if m.startswith(prefix) and not m.endswith("_SR_FLAGS")):  # all of them together
             name = macro[len(prefix):].removesuffix("_Pos")
             device = "STM32F429x" if macro == "PWR_CR_VOS" else "STM32F41x"  # which leaves this field out
             found = field_of(svd(device)[peripheral][register][1], RENAMED.get(name, name))
@@ -201,7 +201,8 @@ G4_BITS = {
     "RCC_CSR_": "RCC.CSR", "FLASH_ACR_": "FLASH.ACR", "PWR_CR3_": "PWR.CR3", "PWR_CR5_": "PWR.CR5",
     "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
     "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
-    "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR",
+    "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR", "RCC_AHB2ENR_": "RCC.AHB2ENR", "ADC_ISR_": "ADC1.ISR",
+    "ADC_CR_": "ADC1.CR", "ADC_JSQR_": "ADC1.JSQR",
 }
 G4_RENAMED = {"SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
               "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",
@@ -224,7 +225,8 @@ def test_every_register_of_the_g4_is_where_its_manual_says(tmp_path, g4):
         rows = [(f"C[{i}].{m}", f"{m}{i + 1}") for i in range(8) for m in members("DMA_Channel_TypeDef")] if (
             struct == "DMA_TypeDef") else []
         for member in members(struct):
-            plain = re.sub(r"CCR\[(\d+)\]", lambda m, name=name: f"C{m[1]}CR" if name == "DMAMUX1" else f"CCR{int(m[1]) + 1}", member)
+            plain = re.sub(r"(CCR|JDR)\[(\d+)\]", lambda m, name=name: f"C{m[2]}CR" if name == "DMAMUX1" else f"{m[1]}{int(m[2]) + 1}",
+                           member)
             rows.append((member, G4_NAMES.get(plain, plain)))
         for member, plain in rows:
             if f"{name}.{plain}" in g4:  # the table is as long as what is used

@@ -474,7 +474,7 @@ def test_that_a_bus_voltage_that_is_no_number_is_a_fault():
     app = in_state("HOLD")
     app.chip.bus_voltage = float("nan")
     app.run(1)
-    assert app.fault[0] in ("NOT_FINITE", "UNDER_VOLTAGE")
+    assert app.fault[0] == "UNDER_VOLTAGE"
     assert app.state == "FAULT"
 
 
@@ -537,12 +537,12 @@ def test_that_a_joint_far_beyond_its_limit_is_a_fault():
     expect(app, "POSITION", 1)
 
 
-@pytest.mark.parametrize("volts, fault", [(0.0, "NOT_FINITE"), (16.0, "UNDER_VOLTAGE"), (32.0, "OVER_VOLTAGE")])
+@pytest.mark.parametrize("volts, fault", [(0.0, "UNDER_VOLTAGE"), (16.0, "UNDER_VOLTAGE"), (32.0, "OVER_VOLTAGE")])
 def test_that_a_bus_out_of_range_is_a_fault(volts, fault):
     app = in_state("HOLD")
     app.chip.bus_voltage = volts
     app.run(1)
-    expect(app, fault, 0 if volts == 0.0 else 255)
+    expect(app, fault)
 
 
 @pytest.mark.parametrize("celsius", [85.1, float("inf"), float("nan")])
@@ -642,7 +642,7 @@ def test_that_the_first_fault_is_kept():
     app.run(1, follow=False)
     app.lib.ft_app_missed()
     app.run(1)
-    expect(app, "ENCODER", 2)
+    expect(app, "UNDER_VOLTAGE")
 
 
 def test_that_knots_running_out_is_no_fault_but_a_stop_on_the_path():

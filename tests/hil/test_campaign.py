@@ -6,7 +6,7 @@ from hil import campaign
 from tests.hil.rig import ROOT, three_link
 
 SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "host gone", "e-stop", "tick overrun",
-          "bit flip in constants", "not a number", "driver fault")
+          "bit flip in constants", "not a number", "driver fault", "over-voltage")
 
 
 def sampled(injections):

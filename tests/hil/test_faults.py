@@ -72,7 +72,8 @@ def test_the_e_stop_ends_the_motion_in_its_own_state():
 
 
 @pytest.mark.parametrize("fault, named", [
-    ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "ENCODER_STUCK"),
+    ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "UNDER_VOLTAGE"),
+    ("over-voltage", "OVER_VOLTAGE"), ("over-temperature", "OVER_TEMPERATURE"),
 ])
 def test_measurement_and_supply_faults_end_in_their_named_fault(fault, named):
     result = rig.play(fault, motion=rig.long_motion())

@@ -4,7 +4,6 @@
  * told, so it goes low long enough for a full reset and then high for good,
  * while the timers hold every switch off. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
-#include "ft_chip.h"  /* ft_chip_cycles */
 #include "ft_parts.h"
 #include "ft_registers.h"
 
@@ -21,17 +20,6 @@ typedef struct {
 static const ft_select ft_select_table[] = { FT_GATE_SELECTS };
 #undef FT_SELECT
 enum { FT_DRIVER_COUNT = sizeof ft_select_table / sizeof ft_select_table[0] };
-
-/* Wait that long; a counter that stands still ends it too. */
-static void ft_wait_us(uint32_t us)
-{
-    uint32_t since = ft_chip_cycles();
-    uint32_t cycles = us * (ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI);
-    for (uint32_t turns = 0; turns < cycles; turns++) {
-        if (ft_chip_cycles() - since >= cycles)
-            return;
-    }
-}
 
 /* Send 16 bits and return those that came back; false: they never did. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)

@@ -336,8 +336,8 @@ void ft_chip_duties(const float duty[])
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
         float x = ft_bounded(duty[i]);
-        if (d->looped) {
-            ft_asked[i] = x;
+        if (d->looped) { /* the law has divided by the bus voltage */
+            ft_asked[i] = ft_bounded(x * ft_bus_ratio());
         } else if (d->kind != FT_NO_DRIVE) {
             ft_width[i] = ft_width_of(d, x);
             ft_direction[i] = ft_direction_of(d, x);

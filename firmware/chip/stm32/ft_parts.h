@@ -19,6 +19,7 @@
 /* Wait until the masked register has the value; false after a bounded time
  * (some 0.2 s on HSI, 0.02 s at 168 MHz: longer than any start-up here). */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
+void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
 
 bool ft_clock_start(void);        /* false: HSE or PLL dead, runs on HSI */
 bool ft_clock_good(void);
@@ -35,6 +36,8 @@ void ft_outputs_begin(void);          /* first act of a tick */
 bool ft_outputs_hand_over(void);      /* last act; false: too late */
 bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
 void ft_watchdog_start(void);
+bool ft_sense_start(void);            /* false: nothing is measured */
+float ft_bus_ratio(void);             /* of the bus voltage to the nominal */
 void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
 /* Current loops. A loop is asked for a share of its range, and writes duties
@@ -44,6 +47,13 @@ void ft_current_ask(uint32_t joint, float share);
 bool ft_current_fault(void);      /* a sensor that cannot be believed */
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
+
+/* The converter of what the board measures of itself, one family's. */
+bool ft_converter_start(const uint8_t channels[], uint32_t count);
+void ft_converter_go(void);       /* convert them all, one after another */
+bool ft_converter_await(void);    /* false: not done in a bounded time */
+bool ft_converter_done(void);     /* since it was told to go */
+uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
 /* Handlers in the vector table. */
 void ft_current_interrupt(void);

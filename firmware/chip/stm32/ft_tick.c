@@ -74,6 +74,8 @@ uint32_t ft_chip_start(void)
         errors |= FT_CHIP_TIMER;
     if (!ft_link_chip_start())
         errors |= FT_CHIP_LINK;
+    if (!ft_sense_start())
+        errors |= FT_CHIP_SENSE;
     ft_watchdog_start();
     return errors;
 }
@@ -182,20 +184,4 @@ void ft_watchdog_start(void)
 void ft_chip_feed_watchdog(void)
 {
     IWDG->KR = IWDG_KR_FEED;
-}
-
-/****************************************************************
- * The rest of ft_chip.h
- ****************************************************************/
-
-/* Not measured on these boards yet: the nominal voltage. */
-float ft_chip_bus_voltage(void)
-{
-    return FT_BUS_VOLTAGE;
-}
-
-/* Nor is the temperature. */
-float ft_chip_temperature(void)
-{
-    return 25.0f;
 }

@@ -1,4 +1,6 @@
 /* Waiting for hardware, never without an end. */
+#include "ft_board.h" /* FT_CLOCK_MHZ, FT_CLOCK_MHZ_HSI */
+#include "ft_chip.h"  /* ft_chip_cycles */
 #include "ft_parts.h"
 
 enum { FT_PATIENCE = 400000 }; /* turns of the waiting loop */
@@ -10,4 +12,15 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
             return true;
     }
     return false;
+}
+
+/* Wait that long; a counter that stands still ends it too. */
+void ft_wait_us(uint32_t us)
+{
+    uint32_t since = ft_chip_cycles();
+    uint32_t cycles = us * (ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI);
+    for (uint32_t turns = 0; turns < cycles; turns++) {
+        if (ft_chip_cycles() - since >= cycles)
+            return;
+    }
 }

@@ -45,7 +45,7 @@ static ft_loop ft_loops[FT_LOOPS];
 
 /* Let the converter take the loops' channels, one after another, when told;
  * of n places in the sequence the last n count. */
-static void ft_converter_start(void)
+static void ft_sampling_start(void)
 {
     uint32_t sequence = (FT_LOOPS - 1u) << ADC_JSQR_JL_Pos;
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
@@ -64,7 +64,7 @@ static void ft_converter_start(void)
 
 void ft_currents_start(void)
 {
-    ft_converter_start();
+    ft_sampling_start();
     for (uint32_t i = 0; i < FT_LOOPS; i++)
         ft_loops[i].zero = (float)ft_loop_table[i].zero;
     FT_CURRENT_TIMER->SR = TIM_SR_FLAGS & ~TIM_SR_UIF;

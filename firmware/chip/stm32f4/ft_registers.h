@@ -62,6 +62,7 @@ typedef struct {
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
 #define RCC_APB2ENR_ADC1EN (1u << 8)
+#define RCC_APB2ENR_ADC2EN (1u << 9)
 #define RCC_APB2ENR_TIM9EN (1u << 16)
 #define RCC_APB2ENR_TIM10EN (1u << 17)
 #define RCC_APB2ENR_TIM11EN (1u << 18)
@@ -159,13 +160,17 @@ typedef struct {
     volatile uint32_t JSQR, JDR[4];
 } ADC_TypeDef;
 #define ADC1 ((ADC_TypeDef *)0x40012000u)
+#define ADC2 ((ADC_TypeDef *)0x40012100u)
 #define ADC_CCR (*(volatile uint32_t *)0x40012304u)
 
+#define ADC_SR_JEOC (1u << 2)
+#define ADC_SR_FLAGS 0x3Fu /* writing 0 clears one */
 #define ADC_CR1_SCAN (1u << 8)
 #define ADC_CR2_ADON (1u << 0)
 #define ADC_CR2_JSWSTART (1u << 22)
 #define ADC_JSQR_JL_Pos 20u
 #define ADC_SMPR_15_CYCLES 1u
+#define ADC_SMPR_84_CYCLES 4u
 #define ADC_CCR_DIV4 (1u << 16) /* ADCPRE: of APB2 */
 
 /****************************************************************

@@ -50,6 +50,7 @@ typedef struct {
 #define RCC_AHB1ENR_DMA1EN (1u << 0)
 #define RCC_AHB1ENR_DMA2EN (1u << 1)
 #define RCC_AHB1ENR_DMAMUX1EN (1u << 2)
+#define RCC_AHB2ENR_ADC12EN (1u << 13)
 #define RCC_APB1ENR1_TIM2EN (1u << 0)
 #define RCC_APB1ENR1_TIM3EN (1u << 1)
 #define RCC_APB1ENR1_TIM4EN (1u << 2)
@@ -144,6 +145,32 @@ typedef struct {
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
 #define USART_ISR_IDLE (1u << 4)
+
+/****************************************************************
+ * Analogue-to-digital converter, section 21
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t ISR, IER, CR, CFGR, CFGR2, SMPR1, SMPR2;
+    RESERVED(0x1C, 0x48);
+    volatile uint32_t JSQR;
+    RESERVED(0x50, 0x7C);
+    volatile uint32_t JDR[4];
+} ADC_TypeDef;
+#define ADC1 ((ADC_TypeDef *)0x50000000u)
+#define ADC12_CCR (*(volatile uint32_t *)0x50000308u)
+
+#define ADC_ISR_ADRDY (1u << 0)
+#define ADC_ISR_JEOC (1u << 5)
+#define ADC_ISR_JEOS (1u << 6)
+#define ADC_CR_ADEN (1u << 0)
+#define ADC_CR_JADSTART (1u << 3)
+#define ADC_CR_ADVREGEN (1u << 28)
+#define ADC_CR_ADCAL (1u << 31)
+#define ADC_JSQR_JL_Pos 0u
+#define ADC_JSQR_JSQ1_Pos 9u
+#define ADC_SMPR_92_CYCLES 5u
+#define ADC_CCR_CKMODE_DIV4 (3u << 16)
 
 /****************************************************************
  * DMA, section 12, and its request multiplexer, section 13. Four flags and

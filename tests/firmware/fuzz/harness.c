@@ -3,8 +3,10 @@
  * knots that nearly fit, ticks, and what the chip measures. After every tick
  * the promises that the application makes are looked at.
  *
- * The application's variables lie in sections of their own, which are put
- * back before every life. */
+ * Lives begin alike: just reset, in HOLD, or in mid-motion. The first byte
+ * says which. These beginnings are lived once and remembered: the variables
+ * of the application lie in sections of their own, which are put back as they
+ * were then. */
 #include "fake_chip.h"
 #include "ft_app.h"
 #include "ft_cobs.h"
@@ -19,9 +21,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
-extern uint64_t __start_app_bss[], __stop_app_bss[];
-extern uint64_t __start_app_data[], __stop_app_data[];
+extern wchar_t __start_app_bss[], __stop_app_bss[];
+extern wchar_t __start_app_data[], __stop_app_data[];
 
 enum { TICKS = 400 };
 
@@ -31,39 +34,11 @@ typedef struct {
 } input;
 
 static uint8_t out[65536];
-static uint8_t token;
-static int32_t place[FT_JOINTS]; /* of the knot sent last */
-
-/* ---- lives ------------------------------------------------------------ */
-
-/* Sanitizers keep their own marks between the variables: do not look. */
-__attribute__((no_sanitize("address"), noinline))
-static void copy(uint64_t *to, const uint64_t *from, size_t words)
-{
-    for (size_t i = 0; i < words; i++)
-        to[i] = from[i];
-}
-
-static void reborn(void)
-{
-    static uint64_t *bss, *data;
-    size_t nb = (size_t)(__stop_app_bss - __start_app_bss);
-    size_t nd = (size_t)(__stop_app_data - __start_app_data);
-
-    if (!bss) {
-        bss = malloc(8u * nb);
-        data = malloc(8u * nd);
-        copy(bss, __start_app_bss, nb);
-        copy(data, __start_app_data, nd);
-    }
-    copy(__start_app_bss, bss, nb);
-    copy(__start_app_data, data, nd);
-    token = 0;
-    memset(place, 0, sizeof place);
-    fake.bus_voltage = 24.0f;
-    fake.temperature = 25.0f;
-    ft_app_start(0);
-}
+typedef struct {
+    uint8_t token;
+    int32_t place[FT_JOINTS]; /* of the knot sent last */
+} memory;
+static memory host;
 
 /* ---- promises --------------------------------------------------------- */
 
@@ -127,6 +102,13 @@ static void noise(input *in)
     in->left -= n;
 }
 
+/* Tokens run from 1 to 255. */
+static uint8_t next_token(void)
+{
+    host.token = (uint8_t)(host.token % 255u + 1u);
+    return host.token;
+}
+
 /* Send a frame whose check sum is right. */
 static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
 {
@@ -152,14 +134,14 @@ static void message(input *in)
         return;
     bytes(in, payload, size);
     if (type != FT_MSG_KNOT && type != FT_MSG_CAPTURE && size > 0u)
-        payload[0] = ++token ? token : ++token;
+        payload[0] = next_token();
     send(type, byte(in), payload, size);
 }
 
 /* A command or a homing that is possible. */
 static void command(input *in)
 {
-    uint8_t payload[FT_MSG_HOME_SIZE] = { ++token ? token : ++token };
+    uint8_t payload[FT_MSG_HOME_SIZE] = { next_token() };
     uint8_t which = (uint8_t)(byte(in) % 9u);
 
     payload[1] = which;
@@ -184,9 +166,9 @@ static void knots(input *in)
         m.flags = (uint8_t)((i == 0u ? how & FT_KNOT_START : 0u)
                             | (i == n - 1u ? how & FT_KNOT_END : 0u));
         for (j = 0; j < FT_JOINTS; j++) {
-            place[j] = (int32_t)((uint32_t)place[j]
+            host.place[j] = (int32_t)((uint32_t)host.place[j]
                                  + (uint32_t)way[j] * 65536u);
-            m.position[j] = place[j];
+            m.position[j] = host.place[j];
             m.rate[j] = m.flags != 0u ? 0.0f : (float)way[j] * 0.024f;
             m.acceleration[j] = (float)more[j];
             if (more[j] == -128)
@@ -214,18 +196,99 @@ static void chip(input *in)
     }
 }
 
+/* Let time pass and look at the promises after every tick. */
+static void pass(uint32_t n, uint32_t follow)
+{
+    for (; n > 0u; n--) {
+        fake_run(1, follow, 0);
+        look();
+    }
+    (void)fake_take(out);
+}
+
 /* Time passes: a little as a rule, at times longer than the host may be
  * silent; in one life no more than TICKS. */
 static void ticks(input *in, uint32_t *left)
 {
     uint8_t how = byte(in);
-    uint32_t n = how >= 250u ? 150u : (how >> 1) & 7u;
+    uint32_t n = how >= 254u ? 150u : (how >> 1) & 7u;
 
-    for (; n > 0u && *left > 0u; n--, --*left) {
-        fake_run(1, how & 1u, 0);
-        look();
+    n = n < *left ? n : *left;
+    *left -= n;
+    pass(n, how & 1u);
+}
+
+/* ---- lives ------------------------------------------------------------ */
+
+enum { RESET, HOLDING, MOVING, BEGINNINGS };
+
+typedef struct {
+    wchar_t *bss, *data;
+    size_t bss_words, data_words;
+    memory host;
+} beginning;
+
+/* Sanitizers keep their own marks between the variables, and stand in for
+ * memcpy to look at them: this one they leave alone. */
+static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
+
+/* Come into HOLD at the pose zero. */
+static void arm(void)
+{
+    static const uint8_t home[] = { 8 }, on[] = { FT_COMMAND_ARM };
+
+    pass(4, 1);
+    command(&(input){ home, sizeof home });
+    pass(4, 1);
+    command(&(input){ on, sizeof on });
+    pass(4, 1);
+    must(ft.safety.state == FT_STATE_HOLD, "a board that is homed can be armed");
+}
+
+/* Come into the middle of a slow motion. */
+static void move(void)
+{
+    static const uint8_t way[] = { 63u << 2 | FT_KNOT_START | FT_KNOT_END,
+                                   1, 1, 1, 0, 0, 0 },
+                         on[] = { FT_COMMAND_START };
+
+    knots(&(input){ way, sizeof way });
+    command(&(input){ on, sizeof on });
+    pass(40, 1);
+    must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
+}
+
+/* Remember how the board and its host are now. */
+static void remember(beginning *b)
+{
+    b->bss_words = (size_t)(__stop_app_bss - __start_app_bss);
+    b->data_words = (size_t)(__stop_app_data - __start_app_data);
+    b->bss = malloc(sizeof(wchar_t) * b->bss_words);
+    b->data = malloc(sizeof(wchar_t) * b->data_words);
+    (void)copy(b->bss, __start_app_bss, b->bss_words);
+    (void)copy(b->data, __start_app_data, b->data_words);
+    b->host = host;
+}
+
+/* Begin a life. */
+static void begin(uint32_t which)
+{
+    static beginning beginnings[BEGINNINGS];
+    const beginning *b = &beginnings[which];
+
+    if (!beginnings[RESET].bss) {
+        fake.bus_voltage = 24.0f;
+        fake.temperature = 25.0f;
+        ft_app_start(0);
+        remember(&beginnings[RESET]);
+        arm();
+        remember(&beginnings[HOLDING]);
+        move();
+        remember(&beginnings[MOVING]);
     }
-    (void)fake_take(out);
+    (void)copy(__start_app_bss, b->bss, b->bss_words);
+    (void)copy(__start_app_data, b->data, b->data_words);
+    host = b->host;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -233,7 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     input in = { data, size };
     uint32_t left = TICKS;
 
-    reborn();
+    begin(byte(&in) % BEGINNINGS);
     while (in.left > 0u)
         switch (byte(&in) & 7u) {
         case 0: noise(&in); break;
@@ -244,8 +307,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         default: ticks(&in, &left); break;
         }
     ft_app_idle();
-    fake_run(1, 1, 0);
-    look();
-    (void)fake_take(out);
+    pass(1, 1);
     return 0;
 }

@@ -1,0 +1,41 @@
+"""Thermistors in a divider: what the converter's counts mean.
+
+A thermistor with a negative coefficient has R = r25 exp(beta (1/T - 1/T25)), T in K. The firmware has no logarithm: it
+interpolates between the temperatures at every STEP-th count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+COUNTS = 4096  # of the converter's full range
+STEP = 64  # counts between two entries of the table
+RAIL = 24  # counts: nearer to an end than that is no reading, but a wire that is broken or short
+KELVIN, WARM = 273.15, 298.15  # K
+
+
+@dataclass(frozen=True)
+class Thermistor:
+    """r25: ohm at 25 deg C. beta: K. resistor: ohm to the other rail. at_supply: the thermistor is at the supply."""
+
+    r25: float
+    beta: float
+    resistor: float
+    at_supply: bool
+
+    def share(self, celsius: float) -> float:
+        """Of the supply, on the pin."""
+        ohm = self.r25 * math.exp(self.beta * (1.0 / (celsius + KELVIN) - 1.0 / WARM))
+        return (self.resistor if self.at_supply else ohm) / (ohm + self.resistor)
+
+    def celsius(self, share: float) -> float:
+        """From what is on the pin, between 0 and 1."""
+        ohm = self.resistor * ((1.0 - share) / share if self.at_supply else share / (1.0 - share))
+        return 1.0 / (1.0 / WARM + math.log(ohm / self.r25) / self.beta) - KELVIN
+
+
+def table(thermistor: Thermistor) -> list[float]:
+    """deg C at 0, STEP, ... COUNTS; at both ends, which mean nothing, what is at the rail."""
+    counts = [min(max(n, RAIL), COUNTS - RAIL) for n in range(0, COUNTS + 1, STEP)]
+    return [round(thermistor.celsius(n / COUNTS), 2) for n in counts]

@@ -1,0 +1,118 @@
+/* What the board measures of itself: bus voltage and temperatures.
+ *
+ * The converter takes all of them in one sequence, which each tick starts and
+ * the next one reads: nobody waits. A sequence that has not come to its end by
+ * then counts as a bus of 0 V, and so does a converter that has stopped. */
+#include "ft_board.h" /* FT_SENSES, FT_BUS_SCALE, FT_CELSIUS */
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+static float ft_bus_volts = FT_BUS_VOLTAGE; /* of this tick */
+
+#if defined(FT_SENSES) && !FT_TOLERANT
+
+static const uint8_t ft_sense_channels[] = { FT_SENSES };
+enum { FT_SENSE_COUNT = sizeof ft_sense_channels };
+
+static uint32_t ft_bus_counts[2]; /* of the two ticks before this one */
+
+/* Convert everything, and wait for it. */
+static bool ft_sense_once(void)
+{
+    ft_converter_go();
+    return ft_converter_await();
+}
+
+/* A converter's first result is not its best. */
+bool ft_sense_start(void)
+{
+    if (!ft_converter_start(ft_sense_channels, FT_SENSE_COUNT) ||
+        !ft_sense_once() || !ft_sense_once())
+        return false;
+    ft_bus_counts[0] = ft_bus_counts[1] = ft_converter_counts(0);
+    ft_converter_go();
+    return true;
+}
+
+/* Return the middle one of three. */
+static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Take the counts of this tick. */
+static inline uint32_t ft_bus_take(void)
+{
+    uint32_t now = ft_converter_done() ? ft_converter_counts(0) : 0u;
+    uint32_t middle = ft_median(ft_bus_counts[0], ft_bus_counts[1], now);
+    ft_bus_counts[0] = ft_bus_counts[1];
+    ft_bus_counts[1] = now;
+    return middle;
+}
+
+float ft_chip_bus_voltage(void)
+{
+    if (FT_BUS_SENSED)
+        ft_bus_volts = FT_BUS_SCALE * (float)ft_bus_take();
+    ft_converter_go();
+    return ft_bus_volts;
+}
+
+#else /* nothing is measured; emulators have no converters */
+
+bool ft_sense_start(void)
+{
+    return true;
+}
+
+float ft_chip_bus_voltage(void)
+{
+    return ft_bus_volts;
+}
+
+#endif
+
+float ft_bus_ratio(void)
+{
+    return ft_bus_volts * (1.0f / FT_BUS_VOLTAGE);
+}
+
+#if defined(FT_CELSIUS) && !FT_TOLERANT
+
+#define FT_KELVIN 273.15f
+enum { FT_RAIL = 24, FT_TOP = 4096 }; /* counts: nearer is no reading */
+
+static const float ft_celsius[] = { FT_CELSIUS };
+
+/* Return the temperature of one sensor. */
+static float ft_celsius_of(uint32_t counts)
+{
+    const float *entry = &ft_celsius[counts / FT_CELSIUS_STEP];
+    float share = (float)(counts % FT_CELSIUS_STEP) / (float)FT_CELSIUS_STEP;
+    return entry[0] + share * (entry[1] - entry[0]);
+}
+
+/* A broken wire gives no number. */
+float ft_chip_temperature(void)
+{
+    float hottest = -FT_KELVIN;
+    for (uint32_t i = FT_BUS_SENSED; i < FT_SENSE_COUNT; i++) {
+        uint32_t counts = ft_converter_counts(i);
+        float one = ft_celsius_of(counts);
+        if (counts < FT_RAIL || counts > FT_TOP - FT_RAIL)
+            return __builtin_nanf("");
+        if (one > hottest)
+            hottest = one;
+    }
+    return hottest;
+}
+
+#else
+
+float ft_chip_temperature(void)
+{
+    return 25.0f;
+}
+
+#endif

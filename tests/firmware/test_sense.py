@@ -1,0 +1,198 @@
+"""What a board measures of itself: bus voltage and temperatures, through the converter of each family."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import replace
+
+import pytest
+
+from codegen import board as boards
+from codegen import build, thermistor
+from codegen.errors import BadInput, Refused
+from codegen.messages import FAULTS, STATES
+from hil.board import VirtualBoard
+from hil.plant import Plant
+from tests.boards import DRIVING, image, three_link
+from tests.firmware.test_chip import QUIET, START, Machine
+from tests.hil.test_boards import armed
+
+SENSING = START + QUIET + """
+float bus, celsius;
+void ft_app_tick(void) { bus = ft_chip_bus_voltage(); celsius = ft_chip_temperature(); ticks++; }
+"""
+SENSED = ("f405rg-4", "nucleo-g474re-6")  # one of each family
+
+
+class Sensed:
+    """A machine, V on its pins by channel, and what it makes of them."""
+
+    def __init__(self, folder, name: str) -> None:
+        self.machine = Machine(folder, SENSING, name)
+        chip = self.machine.board.chip
+        self.sense, self.converter = self.machine.board.sense, self.machine.chip.converters[-1]
+        self.channels = [chip.analogue[pin] for _, pin in self.sense.pins]
+        self.volts = dict.fromkeys(self.channels, 1.0)
+        self.converter.volts = lambda channel: self.volts[channel]
+
+    def put(self, *volts: float) -> None:
+        self.volts.update(zip(self.channels, volts, strict=True))
+
+    def run(self, ticks: int = 5) -> None:
+        self.machine.run(1e-3 * ticks)
+
+    def seen(self, name: str) -> float:
+        return struct.unpack("<f", self.machine[name].to_bytes(4, "little", signed=False))[0]
+
+
+def volts_of(celsius: float, r25: float, beta: float, resistor: float, at_supply: bool) -> float:
+    """On the pin, by the thermistor's equation."""
+    ohm = r25 * math.exp(beta * (1.0 / (celsius + 273.15) - 1.0 / 298.15))
+    return 3.3 * (resistor if at_supply else ohm) / (ohm + resistor)
+
+
+@pytest.mark.parametrize("name", SENSED)
+def test_the_bus_is_told_to_a_count_of_the_converter(tmp_path, name):
+    board = Sensed(tmp_path, name)
+    for volts in (24.0, 12.3, 57.9, 0.0):
+        board.put(volts / 19.0, *[1.0] * (len(board.channels) - 1))
+        board.run()
+        assert board.machine["errors"] == 0
+        assert board.seen("bus") == pytest.approx(volts, abs=19.0 * 3.3 / 4096)
+
+
+@pytest.mark.parametrize("name", SENSED)
+def test_a_single_reading_that_is_off_counts_nothing_and_two_count(tmp_path, name):
+    board = Sensed(tmp_path, name)
+    readings = iter(())
+    quiet = 24.0 / 19.0
+    board.converter.volts = lambda channel: next(readings, quiet) if channel == board.channels[0] else 1.0
+    board.run(10)
+    per_tick = 2 if name.startswith("nucleo") else 1  # conversions of the bus a tick
+    seen = []
+    for strange in (1, 2):
+        readings = iter([3.2] * strange * per_tick)
+        worst = 0.0
+        for _ in range(60):
+            board.machine.run(0.1e-3)
+            worst = max(worst, board.seen("bus"))
+        seen.append(worst)
+    assert seen[0] < 25.0 and seen[1] > 50.0
+
+
+@pytest.mark.parametrize("name", SENSED)
+def test_a_converter_that_stops_is_a_bus_of_nothing(tmp_path, name):
+    board = Sensed(tmp_path, name)
+    board.put(24.0 / 19.0, *[1.0] * (len(board.channels) - 1))
+    board.run()
+    assert board.seen("bus") > 23.0
+    board.converter.dead = True
+    board.run(4)
+    assert board.seen("bus") == 0.0
+
+
+@pytest.mark.parametrize("name", SENSED)
+def test_a_converter_that_never_starts_is_told_after_a_bounded_wait(tmp_path, name):
+    board = Sensed(tmp_path, name)
+    board.converter.dead = True
+    board.machine.run(0.3)
+    assert board.machine["errors"] == 32 and board.machine.chip.resets == ["power"]
+
+
+@pytest.mark.parametrize(("name", "at_supply", "resistor", "beta"), [
+    ("f405rg-4", False, 10e3, 3435.0), ("f405rg-6", False, 10e3, 3435.0), ("odrive-v3.6", True, 3300.0, 3434.0)])
+def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, resistor, beta):
+    """On the whole image, within half a degree from -10 to 110 deg C; the hottest counts, and too hot or a broken wire is the
+    fault that says so."""
+    mechanism, built = image(name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = armed(board, mechanism)
+        sensed = board._sensed
+        channels = {board.board.chip.analogue[pin]: i for i, pin in enumerate(board.board.sense.temperature.pins)}
+        celsius = 0.0
+
+        def volts(channel: int) -> float:
+            if channel not in channels:
+                return sensed(channel)
+            return volts_of(celsius - 8.0 * channels[channel], 10e3, beta, resistor, at_supply)
+
+        board.chip.converters[-1].volts = volts
+
+        def status():
+            board.run(0.03)
+            session.pump()
+            return session.status
+
+        for celsius in (*range(-10, 85, 8), 84.0):
+            assert status().temperature * 1e-3 == pytest.approx(celsius, abs=0.5)
+            assert session.status.state == STATES["HOLD"][0]
+        celsius = 87.0
+        assert (status().state, session.status.fault) == (STATES["FAULT"][0], FAULTS["OVER_TEMPERATURE"][0])
+        assert board.outputs_safe()
+        for celsius in range(90, 111, 5):
+            assert status().temperature * 1e-3 == pytest.approx(celsius, abs=0.5)
+        celsius = 25.0
+        board.run(0.03)
+        session.clear()
+        celsius = math.nan
+        board.chip.converters[-1].volts = lambda channel: 0.0 if channel in channels else sensed(channel)
+        with pytest.raises(Refused, match="OVER_TEMPERATURE"):
+            session.arm()
+        session.link.close()
+
+
+@pytest.mark.parametrize("name", DRIVING)
+@pytest.mark.parametrize(("volts", "fault"), [(31.7, "OVER_VOLTAGE"), (16.3, "UNDER_VOLTAGE"), (80.0, "OVER_VOLTAGE")])
+def test_a_bus_out_of_range_ends_the_drive_on_every_board(name, volts, fault):
+    mechanism, built = image(name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = armed(board, mechanism)
+        for near in (31.0, 17.0):
+            board.bus_voltage = near
+            board.run(0.02)
+            session.pump()
+            assert session.status.bus_mv * 1e-3 == pytest.approx(near, abs=0.016)
+            assert session.status.state == STATES["HOLD"][0]
+        board.bus_voltage = volts
+        board.run(0.005)
+        assert board.outputs_safe()
+        board.run(0.02)
+        session.pump()
+        assert (session.status.state, session.status.fault) == (STATES["FAULT"][0], FAULTS[fault][0])
+        session.link.close()
+
+
+def test_a_table_between_its_entries_is_as_good_as_is_said():
+    for name in ("f405rg-4", "odrive-v3.6"):
+        sensor = boards.load(name).sense.temperature.thermistor
+        table = thermistor.table(sensor)
+        for celsius in range(-10, 111):
+            place = sensor.share(celsius) * 4096 / thermistor.STEP
+            cell = int(place)
+            told = table[cell] + (place - cell) * (table[cell + 1] - table[cell])
+            assert told == pytest.approx(celsius, abs=0.4)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), [
+    ('bus = { pin = "PC4"', 'bus = { pin = "PB2"', "sense.bus.pin = 'PB2': STM32F405 cannot measure there"),
+    ('pins = ["PC5"]', 'pins = ["PC4"]', "sense.temperature.pins.0 = 'PC4': is already used by sense.bus.pin"),
+    ('pins = ["PC5"]', 'pins = ["PC5", "PA4", "PA5", "PA7"]', "sense: names 5 pins, and STM32F405 measures 4"),
+    ("ratio = 19.0", "ratio = 0.5", "sense.bus.ratio = 0.5"),
+    ("beta =", "bta =", "sense.temperature.bta"),
+])
+def test_what_cannot_be_measured_is_refused_by_name(tmp_path, old, new, message):
+    text = (boards.BOARDS / "f405rg-4.toml").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "f405rg-4.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(BadInput, match=re.escape(message)):
+        boards.read(path)
+
+
+def test_a_bus_that_the_board_cannot_tell_is_refused(tmp_path):
+    mechanism = three_link("f405rg-4", tmp_path)
+    high = replace(mechanism, board=replace(mechanism.board, bus_voltage=60.0))
+    with pytest.raises(BadInput, match="board.bus_voltage = 60.0: board 'f405rg-4' measures at most 62.3 V"):
+        build.project(high)
