@@ -32,7 +32,7 @@ from hil import pil, scenario
 from hil.board import VirtualBoard, VirtualClock
 from hil.faults import FAULTS
 from hil.plant import Plant
-from hil.run import Idle, folder, play, run
+from hil.run import Idle, folder, play
 from host.configuration import Configuration
 from host.link import Link, open_port
 from host.session import Session
