@@ -301,6 +301,9 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
     if all(_is_number(name) for name in header):
         raise BadInput(path, "line 1", shown(",".join(header)), "must name the columns", f"t,{','.join(joints)}")
     columns: dict[str, int] = {}
+    if "t" not in header:
+        raise BadInput(path, "column t", None, "is missing (time, s)", "`femtorque plan` finds the times of waypoints"
+                       if path.suffix == ".toml" or {*joints, "x"} & {*header} else f"columns: {','.join(header)[:80]}")
     for place, name in enumerate(header):
         if name in columns:
             raise BadInput(path, f"column {place + 1}", shown(name), "is named twice")
@@ -312,10 +315,9 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
                 rule = "the joint is not actuated: loops move it, and it has no column"
             raise BadInput(path, f"column {place + 1}", shown(name), rule, hint(name, known, "columns"))
         columns[name] = place
-    for name in ("t", *joints):
-        if name not in columns:
-            what = "time, s" if name == "t" else "joint position"
-            raise BadInput(path, f"column {name}", None, f"is missing ({what})", f"columns: {','.join(header)[:80]}")
+    for joint in joints:
+        if joint not in columns:
+            raise BadInput(path, f"column {joint}", None, "is missing (joint position)", f"columns: {','.join(header)[:80]}")
     for joint in joints:
         vel, acc = f"{joint}.vel" in columns, f"{joint}.acc" in columns
         if vel != acc:

@@ -28,8 +28,9 @@ def show(answer: Answer) -> None:
 
     if answer.text == "":
         return
-    # tables that go to a file or a pipe are not squeezed to the width of a terminal
-    Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else 160).print(answer.text)
+    # what goes to a file or a pipe is not squeezed to the width of a terminal
+    terminal = sys.stdout.isatty()
+    Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160).print(answer.text)
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import ArrayLike
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from codegen.mechanism import Joint
 from host import stream as streaming
@@ -26,8 +27,8 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
     """
     console = console or Console(stderr=True)
     columns = (
-        TextColumn("{task.fields[state]:<9}"), BarColumn(30), TextColumn("{task.fields[left]:6.1f} s left"),
-        TextColumn("buffer {task.fields[buffered]:>4}/{task.fields[ring]}"),
+        TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
+        TextColumn("buffer {task.fields[buffered]:>3}/{task.fields[ring]}"),
         TextColumn("error {task.fields[error]:.1e}"), TextColumn("gap {task.fields[gap]:.0f} ms"),
         TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"),
     )
@@ -62,14 +63,14 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
-def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> Table:
+def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> RenderableType:
     """Tracking errors (J,), a row a joint."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for column in ("joint", "tracking rms", "tracking worst", "unit"):
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
     for joint, a, b in zip(joints, np.asarray(rms), np.asarray(worst), strict=True):
         table.add_row(joint.name, f"{a:.3e}", f"{b:.3e}", "m" if joint.type == "prismatic" else "rad")
-    return table
+    return Group(Text(title), table)
 
 
 def ports_table(found: Sequence[Answer]) -> Table:
@@ -83,7 +84,7 @@ def ports_table(found: Sequence[Answer]) -> Table:
     return table
 
 
-def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> Table:
+def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> RenderableType:
     """How a streamed motion went, as the board measured it."""
     return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
 
@@ -96,5 +97,5 @@ def _headline(o: streaming.Outcome) -> str:
     if o.rounds > 1:
         words = f"{words}, {o.rounds} rounds"
     if o.resumed:
-        words += f", resumed {o.resumed} times"
+        words += f", resumed {o.resumed} time{'s' * (o.resumed > 1)}"
     return words + (f", limits that acted: {', '.join(o.limits)}" if o.limits else "")

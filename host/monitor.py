@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -63,10 +64,10 @@ def _heading(session: Session) -> Text:
 
 def _joints(session: Session) -> Table:
     s = session.status
-    table = Table()
-    table.add_column("joint")
-    for column in ("position", "desired", "error", "rate", "torque", "feed-forward", "duty"):
-        table.add_column(column, justify="right", min_width=9)
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # six joints fit into 80 columns
+    table.add_column("joint", overflow="fold")
+    for column in ("position", "desired", "error", "rate", "torque", "feedfwd", "duty"):
+        table.add_column(column, justify="right", min_width=8, no_wrap=True)
     joints = session.configuration.joints
     measured, desired, error = from_wire(s.position, joints), from_wire(s.target, joints), session.tracking_error()
     for j, joint in enumerate(joints):

@@ -64,7 +64,7 @@ class Plan:
 
     def words(self) -> str:
         """How long it takes, and what had to be slower than asked for."""
-        lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoints, every limit kept"]
+        lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoint{'s' * (len(self.arrivals) != 1)}, every limit kept"]
         for s in self.slowed:
             lines.append(f"the way to {s.to} is {s.factor:.2f} times slower than the other limits allow: {s.because}")
         return "\n".join(lines)

@@ -27,7 +27,7 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     there = effort.available(mechanism, qd, tau)
     fastest = np.array([joint.limits.velocity for joint in mechanism.moving])
     figure = Figure(figsize=(13.0 if plan.tip is not None else 9.0, 8.0), layout="constrained")
-    figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s, {len(plan.arrivals)} waypoints")
+    figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s, {len(plan.arrivals)} waypoint{'s' * (len(plan.arrivals) != 1)}")
     left, right = figure.subfigures(1, 2, width_ratios=[2.0, 1.0]) if plan.tip is not None else (figure, None)
     position, rate, torque = left.subplots(3, 1, sharex=True)
     colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(mechanism.moving)))
@@ -73,10 +73,10 @@ def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
     for (x, y), labels in places.items():
         axes.plot(x, y, "o", color="C3", markersize=4)
         axes.annotate(", ".join(labels), (x, y), xytext=(4, 4), fontsize=8,
-                      textcoords="offset points", color="0.35")
+                      textcoords="offset points", color="0.35", clip_on=True)
     axes.set(title=title, xlabel=f"{'xyz'[across]}, m", ylabel=f"{'xyz'[up]}, m")
     axes.set_aspect("equal", "datalim")
-    axes.margins(0.12)
+    axes.margins(0.2)
     axes.grid(alpha=0.3)
 
 

@@ -86,7 +86,7 @@ def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     """Read and check a file. tip: LINK or LINK:x,y,z, before what the file says. Raises BadInput."""
     path = Path(path)
     text = read_text(path)
-    file = _toml(path, text) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
+    file = _toml(path, text, mechanism) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
     points = tuple(_waypoint(path, i, table, mechanism) for i, table in enumerate(file.waypoint))
     needed = any(point.goal for point in points)
     table = _tip_option(tip) if tip else file.tip
@@ -112,21 +112,24 @@ def _tip_option(text: str) -> TipTable:
     raise BadInput("command line", "--tip", text, "must be LINK or LINK:x,y,z with metres in the link's frame")
 
 
-def _toml(path: Path, text: str) -> WaypointFile:
+def _toml(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(path, "file", None, f"is not TOML: {error}") from None
-    return _validated(path, raw, WaypointFile)
+    return _validated(path, raw, [j.name for j in mechanism.streamed])
 
 
-def _validated(path: Path, raw: dict[str, Any], kind: type[WaypointFile]) -> WaypointFile:
+def _validated(path: Path, raw: dict[str, Any], joints: list[str]) -> WaypointFile:
     try:
-        return kind.model_validate(raw)
+        return WaypointFile.model_validate(raw)
     except ValidationError as error:
-        fault = first_fault(error)
-        inside: type[BaseModel] = {"waypoint": WaypointTable, "tip": TipTable}.get(str(fault.where[0]), kind)
-        near = hint(str(fault.where[-1]), list(inside.model_fields), "keys here") if fault.rule == "unknown key" else ""
+        fault, near = first_fault(error), ""
+        inside: type[BaseModel] = {"waypoint": WaypointTable, "tip": TipTable}.get(str(fault.where[0]), WaypointFile)
+        if fault.rule == "unknown key":
+            name = str(fault.where[-1])
+            near = f"write joints = {{ {name} = {shown(fault.value)} }}" if name in joints else hint(
+                name, list(inside.model_fields), "keys here")
         rule = "needs at least one [[waypoint]]" if fault.where == ("waypoint",) and not fault.value else fault.rule
         raise BadInput(path, _key(fault.where), shown(fault.value), rule, near or fault.hint) from None
 
@@ -158,7 +161,7 @@ def _csv(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
             raise BadInput(path, f"waypoint.{number}", None, f"has {len(row)} cells, the header has {len(header)}")
         cells = {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
         tables.append(_row(path, number, cells, joints))
-    return _validated(path, {"waypoint": tables}, WaypointFile)
+    return _validated(path, {"waypoint": tables}, joints)
 
 
 def _row(path: Path, number: int, cells: dict[str, str], joints: list[str]) -> dict[str, Any]:
@@ -181,7 +184,9 @@ def _row(path: Path, number: int, cells: dict[str, str], joints: list[str]) -> d
         if any(name in values for name in names):
             missing = [name for name in names if name not in values]
             if missing:
-                raise BadInput(path, f"waypoint.{number}.{missing[0]}", None, f"is missing beside {', '.join(names)}")
+                raise BadInput(path, f"waypoint.{number}.{missing[0]}", None,
+                               f"is missing beside {', '.join(name for name in names if name in values)}",
+                               "three numbers are needed, also of an arm that moves in a plane")
             table[key] = [values[name] for name in names]
     return table
 
