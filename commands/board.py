@@ -29,7 +29,7 @@ def flash(
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
     json: Json = False,
 ) -> Answer:
-    """Build, write the image to the board, compare, start it, and ask the board who it is now."""
+    """Build, write to the board, compare, ask it who it is now."""
     from codegen.build import build as make
     from codegen.mechanism import Mechanism
     from host.display import build_bar
@@ -65,7 +65,10 @@ def bringup(
     write: Annotated[bool, typer.Option("--write", help="mend signs and counts in MECH; all else of it stays")] = False,
     json: Json = False,
 ) -> Answer:
-    """First power-up: try each joint alone with a small torque; find wrong signs, counts, swapped and loose wires."""
+    """First power-up: find wrong signs, counts and wires.
+
+    Each joint alone is turned by hand, and then given a small torque.
+    """
     from codegen.mechanism import Mechanism
     from host import bringup as first
     from host.board import Board
@@ -92,7 +95,10 @@ def home(
                                                  help="where a joint stands, rad or m, as read from its scale")] = None,
     json: Json = False,
 ) -> Answer:
-    """Give every joint its zero: told at its start pose, or sought at its index pulse or hard stop with low torque."""
+    """Give every joint its zero, told or sought.
+
+    Told at its start pose or by its scale; sought at its index pulse or hard stop, with low torque.
+    """
     from codegen.mechanism import Mechanism
     from host import lab
     from host.board import Board
@@ -128,7 +134,10 @@ def float_(
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
     json: Json = False,
 ) -> Answer:
-    """Carry the arm's weight so that it can be led by hand. Ctrl-C, or the time, holds it where it is, then disarms."""
+    """Carry the arm's weight so that it can be led by hand.
+
+    Ctrl-C, or the time, holds it where it is, then disarms.
+    """
     from codegen.mechanism import Mechanism
     from host.board import Board
     from host.stream import Interrupts
@@ -153,7 +162,10 @@ def jog(
     home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
     json: Json = False,
 ) -> Answer:
-    """Move one joint slowly for as long as the host keeps asking; if it stops asking, so does the joint."""
+    """Move one joint slowly, for as long as the host keeps asking.
+
+    If the host stops asking, the joint stops.
+    """
     from codegen.mechanism import Mechanism
     from host import lab
     from host.board import Board
@@ -185,7 +197,10 @@ def identify(
     write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
     json: Json = False,
 ) -> Answer:
-    """Measure friction and apparent inertia by constant speeds both ways and accelerations, with 95 % intervals."""
+    """Measure friction and inertia of joints by experiment.
+
+    Constant speeds both ways and accelerations; every number comes with its 95 % interval.
+    """
     from codegen.mechanism import Mechanism
     from codegen.mechanism_edit import set_joint
     from host.board import Board

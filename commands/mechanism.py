@@ -35,7 +35,10 @@ def check(
                                                        help="motions to be looked at too")] = None,
     json: Json = False,
 ) -> Answer:
-    """Validate a mechanism file, print it as tables, warn; also of motions that come near singular poses."""
+    """Validate a mechanism file, show it as tables, and warn.
+
+    Also of motions given with it that come near singular poses.
+    """
     from codegen.check import examine
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
@@ -63,7 +66,10 @@ def torque(
                                                 help="draw the curves, beside those of Newton-Euler")] = None,
     json: Json = False,
 ) -> Answer:
-    """Feed-forward torques of every control tick of a motion, stamped with the middle of the tick."""
+    """Feed-forward torques of every control tick of a motion.
+
+    Each is stamped with the middle of its tick.
+    """
     from codegen import torque
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
@@ -121,7 +127,10 @@ def generate(
     out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
     json: Json = False,
 ) -> Answer:
-    """Write the emitted C of the inverse dynamics and its README, self-contained, byte-reproducible."""
+    """Write the C of the inverse dynamics and its README.
+
+    The folder stands on its own, and the same input gives the same bytes.
+    """
     from codegen import emit
     from codegen.mechanism import Mechanism
 
@@ -137,7 +146,10 @@ def build(
     pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
-    """Build the flash image through PlatformIO; report flash, RAM, stack and what a control tick costs."""
+    """Build the flash image; report its size and what a tick costs.
+
+    Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
+    """
     from codegen.build import build as make
     from codegen.mechanism import Mechanism
     from host.display import build_bar
@@ -169,14 +181,17 @@ def build(
 def verify(
     mech: Mech,
     trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
-                                                       help="motions of your own, CSV")] = None,
+                                                       help="motions of your own")] = None,
     report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
     motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="of the random motions")] = 0,
     mode: Annotated[str | None, typer.Option(metavar="M", help="one of the mechanism's modes")] = None,
     json: Json = False,
 ) -> Answer:
-    """Hold the emitted C against the theory and the chip against this computer, over whole motions."""
+    """Hold the emitted C against theory, the chip against this PC.
+
+    Over whole motions, random ones and your own.
+    """
     from codegen import verify_report
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory

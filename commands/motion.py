@@ -38,7 +38,7 @@ def plan(
                                                 help="draw a preview")] = None,
     json: Json = False,
 ) -> Answer:
-    """Plan a jerk-limited motion through waypoints, within all limits.
+    """Plan a jerk-limited motion through waypoints, within limits.
 
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
@@ -86,7 +86,10 @@ def stream(
     udp: Udp = None,
     json: Json = False,
 ) -> Answer:
-    """Play a trajectory on a board. Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms."""
+    """Play a motion on a board.
+
+    Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms.
+    """
     from codegen.mechanism import Mechanism
     from host.board import Board
     from host.display import outcome_table, stream_bar
@@ -159,7 +162,7 @@ def plot(
                                                    "may be given again")] = None,
     json: Json = False,
 ) -> Answer:
-    """Report on a run: what was worst, in words, with figures; or export it as a table."""
+    """Report on a run in words and figures, or export it."""
     from host import export, log, plot, report
     from host.findings import Findings
 

@@ -26,7 +26,7 @@ def hil(
     mech: Annotated[Path | None, typer.Argument(metavar="MECH", help="mechanism file, TOML; none with --scenario",
                                                 show_default=False)] = None,
     traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
-                                                help="trajectory, CSV; none with --serve")] = None,
+                                                help="trajectory; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
     fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults, help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
@@ -46,7 +46,9 @@ def hil(
     short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
     json: Json = False,
 ) -> Answer:
-    """Play a motion on the virtual board: the exact flash image, a plant, and this host together.
+    """Play a motion on the virtual board, which runs the image.
+
+    The exact flash image, a plant and this host together.
 
     With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
     board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
@@ -100,7 +102,10 @@ def reproduce(
     short: Annotated[bool, typer.Option("--short", help="brief motions and few trials, for a quick look")] = False,
     json: Json = False,
 ) -> Answer:
-    """Make the figures and tables of the four papers anew; write them, beside their oracles, on one HTML page."""
+    """Make the figures and tables of the papers anew, on one page.
+
+    Each with its number beside its oracle.
+    """
     from hil import reproduce
 
     report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))

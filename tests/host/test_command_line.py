@@ -30,6 +30,11 @@ def test_every_verb_has_help_and_json(here):
         assert shown.returncode == 0 and "--json" in shown.stdout and not shown.stderr, verb
 
 
+def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
+    shown = femtorque("--help", env=os.environ | {"COLUMNS": "80"}).stdout
+    assert "..." not in shown.split("Commands:")[1] and max(map(len, shown.splitlines())) <= 80
+
+
 def test_help_is_fast_because_nothing_heavy_is_imported():
     code = "import femtorque, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
            "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
