@@ -50,14 +50,15 @@ def supported(mechanism: Mechanism) -> None:
     """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
     if len(mechanism.moving) > JOINTS:
         _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
-    if mechanism.loops and mechanism.control.scheme == "newmark":
-        _refuse(mechanism, "control.scheme", "newmark", "closed loops are not emitted in this scheme", "use midpoint")
     if len(mechanism.modes) > MODES:
         _refuse(mechanism, "mode", len(mechanism.modes), f"at most {MODES} modes fit a knot")
     for mode in mechanism.modes:
         _mode(mechanism, mode)
     if is_flexible(mechanism):
         _flexible(mechanism)
+    if mechanism.loops and mechanism.control.scheme not in ("auto", "newton-euler"):
+        _refuse(mechanism, "control.scheme", mechanism.control.scheme, "closed loops are not emitted in this scheme",
+                "leave it out: they take newton-euler")
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
@@ -79,11 +80,11 @@ def _flexible(mechanism: Mechanism) -> None:
     tree = flexible_tree(mechanism)
     names = [tree.pieces[i].tip.name for i in tree.beams] + [mechanism.moving[j].name for j in tree.springs]
     bending = f"what bends ({', '.join(names)})"
+    for loop in mechanism.loops:
+        _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
     if mechanism.scheme != "midpoint":
         _refuse(mechanism, "control.scheme", mechanism.scheme, f"{bending} is marched with the midpoint rule alone",
                 'scheme = "midpoint"')
-    for loop in mechanism.loops:
-        _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
     if has_modes(mechanism):
         _refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
 

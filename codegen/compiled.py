@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen import emit
 from codegen.errors import Refused
 from codegen.model import Model
+from codegen.modes import AHEAD
 from codegen.units import position_unit
 
 Precision = Literal["single", "double"]
@@ -100,7 +101,7 @@ int ft_host_start(void *s, const ft_turn *q);
 void ft_step_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
 void ft_step(void *s, const void *next, ft_real *tau);
-long ft_host_torque(void *s, long ticks, long knot, const void *samples, ft_real *tau);
+long ft_host_torque(void *s, long ticks, long knot, const void *samples, const uint32_t *modes, ft_real *tau);
 """
 
 HOST_SOURCE = """\
@@ -112,7 +113,7 @@ HOST_SOURCE = """\
 void *ft_host_state(void);
 int ft_host_start(void *s, const ft_turn *q);
 long ft_host_torque(void *s, long ticks, long knot, const void *samples,
-                    ft_real *tau);
+                    const uint32_t *modes, ft_real *tau);
 
 /* The one state of this library. */
 void *ft_host_state(void)
@@ -140,19 +141,39 @@ int ft_host_start(void *s, const ft_turn *q)
     return ft_host_stuck((ft_step_state *)s);
 }
 
-/* A step a sample; anchored every `knot` ticks (0: never). Returns how many
- * were made before a fault. */
-long ft_host_torque(void *s, long ticks, long knot, const void *samples,
-                    ft_real *tau)
+/* One step, in the mode given, for so many more ticks. Returns whether that
+ * mode does not fit. */
+static int ft_host_step(ft_step_state *s, const uint32_t *mode,
+                        const ft_sample *next, ft_real *tau)
 {
+#if FT_STEP_MODES > 1
+    if (mode[0] != s->mode)
+        ft_step_enter(s, mode[0]);
+    ft_step_moded(s, mode[1], next, tau);
+    return s->refused;
+#else
+    (void)mode;
+    ft_step(s, next, tau);
+    return 0;
+#endif
+}
+
+/* A step a sample; anchored every `knot` ticks (0: never). modes: number and
+ * ticks it lasts, a sample; 0 where there is but one. Returns how many were
+ * made before a fault; of a mode that does not fit -1 minus that. */
+long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+                    const uint32_t *modes, ft_real *tau)
+{
+    ft_step_state *state = (ft_step_state *)s;
     const ft_sample *next = (const ft_sample *)samples;
     long k;
 
     for (k = 0; k < ticks; k++, next++) {
-        ft_step((ft_step_state *)s, next, tau + k * FT_JOINTS);
+        if (ft_host_step(state, modes + 2 * k, next, tau + k * FT_JOINTS))
+            return -1 - k;
         if (knot && k % knot == 0)
-            ft_step_anchor((ft_step_state *)s, next->q);
-        if (ft_host_stuck((ft_step_state *)s))
+            ft_step_anchor(state, next->q);
+        if (ft_host_stuck(state))
             return k;
     }
     return k;
@@ -218,22 +239,30 @@ class CompiledStep:
         if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
-    def run(self, samples: NDArray[Any]) -> NDArray[Any]:
-        """Torque (N, J), N m or N, of N steps, one a sample (N,) of Turns.samples.
+    def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
+        """Torque (N, J), N m or N, of N steps, one a sample (N,) of Turns.samples; modes (N, 2) as in `schedule`.
 
-        Raises Refused where closed loops come to a singular pose.
+        Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
         """
         tau = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         control = self.model.mechanism.control
         knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
-        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self.ffi.from_buffer("ft_real[]", tau))
+        if modes is None:
+            modes = np.tile(np.array([0, AHEAD], np.uint32), (len(tau), 1))
+        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self.ffi.from_buffer("uint32_t[]", modes),
+                                       self.ffi.from_buffer("ft_real[]", tau))
+        if made < 0:
+            raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-1 - made} does not fit the motion")
         if made < len(tau):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau
 
-    def torque(self, positions: ArrayLike) -> NDArray[Any]:
-        """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m."""
+    def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
+        """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+
+        modes (N+1, 2): where it leads through several, as codegen.modes.schedule has them.
+        """
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
-        return self.run(self.turns.samples(positions))[1:]
+        return self.run(self.turns.samples(positions), modes)[1:]

@@ -244,29 +244,18 @@ class NewtonEuler:
 
 
 PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction does not follow from the last pose
-PASSES = 12  # over a whole motion, until its predictions are
-SETTLED = 1e-14  # of the largest position, or rad, m
-NOISY_HZ = 45.0  # ticks above this rate mend only part of the closure error
-
-
-def mended(model: Model) -> float:
-    """The part of the positions' closure error that is mended in a tick.
-
-    Single precision knows it to 1e-7 of the size, and mending it turns that into an acceleration of 1e-7 / dt^2 times
-    this part: 2e-4 /s^2 at any rate above NOISY_HZ.
-    """
-    return float(f"{min(1.0, (NOISY_HZ * model.dt) ** 2):.6g}")
+PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, but for rounding; rad or m
 
 
 class Closed:
-    """The step with closed loops: one correction a tick, the open tree's step, torques carried by the rates matrix.
+    """Newton-Euler at s_k with the loops closed: what moves freely as in `NewtonEuler`, the rest by the constraint.
 
-    G at s_k is that of the pose predicted for it in the tick before; the prediction is what G leads to plus what that
-    lacked last time, so G errs by no more than a change of acceleration in one tick makes.
+    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd; the dependent joints' torques are carried by the rates matrix.
+    Positions go on by what rate and acceleration say, and by the correction of the pose they left.
     """
 
-    def __init__(self, model: Model, tree: Spatial | Planar | NewtonEuler) -> None:
-        self.model, self.tree, self.assembly = model, tree, assemble(model)
+    def __init__(self, model: Model) -> None:
+        self.model, self.assembly = model, assemble(model)
         a = self.assembly
         self.free, self.bound = list(a.independent), list(a.dependent)
         self.places = [a.actuated.index(i) for i in a.independent]
@@ -274,94 +263,66 @@ class Closed:
     def start(self, q: ArrayLike) -> None:
         """At rest at q (J,) of the actuated joints. Raises Refused if that is not reached from the assembled pose."""
         self.at = self.assembly.follow(np.asarray(q, float)[None])[0]
-        self.G = self.assembly.rates_matrix(self.at)[self.bound]
-        self.lack = np.zeros(len(self.bound))
-        self.tree.start(self.at)
+        self.u = np.zeros(len(self.free))
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
         """Torque (J,) of the actuated joints at s_k. Raises Refused at a singular pose."""
-        a, by = self.assembly, mended(self.model)
-        at, w = np.empty(self.model.n), np.empty(self.model.n)
-        at[self.free], w[self.free] = np.asarray(q_next, float)[self.places], np.asarray(u, float)[self.places]
-        led = self.G @ w[self.free]
-        w[self.bound] = led + self.lack
-        at[self.bound] = self.at[self.bound] + 2.0 * w[self.bound]
-        J, here, moved = a.jacobian(at), a.residual(at), a.increments(at, w)
-        x = -np.linalg.solve(J[:, self.bound], moved + by * (here - moved))
-        if np.max(np.abs(x)) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
+        a, at, u = self.assembly, self.at, np.asarray(u, float)[self.places]
+        x = -np.linalg.solve(a.jacobian(at)[:, self.bound], a.residual(at))
+        if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-        at[self.bound] += x
-        w[self.bound] += 0.5 * x
-        self.lack = w[self.bound] - led
-        tau = self._allocate(self.tree.step(at, w), self.G)
-        self.G = -np.linalg.solve(J[:, self.bound], J[:, self.free])
-        self.at = at
+        qd, qdd = self._moves(at, self.u, u)
+        tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.rates_matrix(at))
+        self.at = at + self._way(qd, qdd)
+        self.at[self.bound] += x
+        self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
         return tau
-
-    def _allocate(self, tau: Joints, G: NDArray[np.float64]) -> Joints:
-        """Shares Q = tau_i + G' tau_d among the independent and the redundant joints."""
-        a = self.assembly
-        if self.model.mechanism.control.allocation == "partition":
-            return tau[list(a.actuated)]
-        Q = tau[self.free] + G.T @ tau[self.bound]
-        moves = np.zeros((self.model.n, len(self.free)))
-        moves[self.free], moves[self.bound] = np.eye(len(self.free)), G
-        A, W = moves[list(a.actuated)], a.weights()
-        return A / W[:, None] @ np.linalg.solve(A.T @ (A / W[:, None]), Q)
 
     def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
         """All steps of a motion at once, as `torque` below: what `step` gives, to rounding.
 
-        What a step predicts is taken from the whole motion's predictions of the pass before, where the Jacobian is
-        that of nearly the same pose; they settle at once.
+        Every pose is predicted from the one before; all of them at once, from the last pass's, settle in a few passes.
         """
-        a, wanted, half = self.assembly, positions[:, self.places], u[:, self.places]
-        self.start(positions[0])
-        predicted = a.follow(positions)
-        w = 0.5 * np.diff(predicted, axis=0)
-        predicted = predicted[1:]
+        a, u = self.assembly, u[:, self.places]
+        at, before, far = a.follow(positions[:-1]), np.concatenate([np.zeros_like(u[:1]), u[:-1]]), np.inf
         for _ in range(PASSES):
-            about = a.jacobian(predicted), a.residual(predicted), a.increments(predicted, w)
-            at, G, corrections, settled = self._march(wanted, half, predicted, w, about)
-            if settled:
+            J, qd, qdd = a.jacobian(at)[..., self.bound], *self._moves(at, before, u)
+            x = -np.linalg.solve(J, a.residual(at)[..., None])[..., 0]
+            way = self._way(qd, qdd)[:, self.bound] + x
+            off = (at[:-1, self.bound] + way[:-1]) - at[1:, self.bound]
+            at[1:, self.bound] += off
+            last, far = far, float(np.max(np.abs(off), initial=0.0))
+            if far < SETTLED and far >= 0.5 * last:
                 break
         else:
             raise AssertionError("predictions do not settle")
-        if np.max(np.abs(corrections)) > PACE_OF_CORRECTION or not np.all(a.margin(predicted) > SINGULAR):
+        if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
-        tau = self.tree.torque(at, w)
-        return np.array([self._allocate(t, g) for t, g in zip(tau, G[1:-1], strict=True)])
+        tau = newton_euler(self.model, at[1:], qd[1:], qdd[1:])
+        return self._allocate(tau, a.rates_matrix(at[1:]))
 
-    def _march(self, wanted: Joints, half: Joints, predicted: Joints, w: Joints,
-               about: tuple[NDArray[np.float64], ...]) -> tuple[Joints, NDArray[np.float64], Joints, bool]:
-        """Poses, rates matrices and corrections of all samples, and whether the predictions were right already.
+    def _moves(self, q: Joints, before: Joints, after: Joints) -> tuple[Joints, Joints]:
+        """Rates and accelerations (..., n) in poses q (..., n), from the half increments (..., mobility) of the
+        independent joints on both sides."""
+        dt = self.model.dt
+        qd = self.assembly.rates(q, (after + before) / dt)
+        return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
 
-        about: Jacobian, residual and increment at the poses `predicted` with half increments w. Both arrays are
-        renewed: the predictions, and the corrected half increments (the predicted ones until they are right).
-        """
-        J, here, moved = about
-        n, inverse, by = len(predicted), np.linalg.inv(J[..., self.bound]), mended(self.model)
-        at, x = np.empty((n + 1, self.model.n)), np.empty((n, len(self.bound)))
-        G = np.concatenate([self.G[None], -inverse @ J[..., self.free]])
-        at[0], lack, furthest = self.at, np.zeros(len(self.bound)), 0.0
-        expected = w.copy()
-        for k in range(n):
-            led = G[k] @ half[k]
-            expected[k, self.free], expected[k, self.bound] = half[k], led + lack
-            at[k + 1, self.free] = wanted[k + 1]
-            at[k + 1, self.bound] = at[k, self.bound] + 2.0 * (led + lack)
-            off, more = at[k + 1] - predicted[k], 2.0 * (expected[k] - w[k])
-            furthest = max(furthest, float(np.max(np.abs(off))), float(np.max(np.abs(more))))
-            grown = moved[k] + J[k] @ more
-            x[k] = -inverse[k] @ (grown + by * (here[k] + J[k] @ off - grown))
-            predicted[k] = at[k + 1]
-            at[k + 1, self.bound] += x[k]
-            lack = lack + 0.5 * x[k]
-        w[:] = expected
-        settled = furthest < SETTLED * (1.0 + float(np.max(np.abs(predicted))))
-        if settled:
-            w[:, self.bound] += 0.5 * x
-        return at, G, x, settled
+    def _way(self, qd: Joints, qdd: Joints) -> Joints:
+        """From one sample to the next (..., n)."""
+        return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
+
+    def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
+        """Shares Q = G' tau, moves = G (..., n, mobility), among the independent and the redundant joints."""
+        a = self.assembly
+        driven = list(a.actuated)
+        if self.model.mechanism.control.allocation == "partition":
+            return tau[..., driven]
+        Q = np.einsum("...ij,...i->...j", moves, tau)
+        A = moves[..., driven, :]
+        weighted = A / a.weights()[:, None]
+        inner = np.swapaxes(A, -1, -2) @ weighted
+        return np.einsum("...ij,...j->...i", weighted, np.linalg.solve(inner, Q[..., None])[..., 0])
 
 
 class Discretisation:
@@ -371,12 +332,12 @@ class Discretisation:
         self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
         if is_flexible(model.mechanism):
             self.form = Elastic(model)
+        elif model.mechanism.loops:
+            self.form = Closed(model)
         elif model.scheme == "newton-euler":
             self.form = NewtonEuler(model)
         else:
             self.form = Planar(model) if is_planar(model) else Spatial(model)
-        if model.mechanism.loops:
-            self.form = Closed(model, self.form)
         self.start = self.form.start
         self.step = self.form.step
 

@@ -7,6 +7,7 @@ with none of them; a body's own frame is that one turned about z by the body's p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,19 +16,26 @@ from codegen.model import GROUND, Model
 from codegen.step_graph import Expr, Graph, Number
 
 Vec = tuple[Expr, Expr, Expr]
+Members = Sequence[tuple[int, int]]  # (joint, sign)
+
+DIGITS = 14  # that are kept of constants which are sums of products of the file's numbers
 
 
 class FrameStep(ABC):
     """The graph of one step of a tree, with the turning pairs it asks for.
 
-    turn_call: the C that turns a pair on by {0} and returns it, in the middle of the tick or as it was before.
+    turn_call: the C that turns a pair on by {0} and returns it, in the middle of the tick or as it was before. way: half
+    of what every joint goes in the tick; with closed loops the corrections of positions are in it, and not in u.
     """
 
     turn_call = ""
 
-    def __init__(self, model: Model, tree: Tree) -> None:
+    def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
+        """shared: the angles, as sums of signed joints, whose exact pairs are at hand as r[0], r[1], ..."""
         self.model, self.tree, self.length = model, tree, tree.length
+        self.shared = [dict(members) for members in shared]
         self.graph = Graph()
+        self.way = "w" if model.mechanism.loops else "u"
         self.pairs: dict[int, tuple[Expr, Expr]] = {}
         self.outward_block: dict[int, int] = {}
 
@@ -73,9 +81,12 @@ class FrameStep(ABC):
     def _pair(self, j: int) -> tuple[Expr, Expr]:
         """Cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
         if j not in self.pairs:
+            if found := self._shared(j):
+                self.pairs[j] = found
+                return found
             w: Number = 0.0
             for i in self.tree.members(j):
-                w = self.graph.load(f"u[{i}]") * self.tree.bodies[i].sign + w
+                w = self.graph.load(f"{self.way}[{i}]") * self.tree.bodies[i].sign + w
             assert isinstance(w, Expr)
             back = self.graph.enter(self.outward_block[j])
             self.graph.bind(w, f"turn{j + 1}_half")
@@ -84,6 +95,21 @@ class FrameStep(ABC):
             self.pairs[j] = (c, s)
             self.graph.enter(back)
         return self.pairs[j]
+
+    def _shared(self, j: int) -> tuple[Expr, Expr] | None:
+        """The same from one of the shared pairs, turned by the constant between the two frames."""
+        b = self.tree.bodies[j]
+        members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
+        for k, angle in enumerate(self.shared):
+            for way in (1, -1):
+                if angle == {i: way * sign for i, sign in members.items()}:
+                    back = self.graph.enter(self.outward_block[j])
+                    x, y = self.graph.load(f"r[{k}].c"), self.graph.load(f"r[{k}].s") * way
+                    c, s = (tidy(float(f(b.turn))) for f in (np.cos, np.sin))
+                    pair = self.graph.bind(c * x - s * y, f"r{j + 1}_c"), self.graph.bind(s * x + c * y, f"r{j + 1}_s")
+                    self.graph.enter(back)
+                    return pair
+        return None
 
     @abstractmethod
     def _position(self, j: int) -> Expr:
@@ -94,7 +120,7 @@ class FrameStep(ABC):
     def turning(self) -> list[int]:
         """The bodies whose turning frames something depends on."""
         _, kept = self.graph.live()
-        return [j for j in sorted(self.pairs) if self.graph.calls[f"r{j + 1}.c"] in kept]
+        return [j for j in sorted(self.pairs) if self.graph.calls.get(f"r{j + 1}.c") in kept]
 
     @property
     @abstractmethod
@@ -145,3 +171,9 @@ def tilt(a: Vec, b: Body) -> Vec:
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
     return (cg * x - sg * y, sg * x + cg * y, z)
+
+
+def tidy(value: float) -> float:
+    """A constant without the last bits of the products it comes from."""
+    rounded = float(f"{value:.{DIGITS}g}")
+    return 0.0 if abs(rounded) < 1e-12 else rounded

@@ -1,8 +1,8 @@
 """Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
 
-ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: predict the dependent
-joints, one correction (ft_loop), the tree's step at all joints, the dependent joints' torques carried by the
-independent ones with the rates at s_k.
+ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: one correction of the
+dependent joints' positions, their rates and accelerations (ft_loop), the tree's step at all joints, the dependent
+joints' torques carried by the independent ones with the rates at s_k.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from codegen import step_source
-from codegen.discretisation import PACE_OF_CORRECTION, mended
+from codegen.discretisation import PACE_OF_CORRECTION
 from codegen.loop_step import LoopStep, allocation
 from codegen.loops import Assembly, assemble
 from codegen.mechanism import Joint
@@ -18,13 +18,13 @@ from codegen.model import Model
 from codegen.step_text import blocks_of
 from codegen.units import position_unit
 
-PACE = 0.02  # rad or m: one step of a start
+PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
 
 INTRO = """
 Streamed are the actuated joints; {passive} follow from the loops.
-In every tick the dependent joints are predicted and corrected once
-(ft_loop), the open tree's torques formed at all joints (ft_tree), and those
-of the dependent ones carried by the independent ones:
+In every tick the dependent joints are corrected once and their rates and
+accelerations formed (ft_loop), the open tree's torques at all joints
+(ft_tree), and those of the dependent ones carried by the independent ones:
 
     dq_d = G dq_i,   tau = tau_i + G' tau_d,
 
@@ -54,24 +54,27 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
     passive = ", ".join(names[i] for i in assembly.passive) or "none"
     intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
     seen, _ = torques.live()
+    shared = [angle.members for angle in loop.angles]
+    files = step_source.render(model, "tree", shared)
+    header = files["ft_tree.h"]
     context = dict(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
         intro=[line for text in intro for line in step_source.fill(text, 76, subsequent_indent="") or [""]],
-        pace=PACE, farthest=PACE_OF_CORRECTION, by=repr(mended(model)),
+        pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
         units=units, moded=moded, ramped=ramped, actuated=[(i, k) for i, k in places.items()],
-        uses_rates=any("s->G" in torques.nodes[i].text for i in seen),
+        uses_ways="ft_real w[" in header, shares="ft_pair r[]" in header,
+        uses_rates=any("s->loop.G" in torques.nodes[i].text for i in seen),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
     dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
     solve = dict(
         dependent=[names[i] for i in assembly.dependent], rates=rates, slides=loop.slides,
-        angles=[(_theta(angle.members), _half(angle.members)) for angle in loop.angles],
+        angles=[_theta(angle.members) for angle in loop.angles], moves=bool(loop.entries),
         blocks=blocks_of(loop.graph, lambda line: line),
     )
-    files = step_source.render(model, "tree")
     for name, template, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
                                  ("ft_step.h", "ft_closed.h", {}),
                                  ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
@@ -83,7 +86,7 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
     """C of what the rates matrix says of dependent joint number d: half its way."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
-    terms = [f"s->G[{e}] * u[{places[assembly.independent[k]]}]"
+    terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]
     return " + ".join(terms) or "FT_C(0.0)"
 
@@ -93,11 +96,6 @@ def _theta(members: tuple[tuple[int, int], ...]) -> str:
     signs = ["-" if sign < 0 else "+" for _, sign in members]
     terms = [f" {sign} {term.lstrip('-')}" for sign, term in zip(signs[1:], rest, strict=True)]
     return ("(ft_angle)0 - " + first[1:] if signs[0] == "-" else first) + "".join(terms)
-
-
-def _half(members: tuple[tuple[int, int], ...]) -> str:
-    text = " ".join(f"{'+' if sign > 0 else '-'} w[{j}]" for j, sign in members)
-    return text[2:] if text.startswith("+") else f"-{text[2:]}"
 
 
 def angle(position: float, joint: Joint) -> str:

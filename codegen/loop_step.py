@@ -1,39 +1,36 @@
-"""The closed loops' part of a tick, as a graph: closure at the next sample, one correction, the rates matrix.
+"""The closed loops' part of a tick, as a graph: closure at the sample s_k, rates matrix, rates and accelerations there.
 
-At the predicted pose of s_k+1, with exact sines of the frames' angles from integer positions, every anchor is carried
-from its link inwards to the body that both sides of the cut hang on, together with
-
-- its increment since s_k, from the half increments w: sin 2w and 1 - cos 2w times vectors, never a difference of two
-  positions (the product rule y -> R y: the increment of R y is R (dy + D (y - dy)), D = 1 - Rz(-2w));
-- its columns of J_c.
-
-Single precision knows a position to 1e-7 of the mechanism's size, and its increments to 1e-7 of themselves. So what is
-left open is the increments' sum plus a small part `by` of the positions' sum: noise of positions would be noise of
-accelerations, over dt^2.
+With exact sines of the frames' angles from integer positions, every anchor is carried from its link inwards to the body
+that both sides of the cut hang on, together with its columns of J_c. The residual of the positions corrects the
+dependent joints, whose positions the tick before has predicted: single precision knows it to 1e-7 of the mechanism's
+size, and nothing but sines and cosines is made of positions.
 
 [J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code is
 the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
-poses and nowhere else. Back-substitution
-gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the dependent joints' rates are and, transposed,
-what their torques are to the independent ones: tau_i + G' tau_d is tau_i + J_ci' lambda with the lambda that makes
-every dependent row zero.
+poses and nowhere else. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the
+dependent joints' rates are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is
+tau_i + J_ci' lambda with the lambda that makes every dependent row zero.
+
+With the rates known, anchors are carried inwards once more, for what they accelerate by while all rates stay as they
+are: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Rates and accelerations
+are thus products and sums of those of the independent joints. No difference is taken of rounded positions or
+increments, which would cost 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.frame_step import Vec, add, scale
+from codegen.frame_step import Vec, add, scale, tidy
 from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
 from codegen.newmark_source import frame_to_axis
 from codegen.step_graph import Expr, Graph
 
 Array = NDArray[np.float64]
-
-DIGITS = 12  # that are kept of constants which are sums of products of the file's numbers
 
 
 @dataclass(frozen=True)
@@ -45,19 +42,39 @@ class Angle:
 
 @dataclass
 class Carried:
-    """A vector on its way inwards: at s_k+1, its increment since s_k, its derivatives by the joints' positions."""
+    """A vector on its way inwards, its derivatives by the joints' positions, and how it got there from the tip: what
+    it is carried along by once more when the rates are known."""
 
     now: Vec
-    moved: Vec
     columns: dict[int, Vec]
+    way: list[Callable[[Moving], Moving]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """The same vector's rate, and its acceleration while all joints keep theirs; of joints, in half ticks."""
+
+    rate: Vec
+    bias: Vec
 
 
 @dataclass
 class Row:
-    """One equation: entries a joint, and what is left of it."""
+    """One equation: entries a joint, what is left open, and a number by which `Rotation`s know it."""
 
     entries: dict[int, Expr]
     left: Expr
+    number: int
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """Of two rows by numbers, into a pivot and a row without its joint."""
+
+    rows: tuple[int, int]
+    into: tuple[int, int]
+    c: Expr
+    s: Expr
 
 
 @dataclass(frozen=True)
@@ -89,12 +106,14 @@ class Eliminated:
     pivot: Expr
     entries: dict[int, Expr]
     left: Expr
+    number: int
+    inverse: Expr
 
 
 @dataclass
 class LoopStep:
-    """Inputs by name: r[i], f[i] (sine and cosine; sin 2w and 1 - cos 2w of angle i), w[j], p[j] (position of slides),
-    by. Outputs: x[d], G[e], rest[d] (positive where regular)."""
+    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (position of slides), rate[j], change[j] (of independent
+    joints, in half ticks). Outputs: x[d], G[e], rate[d], change[d], rest[d] (positive where regular)."""
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
@@ -103,8 +122,14 @@ class LoopStep:
     entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
 
     def __post_init__(self) -> None:
+        self.rows = 0  # ever numbered
+        self.rotations: list[Rotation] = []
+        self.pivots: list[Eliminated] = []
+        self.rates: dict[int, Expr] = {}  # of all joints in the loops
+        self.spins: dict[Angle, Expr] = {}
+        self.moving: dict[int, tuple[Carried, Carried, str]] = {}  # the two factors of each equation
         rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
-        self._solve(rows)
+        self._move(self._solve(rows))
 
     # ---- constants and small algebra
     def _const(self, value: float) -> Expr:
@@ -127,7 +152,7 @@ class LoopStep:
 
     # ---- one cut
     def _cut(self, c: int, cut: Cut) -> list[Row]:
-        """The kept equations of a cut at the predicted pose."""
+        """The kept equations of a cut."""
         kept = [row for number, row in self.assembly.kept if number == c]
         name, along = f"c{c + 1}", cut.loop.type in ALONG
         rows: list[Row] = []
@@ -161,15 +186,10 @@ class LoopStep:
         return sorted(wanted)
 
     def _still(self, direction: Array) -> Carried:
-        return Carried(self._fixed(direction), self._zero(), {})
+        return Carried(self._fixed(direction), {})
 
     def _dot(self, u: Carried, v: Carried, name: str) -> Row:
-        """u . v, its increment (v at s_k+1 times that of u, u at s_k times that of v), its derivatives."""
-        by = self.graph.load("by")
-        before = _minus(u.now, u.moved)
-        moved = _inner(u.moved, v.now) + _inner(before, v.moved)
-        moved = self.graph.bind(moved, f"{name}_moved")
-        left = moved + by * (_inner(u.now, v.now) - moved)
+        """u . v and its derivatives."""
         entries: dict[int, Expr] = {}
         for j in sorted({*u.columns, *v.columns}):
             entry = self.graph.const(0.0)
@@ -179,7 +199,13 @@ class LoopStep:
                 entry = entry + _inner(u.columns[j], v.now)
             if not entry.is_zero:
                 entries[j] = self.graph.bind(entry, f"{name}_by{j + 1}")
-        return Row(entries, self.graph.bind(left, f"{name}_left"))
+        row = self._row(entries, self.graph.bind(_inner(u.now, v.now), f"{name}_left"))
+        self.moving[row.number] = u, v, name
+        return row
+
+    def _row(self, entries: dict[int, Expr], left: Expr) -> Row:
+        self.rows += 1
+        return Row(entries, left, self.rows - 1)
 
     # ---- along a path
     def _inwards(self, side: Side, start: Array, name: str, is_point: bool) -> Carried:
@@ -229,31 +255,56 @@ class LoopStep:
         axis = self.assembly.model.bodies[j].axis / self.assembly.length
         if j not in self.slides:
             self.slides.append(j)
-        way = self.graph.load(f"w[{j}]") + self.graph.load(f"w[{j}]")
         now = add(y.now, scale(self.graph.load(f"p[{self.slides.index(j)}]"), self._fixed(axis)))
-        return Carried(now, add(y.moved, scale(way, self._fixed(axis))), {**y.columns, j: self._fixed(axis)})
+
+        def on(m: Moving) -> Moving:
+            return Moving(add(m.rate, scale(self.rates[j], self._fixed(axis))), m.bias)
+
+        return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.way, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
         """From the last member's body to the group's frame: the members' link vectors, each turned by its angle."""
-        tip, total = self._zero(), None
+        tip, last = self._zero(), len(group.members) - 1
         columns: dict[int, Vec] = {}
+        parts: list[tuple[Angle, Vec]] = []  # link vectors, from the last member's inwards
+        way = y.way
         for place, member in reversed(list(enumerate(group.members))):
             angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
-            last = place == len(group.members) - 1
-            if last:
-                part = self._turn(angle, self._mapped(member.axes, y), f"{name}_{place + 1}")
-                columns |= part.columns
+            if place == last:
+                outer = self._turn(angle, self._mapped(member.axes, y), f"{name}_{place + 1}")
+                columns |= outer.columns
+                way = outer.way
+                tip = outer.now
             elif is_point:
                 after = self.assembly.model.bodies[group.members[place + 1].joint]
-                part = self._turn(angle, self._still(member.axes @ after.p0 / self.assembly.length), f"{name}_{place + 1}")
-            else:
-                part = None
-            if part is not None:
-                total = part if total is None else Carried(add(total.now, part.now), add(total.moved, part.moved), {})
-                tip = self._bind(total.now, f"{name}_arm{place + 1}")
+                link = self._still(member.axes @ after.p0 / self.assembly.length)
+                part = self._turn(angle, link, f"{name}_{place + 1}").now
+                parts.append((angle, part))
+                tip = self._bind(add(tip, part), f"{name}_arm{place + 1}")
             columns[member.joint] = self._across(tip, member.sign)
-        assert total is not None
-        return Carried(tip, total.moved, columns)
+
+        def on(m: Moving) -> Moving:
+            for angle, part in parts:
+                spun = self._spun(angle, part)
+                m = Moving(add(m.rate, spun.rate), add(m.bias, spun.bias))
+            return m
+
+        return Carried(tip, columns, [*way, on])
+
+    def _spin(self, angle: Angle) -> Expr:
+        """Rate of a frame's angle."""
+        if angle not in self.spins:
+            total = self.graph.const(0.0)
+            for j, sign in angle.members:
+                total = total + self.rates[j] if sign > 0 else total - self.rates[j]
+            self.spins[angle] = self.graph.bind(total, f"spin{self.angles.index(angle)}")
+        return self.spins[angle]
+
+    def _spun(self, angle: Angle, v: Vec) -> Moving:
+        """Rate and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
+        w, zero = self._spin(angle), self.graph.const(0.0)
+        x, y = -(w * v[1]), w * v[0]
+        return Moving((x, y, zero), (-(w * y), w * x, zero))
 
     def _across(self, v: Vec, sign: int) -> Vec:
         """sign times z x v."""
@@ -266,61 +317,97 @@ class LoopStep:
             self.angles.append(angle)
         i = self.angles.index(angle)
         c, s = self.graph.load(f"r[{i}].c"), self.graph.load(f"r[{i}].s")
-        rise, fall = self.graph.load(f"f[{i}].s"), self.graph.load(f"f[{i}].c")  # sin 2w, 1 - cos 2w
 
         def turned(v: Vec) -> Vec:
             return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
 
-        def fallen(v: Vec) -> Vec:
-            return (fall * v[0] - rise * v[1], rise * v[0] + fall * v[1], self.graph.const(0.0))
-
         columns = {j: self._bind(turned(column), f"{name}_d{j + 1}") for j, column in y.columns.items()}
         now = self._bind(turned(y.now), name)
-        if all(a.is_zero for a in y.moved):
-            return Carried(now, self._bind(fallen(now), f"{name}_moved"), columns)
-        moved = self._bind(add(y.moved, fallen(_minus(y.now, y.moved))), f"{name}_own")
-        return Carried(now, self._bind(turned(moved), f"{name}_moved"), columns)
+
+        def on(m: Moving) -> Moving:
+            rate, bias, spun = self._bind(turned(m.rate), f"{name}_own"), turned(m.bias), self._spun(angle, now)
+            w = self._spin(angle)
+            swept = (-((w + w) * rate[1]), (w + w) * rate[0], self.graph.const(0.0))
+            return Moving(self._bind(add(rate, spun.rate), f"{name}_rate"),
+                          self._bind(add(bias, add(swept, spun.bias)), f"{name}_bias"))
+
+        return Carried(now, columns, [*y.way, on])
 
     def _mapped(self, R: Array, y: Carried) -> Carried:
         """In other axes, fixed ones."""
         columns = {j: self._times(R, column) for j, column in y.columns.items()}
-        return Carried(self._times(R, y.now), self._times(R, y.moved), columns)
+
+        def on(m: Moving) -> Moving:
+            return Moving(self._times(R, m.rate), self._times(R, m.bias))
+
+        return Carried(self._times(R, y.now), columns, [*y.way, on])
 
     # ---- elimination
-    def _solve(self, rows: list[Row]) -> None:
+    def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
+        """Correction and rates matrix; returns the latter, by dependent and independent joint."""
         a, graph = self.assembly, self.graph
-        pivots: list[Eliminated] = []
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
             touched = [row for row in rows if joint in row.entries]
             rows = [row for row in rows if joint not in row.entries]
-            pivot, left = self._rotate(number, joint, touched)
-            pivots.append(pivot)
-            rows += left
+            rows += self._rotate(number, joint, touched)
         graph.block("Rates of the dependent joints a rate of each independent one, and the correction")
-        solution: dict[int, dict[int | None, Expr]] = {}
-        for number, p in reversed(list(enumerate(pivots))):
-            name = f"inverse{number + 1}"
-            inverse, = graph.call(f"const ft_real {name} = FT_C(1.0) / {{0}};", (name,), (p.pivot,), 1)
-            own: dict[int | None, Expr] = {}
-            sides: list[int | None] = [*a.independent, None]
-            for side in sides:
-                right = p.left if side is None else p.entries.get(side, graph.const(0.0))
-                for j, entry in p.entries.items():
-                    if j in solution:
-                        right = right + entry * solution[j][side]
-                name = f"x{p.joint + 1}" if side is None else f"G{p.joint + 1}_{side + 1}"
-                own[side] = graph.bind(-(inverse * right), name) if not right.is_zero else right
-            solution[p.joint] = own
+        G: dict[int, dict[int, Expr]] = {}
+        for i in a.independent:
+            sides = self._back([p.entries.get(i, graph.const(0.0)) for p in self.pivots], lambda j: f"G{j + 1}_{i + 1}")  # noqa: B023
+            for joint, value in sides.items():
+                G.setdefault(joint, {})[i] = value
+        x = self._back([p.left for p in self.pivots], lambda j: f"x{j + 1}")
         for d, joint in enumerate(a.dependent):
             for k, i in enumerate(a.independent):
-                if not solution[joint][i].is_zero:
-                    graph.store(f"next->G[{len(self.entries)}]", solution[joint][i])
+                if not G[joint][i].is_zero:
+                    graph.store(f"now->G[{len(self.entries)}]", G[joint][i])
                     self.entries.append((d, k))
-            graph.store(f"next->x[{d}]", solution[joint][None])
+            graph.store(f"now->x[{d}]", x[joint])
+        return G
 
-    def _rotate(self, number: int, joint: int, touched: list[Row]) -> tuple[Eliminated, list[Row]]:
-        """One row that keeps a joint, and the others without it. Stores how far from singular the pivot is."""
+    def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
+        """-J_d^-1 times a right side that the rotations have turned, one entry a pivot; by dependent joint."""
+        found: dict[int, Expr] = {}
+        for p, side in reversed(list(zip(self.pivots, right, strict=True))):
+            for j, entry in p.entries.items():
+                if j in found:
+                    side = side + entry * found[j]
+            found[p.joint] = side if side.is_zero else self.graph.bind(-(p.inverse * side), name(p.joint))
+        return found
+
+    def _move(self, G: dict[int, dict[int, Expr]]) -> None:
+        """Rates and accelerations of the dependent joints."""
+        a, graph, zero = self.assembly, self.graph, self.graph.const(0.0)
+        graph.block("Rates of the dependent joints")
+        self.rates = {i: graph.load(f"rate[{i}]") for i in a.independent}
+        for d, joint in enumerate(a.dependent):
+            led = _sum(graph, [G[joint][i] * graph.load(f"rate[{i}]") for i in a.independent])
+            self.rates[joint] = graph.bind(led, f"rate{joint + 1}")
+            graph.store(f"now->rate[{d}]", led)
+        graph.block("By how much the anchors accelerate while all rates stay as they are")
+        still = Moving(self._zero(), self._zero())
+        sides = {}
+        for number, (u, v, name) in self.moving.items():
+            m, n = still, still
+            for on in u.way:
+                m = on(m)
+            for on in v.way:
+                n = on(n)
+            across = _inner(m.rate, n.rate)
+            sides[number] = graph.bind(_inner(m.bias, v.now) + _inner(u.now, n.bias) + (across + across), f"{name}_bias")
+        for r in self.rotations:
+            x, y = (sides[row] for row in r.rows)
+            sides[r.into[0]] = graph.bind(r.c * x + r.s * y, f"bias{r.into[0]}")
+            sides[r.into[1]] = graph.bind(r.c * y - r.s * x, f"bias{r.into[1]}")
+        graph.block("Accelerations of the dependent joints")
+        own = self._back([sides.get(p.number, zero) for p in self.pivots], lambda j: f"change{j + 1}")
+        for d, joint in enumerate(a.dependent):
+            led = _sum(graph, [G[joint][i] * graph.load(f"change[{i}]") for i in a.independent])
+            graph.store(f"now->change[{d}]", led + own[joint])
+
+    def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
+        """Make one row the joint's pivot; the others without it. Stores how far from singular the pivot is."""
         graph, zero, name = self.graph, self.graph.const(0.0), f"e{number + 1}"
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
@@ -339,17 +426,23 @@ class LoopStep:
                     if not e.is_zero:
                         into[j] = graph.bind(e, f"{name}_{which}{place}_by{j + 1}")
             p_left, r_left = turned(kept.left, row.left)
-            left.append(Row(entries[1], graph.bind(r_left, f"{name}_r{place}_left")))
+            before = kept.number, row.number
+            left.append(self._row(entries[1], graph.bind(r_left, f"{name}_r{place}_left")))
             entries[0][joint] = graph.bind(c * a + s * b, f"{name}_pivot{place}")
-            kept = Row(entries[0], graph.bind(p_left, f"{name}_p{place}_left"))
+            kept = self._row(entries[0], graph.bind(p_left, f"{name}_p{place}_left"))
+            self.rotations.append(Rotation(before, (kept.number, left[-1].number), c, s))
         pivot = kept.entries[joint]
         least = SINGULAR * float(self.assembly.scale[number])
-        graph.store(f"next->rest[{number}]", pivot * pivot - graph.const(least * least))
-        return Eliminated(joint, pivot, {j: e for j, e in kept.entries.items() if j != joint}, kept.left), left
+        graph.store(f"now->rest[{number}]", pivot * pivot - graph.const(least * least))
+        inverse, = graph.call(f"const ft_real inverse{number + 1} = FT_C(1.0) / {{0}};", (f"inverse{number + 1}",),
+                              (pivot,), 1)
+        entries_left = {j: e for j, e in kept.entries.items() if j != joint}
+        self.pivots.append(Eliminated(joint, pivot, entries_left, kept.left, kept.number, inverse))
+        return left
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bool = False) -> Graph:
-    """The graph from open[j], the tree's torques, and s->G[e] to tau[k] of the actuated joints.
+    """The graph from open[j], the tree's torques, and s->loop.G[e] to tau[k] of the actuated joints.
 
     Q = tau_i + G' tau_d is what the independent joints must do together with the redundant ones, whose share is
     (W_r + G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r: min tau_a' W tau_a with every passive row zero.
@@ -363,7 +456,7 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bo
         for i, k in places.items():
             graph.store(f"tau[{k}]", graph.load(f"open[{i}]"))
         return graph
-    G = {(d, k): graph.load(f"s->G[{e}]") for e, (d, k) in enumerate(entries)}
+    G = {(d, k): graph.load(f"s->loop.G[{e}]") for e, (d, k) in enumerate(entries)}
     none = graph.const(0.0)
     graph.block("Torques of the dependent joints, carried by the independent ones")
     Q = []
@@ -447,10 +540,13 @@ def _difference(b: Carried, a: Carried) -> Carried:
     for j, column in a.columns.items():
         negative = (-column[0], -column[1], -column[2])
         columns[j] = add(columns[j], negative) if j in columns else negative
-    return Carried(_minus(b.now, a.now), _minus(b.moved, a.moved), columns)
+    return Carried(_minus(b.now, a.now), columns, [lambda still: _apart(b, a, still)])
 
 
-def tidy(value: float) -> float:
-    """A constant without the last bits of the products it comes from."""
-    rounded = float(f"{value:.{DIGITS}g}")
-    return 0.0 if abs(rounded) < 1e-12 else rounded
+def _apart(b: Carried, a: Carried, still: Moving) -> Moving:
+    m, n = still, still
+    for on in b.way:
+        m = on(m)
+    for on in a.way:
+        n = on(n)
+    return Moving(_minus(m.rate, n.rate), _minus(m.bias, n.bias))

@@ -162,37 +162,39 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
     return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
 
 
-def increments(model: Model, cut: Cut, q: Array, w: Array) -> Array:
-    """By how much `residual` (..., rows) grew on the way to q (..., n), w half the way of every joint.
+def bias(model: Model, cut: Cut, q: Array, rates: Array) -> Array:
+    """Second derivative of `residual` (..., rows) by time with all joints' rates (..., n) as they stay: J_c' rates.
 
-    Every vector y that turns with a joint grows by R (dy + D (y - dy)), D = 1 - R(-2w), all of it small numbers: the
-    difference of two residuals would have the rounding errors of positions.
+    A vector y that turns with a joint of rate w about the axis e has y' = R y' + w e x R y and, in the same way once
+    more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
     """
-    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array]:
-        y, dy = np.broadcast_to(y, (*q.shape[:-1], 3)), np.zeros((*q.shape[:-1], 3))
+    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
+        y = np.broadcast_to(y, (*q.shape[:-1], 3))
+        v, b = np.zeros_like(y), np.zeros_like(y)
         for j in reversed(side.path):
-            body = model.bodies[j]
+            body, rate = model.bodies[j], rates[..., j, None]
             if body.prismatic and is_point:
-                y, dy = y + body.axis * q[..., j, None], dy + 2.0 * body.axis * w[..., j, None]
+                y, v = y + body.axis * q[..., j, None], v + body.axis * rate
             elif not body.prismatic:
-                R, before = axis_rotation(body.axis, q[..., j]), y - dy
-                across = np.cross(body.axis, before)
-                fall, rise = 2.0 * np.sin(w[..., j, None]) ** 2, np.sin(2.0 * w[..., j, None])
-                y, dy = rotate(R, y), rotate(R, dy + rise * across - fall * np.cross(body.axis, across))
-            y, dy = y @ body.R0.T + body.p0 * is_point, dy @ body.R0.T
-        return y, dy
+                R = axis_rotation(body.axis, q[..., j])
+                y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
+                across = rate * np.cross(body.axis, y)
+                b = b + 2.0 * rate * np.cross(body.axis, v) + rate * np.cross(body.axis, across)
+                v = v + across
+            y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
+        return y, v, b
 
-    def product(u: tuple[Array, Array], v: tuple[Array, Array]) -> Array:
-        return np.sum(u[1] * v[0] + (u[0] - u[1]) * v[1], axis=-1)
+    def product(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
+        return np.sum(u[2] * v[0] + 2.0 * u[1] * v[1] + u[0] * v[2], axis=-1)
 
-    def direction(side: Side, name: str) -> tuple[Array, Array]:
+    def direction(side: Side, name: str) -> tuple[Array, Array, Array]:
         return carried(side, side.R[:, "xyz".index(name)], False)
 
     a, b = carried(cut.a, cut.a.p, True), carried(cut.b, cut.b.p, True)
-    apart = b[0] - a[0], b[1] - a[1]
-    rows = [apart[1][..., k] for k in range(3)]
+    apart = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    rows = [apart[2][..., k] for k in range(3)]
     if cut.plane is not None:
-        rows = [apart[1] @ cut.plane[:, k] for k in range(2)]
+        rows = [apart[2] @ cut.plane[:, k] for k in range(2)]
     elif cut.loop.type in ALONG:
         rows = [product(direction(cut.a, k), apart) for k in "xy"]
     rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
@@ -291,10 +293,10 @@ class Assembly:
         """(..., m) at positions q (..., n)."""
         return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
 
-    def increments(self, q: ArrayLike, w: ArrayLike) -> Array:
-        """Of `residual` (..., m) on the way to q (..., n), w half the way; see `increments`."""
-        q, w = np.asarray(q, float), np.asarray(w, float)
-        return self._kept(np.concatenate([increments(self.model, cut, q, w) for cut in self.cuts], axis=-1), -1)
+    def bias(self, q: ArrayLike, rates: ArrayLike) -> Array:
+        """Of `residual`: dJ_c/dt qd (..., m) at positions and rates (..., n) of all joints; see `bias`."""
+        q, rates = np.asarray(q, float), np.asarray(rates, float)
+        return self._kept(np.concatenate([bias(self.model, cut, q, rates) for cut in self.cuts], axis=-1), -1)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """J_c (..., m, n)."""
@@ -419,15 +421,13 @@ class Assembly:
     def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Accelerations (..., n) from all rates qd (..., n) and the independent joints' accelerations qdd.
 
-        J_c qdd = -d(J_c)/dt qd, the right side by a central difference along the motion.
+        J_c qdd = -dJ_c/dt qd.
         """
         q, qd = np.asarray(q, float), np.asarray(qd, float)
-        h = 1e-5 / np.maximum(1.0, np.max(np.abs(qd), axis=-1, keepdims=True))
-        slope = (self.jacobian(q + h * qd) - self.jacobian(q - h * qd)) / (2.0 * h[..., None])
-        bias = np.einsum("...ij,...j->...i", slope, qd)
         full = np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(qdd, float))
-        J = self.jacobian(q)[..., list(self.dependent)]
-        full[..., list(self.dependent)] -= np.linalg.solve(J, bias[..., None])[..., 0]
+        if self.dependent:
+            J = self.jacobian(q)[..., list(self.dependent)]
+            full[..., list(self.dependent)] -= np.linalg.solve(J, self.bias(q, qd)[..., None])[..., 0]
         return full
 
     def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:

@@ -311,7 +311,7 @@ class Mechanism:
             return self
         mode = self.modes[0] if name is None else self.mode(name)
         return replace(
-            self, modes=(mode,),
+            self, modes=(mode,), control=replace(self.control, scheme=self.scheme),
             loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
             payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
             joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
@@ -320,7 +320,7 @@ class Mechanism:
     @cached_property
     def chosen(self) -> Chosen | None:
         """How the scheme was chosen; None where there is no choice: the file names one, or there are flexible links or
-        loops, which take the midpoint rule."""
+        modes, which take the midpoint rule, or loops, which take Newton-Euler."""
         from codegen.flexible_tree import is_flexible
         from codegen.scheme import choose
 
@@ -332,7 +332,9 @@ class Mechanism:
         """The scheme that is emitted: midpoint, newton-euler or newmark."""
         if self.chosen:
             return self.chosen.scheme
-        return "midpoint" if self.control.scheme == "auto" else self.control.scheme
+        if self.control.scheme != "auto":
+            return self.control.scheme
+        return "newton-euler" if self.loops else "midpoint"
 
     def link(self, name: str) -> Link:
         """The link of that name."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 4  # raised with every change of the frame or of a message
+PROTOCOL = 5  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 
@@ -117,6 +117,7 @@ MESSAGES = (
         Field("command_token", "u8", "token of the last command taken or refused"),
         Field("flags", "u8", "bits of FLAGS"),
         Field("unhomed", "u8", "first joint without a zero, 255 if every joint has one"),
+        Field("mode", "u8", "number of the mode that torque_ff is of; 0 is the first, or there is but one"),
         Field("limits", "u16", "bits of LIMITS that acted since the last STATUS"),
         Field("ack", "u16", "sequence number of the next knot wanted"),
         Field("credit", "u16", "knots there is room for"),

@@ -158,3 +158,19 @@ def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: in
         down = (part.ticks - k) / length if part.first + part.ticks < ticks else np.inf
         share[part.first:part.first + part.ticks] = np.clip(np.minimum(up, down), 0.0, 1.0)
     return share
+
+
+AHEAD = 0xFFFF  # ticks: no other mode in sight
+
+
+def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:
+    """For the emitted step: number of the mode at s_-1 .. s_ticks-1 and how many ticks it lasts (ticks + 1, 2)."""
+    names = [mode.name for mode in mechanism.modes]
+    table = np.empty((ticks + 1, 2), np.uint32)
+    for part in stretches(mechanism, modes, ticks):
+        rows = slice(part.first + 1, part.first + part.ticks + 1)
+        last = part.first + part.ticks == ticks
+        table[rows, 0] = names.index(part.mode)
+        table[rows, 1] = AHEAD if last else np.arange(part.ticks, 0, -1)
+    table[0] = table[1, 0], AHEAD
+    return table

@@ -83,7 +83,8 @@ def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length:
             if i in assembly.dependent and name in names:
                 follows.append(dict(i=i, place=names.index(name), unit=_unit(body.joint.type)))
     return dict(
-        name=mechanism.modes[number].name, unit="step" if closed else "tree", number=number, places=places, closed=closed, tree=tree, follows=follows,
+        name=mechanism.modes[number].name, unit="step" if closed else "tree", number=number, places=places,
+        closed=closed, euler=model.scheme == "newton-euler", tree=tree, follows=follows,
         idle=[k for k in range(len(names)) if k not in places], ramp=length,
         per_tick=repr(1.0 / length) if length else "0.0",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.errors import Refused
 from codegen.loops import SINGULAR, assemble
@@ -14,6 +15,7 @@ DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
 UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
 PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its way and the square of its time
 CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
 
 
@@ -42,7 +44,8 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """The same of the independent joints about the start, as far as the loops stay well away from singular poses."""
+    """The same of the independent joints about the start, as far as the loops stay well away from singular poses and
+    no other joint has more rate or acceleration than TRAVEL or SLIDE takes."""
     assembly = assemble(Model.of(mechanism))
     model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
     joints = [model.bodies[i].joint for i in free]
@@ -59,12 +62,20 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
         way[:, places] = a[free] + s * share * (b[free] - a[free])
         try:
             full = assembly.follow(way)
-            if np.min(assembly.margin(full)) > CLEAR * SINGULAR or share < 1e-3:
+            if (np.min(assembly.margin(full)) > CLEAR * SINGULAR and _calm(model, full)) or share < 1e-3:
                 break
         except Refused:
             pass
         share /= 2.0
     return from_rows([model.bodies[i].joint.name for i in driven], x[:, 0] * DURATION, full[:, driven])
+
+
+def _calm(model: Model, q: NDArray[np.float64]) -> bool:
+    """Whether no joint of a motion (N, n) of DURATION has more rate or acceleration than one over TRAVEL or SLIDE."""
+    way = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
+    rate, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
+    return bool(np.all(np.abs(rate) <= PEAK_RATE["quintic"] * way / DURATION)
+                and np.all(np.abs(change) <= PEAK_CHANGE * way / DURATION**2))
 
 
 def _range(joint: Joint) -> tuple[float, float]:

@@ -14,11 +14,13 @@ and hardly more at 10 kHz (midpoint 1e-5 to 2e-4 and 1e-4 to 1e-3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from codegen.base_parameters import Body, Tree
 from codegen.beam import joint_stiffness
-from codegen.frame_step import FrameStep, Vec, add, cross, scale, tilt, turn, turn_back, untilt
+from codegen.frame_step import FrameStep, Members, Vec, add, cross, scale, tilt, turn, turn_back, untilt
 from codegen.model import GROUND, Model
 from codegen.step_graph import Expr
 
@@ -48,8 +50,8 @@ class NewtonEulerStep(FrameStep):
 
     turn_call = "ft_turn_on"
 
-    def __init__(self, model: Model, tree: Tree) -> None:
-        super().__init__(model, tree)
+    def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
+        super().__init__(model, tree, shared)
         n = model.n
         self.reach = [1.0] * n
         self.inertia_unit = 4.0 / model.dt**2
@@ -107,8 +109,8 @@ class NewtonEulerStep(FrameStep):
     def _position(self, j: int) -> Expr:
         """Position of joint j at s_k, rad or m."""
         unit = "FT_METRE_UNIT" if self.tree.bodies[j].prismatic else "FT_TURN_UNIT"
-        u = self.graph.load(f"u[{j}]")
-        return self.graph.bind(self.graph.load(f"(ft_real)q_next[{j}] * {unit}") - (u + u), f"q{j + 1}")
+        w = self.graph.load(f"{self.way}[{j}]")
+        return self.graph.bind(self.graph.load(f"(ft_real)q_next[{j}] * {unit}") - (w + w), f"q{j + 1}")
 
     def _in_body(self, which: str, j: int) -> Vec:
         """w, e or a of body j in its own, turned frame."""

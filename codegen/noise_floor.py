@@ -18,10 +18,9 @@ Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is give
 before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
 drift of the frames is not differenced either.
 
-Closed loops carry the tree's torques to the independent joints by G', and noise with them. The dependent joints'
-increments are those of the independent ones times G, rounded a few times on the way; near a singular pose the solution
-magnifies what is rounded by the inverse of the margin. Newton-Euler then takes differences of increments that are
-rounded already: c = 1 of |P|_j / dt is for these.
+Closed loops are stepped by Newton-Euler, with rates and accelerations of the dependent joints that are products of those
+of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is rounded by
+the inverse of the margin. G' carries the dependent joints' torques to the independent ones, and noise with them.
 
 The floor of the midpoint rule grows with the tick rate; it is largest, compared with the torque, where the torque is
 small: slow motion, no gravity, a wrist. No term of it depends on how long the motion lasts.
@@ -39,7 +38,6 @@ from codegen.model import GROUND, Model
 from codegen.single_precision import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
-INCREMENTS = 1.0  # roundings of u on both sides, half an EPS each, in the rate they come from
 NEWTON_EULER_ROUNDINGS = 8.0
 ROUNDINGS = 4.0  # eight roundings of the largest number, all of one sign
 
@@ -82,8 +80,7 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     drift = between * w**3 / 3.0
     if model.scheme == "newton-euler":
         rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
-        increments = INCREMENTS * EPS * np.max(P, axis=1) / dt if model.mechanism.loops else 0.0
-        return increments + (rounded + drift + 0.5 * w**2) * T
+        return (rounded + drift + 0.5 * w**2) * T
     return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
 
 

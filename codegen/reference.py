@@ -141,7 +141,7 @@ def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tu
         q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
         start = newmark_start(model, q[0], qd[0], qdd[0])
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
-    if model.scheme == "newton-euler":
+    if model.scheme == "newton-euler" and not model.mechanism.loops:
         return middles, newton_euler(model, *motion.at(middles), convert)
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
     return middles, midpoint_torque(model, q, qd, convert)

@@ -43,6 +43,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
+from codegen.frame_step import Members
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.newton_euler_step import NewtonEulerStep
@@ -63,13 +64,15 @@ templates = Environment(
 )
 
 
-def render(model: Model, name: str = "step") -> dict[str, str]:
+def render(model: Model, name: str = "step", shared: Sequence[Members] = ()) -> dict[str, str]:
     """The emitted files of the step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
+
+    shared: angles whose sines and cosines closed loops have formed already, see FrameStep.
 
     control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
     them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
     """
-    return _rendered(model, step_of(model), name)
+    return _rendered(model, step_of(model, shared), name)
 
 
 HEADERS = ("ft_model.h", "ft_trig.h")
@@ -109,6 +112,11 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
         j = int(line.split("[@")[1].split("]")[0]) if "[@" in line else None
         return line if j is None else line.replace(f"[@{j}]", f"[{indices[j]}]")
 
+    read = [graph.nodes[i].text for i in graph.live()[0]]
+
+    def reads(name: str) -> bool:
+        return any(text.startswith(name) for text in read)
+
     blocks = blocks_of(graph, with_index, far)
     turns = [wrap(f"return {angle};", 80) for angle in angles]
     closed = name != "step"
@@ -118,6 +126,8 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
         STEP=f"FT_{name.upper()}",
         JOINTS="FT_TREE_JOINTS" if closed else "FT_JOINTS",
         closed=closed,
+        shares=reads("r["),
+        uses_ways=reads("w["),
         turns=turns,
         rotate=control.trig == "tick" and bool(turns),
         at_knots=control.trig == "knot" and bool(turns),
@@ -167,26 +177,26 @@ MANY = 8  # with more joints than this fewer values should be kept from the way 
 Step = PlanarStep | SpatialStep | NewtonEulerStep
 
 
-def plain_step(model: Model, scheme: str) -> Step:
+def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step of a scheme in its form, before anything is searched for."""
     if scheme != "newton-euler" and is_planar(model):
         planar = PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
         if planar.turning:
             return planar
-    form = NewtonEulerStep if scheme == "newton-euler" else SpatialStep
-    return form(model, arrange(model, (Choice(D="body" if model.n > MANY else "frame"),) * model.n))
+    tree = arrange(model, (Choice(D="body" if model.n > MANY else "frame"),) * model.n)
+    return NewtonEulerStep(model, tree, shared) if scheme == "newton-euler" else SpatialStep(model, tree)
 
 
-def step_of(model: Model) -> Step:
+def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least.
 
     The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
     the unit of length, which is one of the mechanism's own offsets, whose products vanish.
     """
-    best = plain_step(model, model.scheme)
+    best = plain_step(model, model.scheme, shared)
     if isinstance(best, PlanarStep):
         return best
-    form, choices, length = type(best), best.tree.choices, best.tree.length
+    euler, choices, length = isinstance(best, NewtonEulerStep), best.tree.choices, best.tree.length
     cost, effort = best.graph.cost(), model.n
 
     def better(new_choices: tuple[Choice, ...], new_length: float) -> bool:
@@ -194,7 +204,8 @@ def step_of(model: Model) -> Step:
         if effort + model.n > EFFORT:
             return False
         effort += model.n
-        step = form(model, arrange(model, new_choices, new_length))
+        tree = arrange(model, new_choices, new_length)
+        step = NewtonEulerStep(model, tree, shared) if euler else SpatialStep(model, tree)
         new_cost = step.graph.cost()
         if new_cost >= cost:
             return False

@@ -23,15 +23,15 @@ from codegen.flexible_tree import is_flexible
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.modes import has_modes
+from codegen.modes import has_modes, schedule
 from codegen.trajectory import Trajectory
 from codegen.wrench import Wrench
 
 Array = NDArray[np.float64]
 
-Step = Callable[[Model, Array], Array]
-"""The emitted step over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, to torques (N, n) at s_0 .. s_N-1."""
-
+Step = Callable[..., Array]
+"""The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
+several modes their `schedule`, to torques (N, n) at s_0 .. s_N-1."""
 
 Held = Callable[[Model, Array, Wrench], Array]
 """What holds against a wrench, by the emitted C: positions (N, n), rad or m, to torques (N, n)."""
@@ -80,14 +80,14 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
                        f"is shorter than one control tick, {model.dt:g} s")
     if is_flexible(mechanism):
         _at_rest(model, trajectory)
-    if has_modes(mechanism) and (step is not None or wrench is not None):
-        raise BadInput("femtorque torque", "--backend" if step is not None else "--wrench", None,
-                       "modes are switched by the application, not by the step alone",
-                       "name one with --mode, or take --backend reference without --wrench")
+    if has_modes(mechanism) and wrench is not None:
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes", "name one with --mode")
     if step is None:
         t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
     else:
-        t, tau = (np.arange(ticks) + 0.5) * model.dt, np.asarray(step(model, samples(model, trajectory, ticks)), float)
+        given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
+        t = (np.arange(ticks) + 0.5) * model.dt
+        tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
     q, qd, qdd = trajectory.at(t)
     exact = reference.exact(model, trajectory, t)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))

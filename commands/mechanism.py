@@ -117,7 +117,7 @@ def _step(backend: str, precision: str | None) -> tuple[Any, Any]:
     if backend == "c":
         from codegen.compiled import CompiledStep
 
-        return (lambda model, positions: CompiledStep(model, precision or "single").torque(positions),
+        return (lambda model, *motion: CompiledStep(model, precision or "single").torque(*motion),
                 lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
     return None, wrench.torque
 

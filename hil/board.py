@@ -11,7 +11,8 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,7 @@ from hil.stm32.chip import FLASH_START
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
+STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
 STEP = re.compile(r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
 GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
@@ -50,7 +52,8 @@ class Record:
 
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units: as
     the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning. instructions,
-    cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it.
+    cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by number of a tick
+    with closed loops or modes, what its step has left to go on from, of those at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -67,6 +70,7 @@ class Record:
     instructions: NDArray[np.int64]
     cycles: NDArray[np.int64]
     step_instructions: NDArray[np.int64]
+    steps: Mapping[int, bytes] = field(default_factory=dict)
 
 
 def telemetry_type(joints: int) -> np.dtype:
@@ -78,14 +82,14 @@ def telemetry_type(joints: int) -> np.dtype:
 class Telemetry:
     """Reads what an image's last tick has left, where its `ft_telemetry` says that it lies."""
 
-    _WORDS = 8  # of ft_telemetry_map, ft_report.h
+    _WORDS = 10  # of ft_telemetry_map, ft_report.h
 
     def __init__(self, core: CortexM4, image: Image, joints: int, rate_hz: int) -> None:
         self.type, self._rate = telemetry_type(joints), np.float32(2 * rate_hz)
         self._core, self._bytes = core, 4 * joints
         at = image.symbol("ft_telemetry").address - image.start
         words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
-        ff, torque, duty, u, position, self._target, self._tick, self.mode = words  # addresses
+        ff, torque, duty, u, position, self._target, self._tick, self.mode, *self._step = words  # addresses
         self._fixed, self._position = (ff, torque, duty, u), position
 
     def read(self) -> bytes:
@@ -95,6 +99,10 @@ class Telemetry:
         done = max(int.from_bytes(read(self._tick, 4), "little"), 1) - 1
         return b"".join([*(read(at, size) for at in self._fixed), target[size:], read(self._position, size),
                          target[:size], done.to_bytes(4, "little")])
+
+    def step(self) -> bytes:
+        """What the next tick's step goes on from, as the C has it."""
+        return self._core.memory(*self._step)
 
     def taken(self, raw: bytes) -> NDArray[np.void]:
         """What was read: half increments are made rates."""
@@ -147,6 +155,8 @@ class VirtualBoard:
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._volts = np.full(len(self.joints), np.nan)  # on the motors, until _changed_at
+        self._steps: dict[int, bytes] = {}
+        self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
         self._mode = 0  # of the plant, by its number
         self._switches: list[tuple[float, int]] = []  # (seconds, mode) to come
         self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
@@ -465,8 +475,20 @@ class VirtualBoard:
         step = self._step_executed()
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            plant = self.plant
-            self._samples.append((self._telemetry.read(), plant.q, plant.v, self.seconds, instructions, cycles, step))
+            plant, left = self.plant, self._telemetry.read()
+            self._keep_step(left)
+            self._samples.append((left, plant.q, plant.v, self.seconds, instructions, cycles, step))
+
+    def _keep_step(self, left: bytes) -> None:
+        """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from before."""
+        if not (self.mechanism.loops or self.mechanism.modes):
+            return
+        rates = slice(4 * 4 * len(self.joints), 5 * 4 * len(self.joints))  # of the target
+        if any(left[rates]):
+            self._steps |= dict(self._resting)
+            self._resting.clear()
+        else:
+            self._resting.append((len(self._samples), self._telemetry.step()))
 
     def _look_at_mode(self, began: float) -> None:
         """What a tick that began then has computed for another mode is held from the start of a later tick on.
@@ -504,7 +526,7 @@ class VirtualBoard:
         numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
         return Record(**{name: raw[name].copy() for name in self._telemetry.type.names}, q=truth[:, 0], v=truth[:, 1],
                       seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
-                      cycles=numbers[:, 1], step_instructions=numbers[:, 2])
+                      cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""

@@ -68,6 +68,8 @@ class Relay:
         self._status: Any = None
         self._outputs = 0  # as last heard
         self._held = np.zeros(len(self.joints), np.float32)  # duty of the tick before
+        self._mode = self._held_mode = 0  # of the plant; of that duty
+        self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
         self._rest = b""  # of a frame from the board that is still coming
         self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
         self._planned: list[tuple[float, Callable[[], None]]] = []
@@ -127,11 +129,23 @@ class Relay:
         drive, status = self._exchange(self._counts())
         self._samples.append((status, q, v, self.seconds))
         self._outputs = drive.outputs
+        if self._outputs and self._held_mode != self._mode:
+            self._switch(self._held_mode)
         self.plant.drive(self.dt, self._voltages())
-        self._held = np.array(drive.duty, np.float32)
+        self._held, self._held_mode = np.array(drive.duty, np.float32), status.mode
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self.ticks += 1
         self._to_board, self._written = self._written, bytearray()
+
+    def _switch(self, mode: int) -> None:
+        """The plant follows the board into another mode; where it does not fit, it stays in its own."""
+        name, missed = self.mechanism.modes[mode].name, ""
+        try:
+            self.plant.switch(name)
+        except Refused as refusal:
+            missed = str(refusal)
+        self._mode = mode
+        self.switched.append((self.seconds, name, missed))
 
     def _counts(self) -> list[int]:
         """What the encoders show, as the wire has it."""

@@ -21,7 +21,7 @@ from codegen.compiled_path import CompiledPath
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
-from hil.board import Record, VirtualBoard, VirtualClock
+from hil.board import STEPS, Record, VirtualBoard, VirtualClock
 from hil.faults import FAULTS, inject
 from hil.plants import Plant, plant_of
 from host.configuration import Configuration
@@ -46,7 +46,8 @@ class Result:
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
     the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very
-    end. switched: (seconds since power-on, mode, why the plant did not follow into it or "").
+    end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of those
+    that STATUS has told of, one after the other.
     """
 
     mechanism: Mechanism
@@ -70,6 +71,7 @@ class Result:
     moving: slice
     target_positions: NDArray[np.float64]
     switched: tuple[tuple[float, str, str], ...] = ()
+    modes: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -112,6 +114,7 @@ class Witness:
         self._reader = FrameReader(Codec(len(board.joints)))
         self.state = "BOOT"
         self.faults: list[str] = []
+        self.modes: list[int] = []
         self.last: Any = None
         board.listeners.append(self._take)
 
@@ -120,6 +123,8 @@ class Witness:
             if isinstance(frame.message, Status):
                 self.last = frame.message
                 self.state = _STATES.get(self.last.state, str(self.last.state))
+                if self.last.mode not in self.modes[-1:]:
+                    self.modes.append(self.last.mode)
                 fault = _FAULTS.get(self.last.fault)
                 if fault and fault not in self.faults:
                     self.faults.append(fault)
@@ -224,7 +229,7 @@ def _result(board: VirtualBoard, witness: Witness, configuration: Configuration,
         digest=configuration.digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
-        switched=tuple(getattr(board, "switched", ())),  # a real board keeps its modes to itself
+        switched=tuple(board.switched), modes=tuple(witness.modes),
     )
 
 
@@ -244,19 +249,27 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
     The host runs the same knots through the same C (codegen.compiled_path). The integer targets of both find the tick
-    at which the motion began; the torque of an interval is formed `lead` ticks before it. None if the image's
-    targets are not those of the motion in one piece, and of mechanisms with loops or modes: where dependent joints are, to
-    the last bit, comes from all that the arm has done since power-on (`verify` compares chip and host from one start).
+    at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops or modes the host
+    goes on from what the step had left before that tick: where dependent joints are, to the last bit, comes from all
+    that the arm has done since power-on. None if the image's targets are not those of the motion in one piece, and of
+    loops on a real board, which does not show what its step has left.
     """
-    if mechanism.loops or mechanism.modes:
-        return None
     path = CompiledPath(mechanism)
+    arrays = motion.position, motion.rate, motion.acceleration
     around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
-    target = path.run(motion.position, motion.rate, motion.acceleration)[2]
+    changing = bool(mechanism.loops or mechanism.modes)
+    if changing and not record.steps:
+        return None
+    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact a tick
+    starts: list[dict[str, Any]] = [dict(held=k) for k in held] if not changing else [
+        dict(state=state, mode=motion.mode) for tick, state in record.steps.items() if around - STEPS <= tick < around]
+    if not starts:
+        return None
+    first = path.run(*arrays, **starts[0])
+    target = first[2]
     sure = len(target) - 1 - lead  # once every torque is formed, the host may disarm before the last targets are due
     begins = [i for i in range(max(around - 8, 0), around + 8) if np.array_equal(record.target[i:][:sure], target[:sure])]
     if not begins:
         return None
     formed = record.torque_ff[begins[0] - 1 - lead:][:len(target)].tobytes()
-    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact a tick
-    return any(path.run(motion.position, motion.rate, motion.acceleration, k)[0].tobytes() == formed for k in held)
+    return first[0].tobytes() == formed or any(path.run(*arrays, **s)[0].tobytes() == formed for s in starts[1:])

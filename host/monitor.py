@@ -14,7 +14,7 @@ from rich.text import Text
 
 from codegen import messages
 from codegen.units import from_wire
-from host.session import PERIOD, Session, explain, names, state_name
+from host.session import PERIOD, Session, explain, mode_name, names, state_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
@@ -79,9 +79,10 @@ def _joints(session: Session) -> Table:
 
 
 def _numbers(session: Session) -> Text:
-    s, link = session.status, session.link
+    s, link, name = session.status, session.link, mode_name(session)
+    mode = f"mode {name}, " if name else ""
     return Text(
-        f"buffer {s.buffered}/{session.ident.ring} knots, pace {s.pace:.2f}, tick {s.cycles} cycles (most "
+        f"{mode}buffer {s.buffered}/{session.ident.ring} knots, pace {s.pace:.2f}, tick {s.cycles} cycles (most "
         f"{s.cycles_max}), bus {s.bus_mv / 1e3:.1f} V\n"
         f"board: {s.frames} frames, {s.bad_frames} bad, {s.out_of_order} out of order, {s.wrong_tag} of another "
         f"configuration; host: {link.bad} bad, worst gap {link.worst_gap * 1e3:.0f} ms"

@@ -33,6 +33,14 @@ _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
+def mode_name(session: Session) -> str:
+    """Of the mode that holds, or its number if names are not known; nothing where there is but one."""
+    number, modes = session.status.mode, session.configuration.modes
+    if number >= len(modes):
+        return str(number) if number else ""
+    return modes[number] if len(modes) > 1 else ""
+
+
 def state_name(status: Any) -> str:
     """The name of a STATUS's state."""
     return _STATE.get(status.state, f"state {status.state}")

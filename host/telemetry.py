@@ -13,7 +13,7 @@ from codegen import messages
 from codegen.errors import BadInput
 from codegen.units import from_wire
 from host.configuration import Configuration
-from host.session import Session, explain, fault_name, flag, names, state_name
+from host.session import Session, explain, fault_name, flag, mode_name, names, state_name
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def about(session: Session) -> dict[str, Any]:
               for j, joint in enumerate(c.joints)]
     return {"name": c.name, "board": c.board, "digest": c.digest.hex(), "rate_hz": c.rate_hz, "knot_hz": c.knot_hz,
             "ring": session.ident.ring, "budget": tick_budget(c), "port": session.link.port, "joints": joints,
-            "status_hz": messages.STATUS_HZ}
+            "status_hz": messages.STATUS_HZ, "modes": list(c.modes)}
 
 
 def sample(session: Session) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def sample(session: Session) -> dict[str, Any]:
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
         "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)), "limits": list(names(messages.LIMITS, s.limits)),
         "buffered": s.buffered, "cycles": s.cycles, "cycles_max": s.cycles_max, "bus": s.bus_mv / 1e3,
-        "pace": float(s.pace), "frames": s.frames, "bad_frames": s.bad_frames, "out_of_order": s.out_of_order,
+        "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames, "out_of_order": s.out_of_order,
         "host_bad": link.bad, "worst_gap": link.worst_gap,
         "position": _list(from_wire(s.position, c.joints)), "target": _list(from_wire(s.target, c.joints)),
         "error": _list(error), "rate": _list(s.rate), "target_rate": _list(s.target_rate), "feedforward": _list(ff),
@@ -83,4 +83,4 @@ def named(session: Session) -> dict[str, Any]:
         tree[joint.name] = {key: values[key][j] for key in per_joint}
     tree["tick"] = {key: values[key] for key in ("cycles", "cycles_max")}
     tree["link"] = {key: values[key] for key in ("buffered", "frames", "bad_frames", "out_of_order", "host_bad", "worst_gap")}
-    return tree | {"bus": values["bus"], "pace": values["pace"]}
+    return tree | {"bus": values["bus"], "pace": values["pace"], "mode": session.status.mode}

@@ -70,6 +70,12 @@ static inline void ft_loops_first_mode(ft_step_state *s)
     s->mode = 0;
 }
 
+/* Return the number of the mode that holds. */
+static inline uint32_t ft_loops_mode(const ft_step_state *s)
+{
+    return s->mode;
+}
+
 #else
 
 static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
@@ -82,6 +88,12 @@ static inline bool ft_loops_step(ft_step_state *s, const ft_motion *m,
 static inline void ft_loops_first_mode(ft_step_state *s)
 {
     (void)s;
+}
+
+static inline uint32_t ft_loops_mode(const ft_step_state *s)
+{
+    (void)s;
+    return 0;
 }
 
 #endif

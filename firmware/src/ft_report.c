@@ -4,6 +4,7 @@
 #include "ft_chip.h"     /* ft_chip_reset_cause, ft_chip_remembered */
 #include "ft_config.h"   /* FT_RING */
 #include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, FT_BOARD */
+#include "ft_loops.h"    /* ft_loops_mode */
 #include "ft_position.h" /* ft_position_to_wire */
 #include "ft_state.h"    /* ft, ft_target */
 
@@ -20,6 +21,7 @@ const ft_telemetry_map ft_telemetry = {
 #else
     0,
 #endif
+    &ft.step, sizeof ft.step,
 };
 
 static uint32_t last_fault;      /* latched before the last reset */
@@ -90,6 +92,7 @@ static void copy_safety(ft_msg_status *s)
     s->command_token = ft.safety.token;
     s->flags = ft.safety.flags;
     s->unhomed = (uint8_t)ft_safety_unhomed();
+    s->mode = (uint8_t)ft_loops_mode(&ft.step);
 }
 
 static void copy_motion(ft_msg_status *s)

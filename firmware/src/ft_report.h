@@ -5,6 +5,7 @@
 #include "ft_messages.h" /* ft_msg_status, ft_msg_ident */
 #include "ft_model.h"    /* ft_real, ft_turn */
 #include "ft_motion.h"   /* ft_target */
+#include "ft_step.h"     /* ft_step_state */
 
 #include <stdint.h>
 
@@ -18,6 +19,8 @@ typedef struct {
     ft_target *const *target;      /* where the target of this tick is */
     const volatile uint32_t *tick; /* the next one */
     const uint32_t *mode;          /* of torque_ff, or 0: there is but one */
+    const ft_step_state *step;     /* what the next tick goes on from */
+    uint32_t step_bytes;
 } ft_telemetry_map;
 
 extern const ft_telemetry_map ft_telemetry;

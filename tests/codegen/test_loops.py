@@ -11,7 +11,7 @@ import pytest
 from codegen import reference
 from codegen.check import examine, passive_torque
 from codegen.errors import BadInput, Refused
-from codegen.loops import SINGULAR, Assembly, ClosedMotion, assemble, cuts, increments, jacobian, residual
+from codegen.loops import SINGULAR, Assembly, ClosedMotion, assemble, bias, cuts, jacobian, residual
 from codegen.mechanism import BASE, Anchor, Joint, Link, Loop, Mechanism
 from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
@@ -63,12 +63,13 @@ def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> Non
         assert np.abs(J[:, 0]).max() < 1e-12 < np.abs(J[:, 1:]).max(axis=0).min()  # both sides hang on link 0
 
 
-def test_increments_are_differences_of_what_is_left_open(branched: Model) -> None:
-    rng = np.random.default_rng(2)
-    q, w = rng.uniform(-1.0, 1.0, (5, branched.n)), rng.uniform(-0.1, 0.1, (5, branched.n))
+def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
+    rng, h = np.random.default_rng(2), 1e-3
+    q, rates = rng.uniform(-1.0, 1.0, (5, branched.n)), rng.uniform(-1.0, 1.0, (5, branched.n))
     for cut in cuts(branched):
-        there, here = (residual(branched, cut, pose(branched, x)) for x in (q, q - 2.0 * w))
-        np.testing.assert_allclose(increments(branched, cut, q, w), there - here, atol=1e-14)
+        r = {k: residual(branched, cut, pose(branched, q + k * h * rates)) for k in (-2, -1, 0, 1, 2)}
+        second = (-r[-2] + 16.0 * r[-1] - 30.0 * r[0] + 16.0 * r[1] - r[2]) / (12.0 * h**2)
+        np.testing.assert_allclose(bias(branched, cut, q, rates), second, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CLOSED)

@@ -45,6 +45,12 @@ def grasped(tmp_path_factory) -> dict[str, tuple[Result, VirtualBoard]]:
     return {"ramp": played(*example(), folder / "ramp"), "none": played(*example(ramp_s=0.0), folder / "none")}
 
 
+def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped):
+    for result, _ in grasped.values():
+        assert result.bit_identical is True
+        assert result.modes == (0, 1, 0)  # disarmed it is in the first one again
+
+
 def around_switch(result: Result, board: VirtualBoard) -> int:
     """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks later."""
     (seconds, mode, missed), = board.switched
@@ -93,6 +99,26 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
     np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
+
+
+CARRIED, ON = 1.1, 0.1  # s: on the way, and how long it goes on from there
+
+
+def test_an_object_is_let_go_in_motion(tmp_path):
+    """Half-way along the arc the hands open, and both arms go on as if nothing had happened."""
+    mechanism, _ = example()
+    full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    last = int(np.searchsorted(full.times, CARRIED + ON - 1e-9)) + 1
+    parts = (part[:last] for part in (full.times, full.positions, full.rates, full.accelerations))
+    motion = replace(from_rows(full.joints, *parts), modes=(*full.modes[:2], (CARRIED, "open")))
+    assert np.abs(full.at(CARRIED)[1]).min() > 0.3  # rad/s
+    result, board = played(mechanism, motion, tmp_path)
+    assert (result.ended, result.faults, result.modes, board.plant.mode) == ("done", (), (0, 1, 0), "open")
+    assert result.bit_identical is True
+    (grasped, _, _), (opened, _, missed) = board.switched
+    assert missed == "" and opened - grasped == pytest.approx(CARRIED - GRASP, abs=1e-6)
+    after = result.record.seconds >= opened
+    assert np.abs(result.target_positions - result.record.q)[after & (np.arange(len(after)) < result.moving.stop)].max() < 1e-3
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault(tmp_path):
