@@ -253,7 +253,7 @@ class CompiledStep:
         made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self.ffi.from_buffer("uint32_t[]", modes),
                                        self.ffi.from_buffer("ft_real[]", tau))
         if made < 0:
-            raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-1 - made} does not fit the motion")
+            raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-2 - made} does not fit the motion")
         if made < len(tau):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau

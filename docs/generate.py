@@ -32,7 +32,7 @@ KEYS = {
     "urdf": "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name",
     "control.rate_hz": "control ticks a second; a whole multiple of knot_hz",
     "control.knot_hz": "knots of a trajectory a second, on the wire",
-    "control.scheme": "of the inverse dynamics; `midpoint` unless you know why not",
+    "control.scheme": "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: `newton-euler`)",
     "control.trig": "where sines and cosines are made exact: in every tick, or at every knot outside the tick",
     "control.beta": "of newmark", "control.gamma": "of newmark",
     "control.allocation": "how closed loops share torque: complete, or the paper's partition for comparison",

@@ -11,7 +11,7 @@ import pytest
 
 from codegen import figures, torque
 from codegen.compiled import CompiledStep
-from codegen.errors import BadInput
+from codegen.errors import BadInput, Refused
 from codegen.mechanism import Friction, Mechanism, Motor, Section
 from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
@@ -192,6 +192,39 @@ def test_chip_gives_the_bits_of_the_c_backend():
     trajectory = rows(mechanism, quintic(np.zeros(3), [0.5, -0.5, 0.4], 0.05))
     on_chip = torque.torque(mechanism, trajectory, chip_step.torque).tau
     assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, c_step("single")).tau)
+
+
+@pytest.mark.parametrize("name", ["two_arm_grasp", "pick_and_place", "biped"])
+def test_the_c_switches_modes_as_the_reference_does(name):
+    """Grasp and release, pick up and put down, from foot to foot: every tick, those of the switches too."""
+    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+    assert len(trajectory.modes) > 1
+    expected = torque.torque(mechanism, trajectory)
+    for precision, bound in (("double", 1e-5), ("single", 2e-5)):
+        step = lambda model, *motion: CompiledStep(model, precision).torque(*motion)  # noqa: B023, E731
+        result = torque.torque(mechanism, trajectory, step)
+        assert peak(result.tau - expected.tau) <= bound * peak(expected.tau)
+
+
+def test_chip_gives_the_bits_of_the_c_across_a_switch():
+    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    whole = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    grasp = whole.modes[1][0]
+    rows_of = (whole.times >= grasp - 0.0201) & (whole.times <= grasp + 0.0401)
+    brief = from_rows(whole.joints, whole.times[rows_of] - (grasp - 0.02),
+                      *(x[rows_of] for x in (whole.positions, whole.rates, whole.accelerations)))
+    brief = replace(brief, modes=((0.0, "open"), (0.02, "grasp")))
+    host = torque.torque(mechanism, brief, lambda model, *motion: CompiledStep(model).torque(*motion)).tau
+    assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque).tau, host)
+    assert np.abs(host[20] - host[19])[:2].min() > 1.0  # the object's weight
+
+
+def test_a_mode_that_does_not_fit_the_motion_is_refused_by_the_c():
+    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    early = replace(Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism), modes=((0.0, "open"), (0.5, "grasp")))
+    with pytest.raises(Refused, match="the mode entered in tick 500 does not fit the motion"):
+        torque.torque(mechanism, early, lambda model, *motion: CompiledStep(model).torque(*motion))
 
 
 def test_chip_is_handed_the_samples_and_its_torques_come_back():

@@ -12,9 +12,10 @@ import pytest
 from codegen import build
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
-from hil.board import VirtualBoard
+from hil import pil
+from hil.board import VirtualBoard, VirtualClock
 from hil.plants import plant_of
-from hil.run import Result, in_motion, play
+from hil.run import Idle, Result, in_motion, play
 from tests.closed import Closed
 from tests.closed_motions import MECHANISMS, SEPTIC
 
@@ -99,6 +100,22 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
     np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
+
+
+def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
+    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque changes."""
+    mechanism, motion = example()
+    elf = build.build(mechanism, tmp_path, pil=True).elf
+    with VirtualBoard(elf, mechanism, Idle(4)) as board:
+        board.recording = False
+        result = pil.run(board.url, mechanism, motion, wall=VirtualClock(board))
+    assert (result.ended, result.faults, result.modes) == ("done", (), (0, 1, 0))
+    (seconds, mode, missed), = result.switched
+    assert (mode, missed) == ("grasp", "")
+    k = int(np.argmin(np.abs(result.record.seconds - seconds)))
+    assert np.abs(result.target_positions - result.record.q)[k:result.moving.stop].max() < 5e-4
+    # held from there on: the first torque of the new mode was formed a tick before
+    assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
 
 
 CARRIED, ON = 1.1, 0.1  # s: on the way, and how long it goes on from there

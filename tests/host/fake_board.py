@@ -103,6 +103,7 @@ class FakeBoard:
         self.refusal, self.token, self.flags, self.limits = 0, 0, 0, 0
         self.wanted, self.ring = 0, deque()
         self.path, self.played, self.pace, self.pace_wanted = 0.0, 0, 0.0, 0.0
+        self.mode = 0
         self.bad = self.wrong_tag = self.out_of_order = 0
         self.heard_at = self.started_at = self.clock.now()
         self.target = np.zeros(self.joints, np.int64)
@@ -253,7 +254,7 @@ class FakeBoard:
         return codec.Status(
             tick=self.tick, state=messages.STATES[self.state][0], fault=self.fault, fault_joint=self.fault_joint,
             refusal=self.refusal, refusal_joint=self.refusal_joint, command_token=self.token, flags=self.flags,
-            mode=0, limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring), buffered=len(self.ring),
+            mode=self.mode, limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring), buffered=len(self.ring),
             knots_played=self.played, pace=self.pace, frames=self.reader.good, bad_frames=self.reader.bad & 0xFFFF,
             wrong_tag=self.wrong_tag, out_of_order=self.out_of_order, line_errors=0, bus_mv=24000, cycles=50_000, cycles_max=60_000,
             position=measured.tolist(), target=wrapped.tolist(), rate=zero, target_rate=zero,

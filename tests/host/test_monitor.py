@@ -4,6 +4,7 @@ import io
 import json
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from host.configuration import Configuration
 from host.link import Link
 from host.monitor import snapshot, view, watch
 from host.session import Session
+from host.telemetry import about, named, sample
 from tests.host.fake_board import FakeBoard, ManualClock, configuration
 from tests.host.tcp_board import TcpBoard
 from tests.host.test_stream_command import MECHANISM, femtorque, in_terminal
@@ -49,6 +51,18 @@ def test_what_the_board_says_is_shown_in_words():
     text = shown(session)
     assert "three-link on f405rg-4" in text and "HOLD" in text and "HOMED OUTPUTS" in text and "TORQUE" in text
     assert re.search(r"j2, rad .*\+0\.2400 .*\+0\.2500 .*\+1\.0e-02", text)
+
+
+def test_the_mode_is_shown_by_its_name_where_there_are_several():
+    session, board = looking()
+    assert "mode" not in shown(session) and sample(session)["mode"] == ""
+    board.mode = 1
+    refresh(session)
+    assert "mode 1, buffer" in shown(session)  # of a board whose mechanism file is not at hand
+    session.configuration = replace(session.configuration, modes=("open", "grasp"))
+    assert "mode grasp, buffer" in shown(session)
+    assert sample(session)["mode"] == "grasp" and about(session)["modes"] == ["open", "grasp"]
+    assert named(session)["mode"] == 1
 
 
 @pytest.mark.parametrize("name", [n for n in messages.FAULTS if n != "NONE"])
