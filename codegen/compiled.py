@@ -169,7 +169,8 @@ long ft_host_torque(void *s, long ticks, long knot, const void *samples,
     long k;
 
     for (k = 0; k < ticks; k++, next++) {
-        if (ft_host_step(state, modes + 2 * k, next, tau + k * FT_JOINTS))
+        if (ft_host_step(state, modes ? modes + 2 * k : modes, next,
+                         tau + k * FT_JOINTS))
             return -1 - k;
         if (knot && k % knot == 0)
             ft_step_anchor(state, next->q);
@@ -248,15 +249,19 @@ class CompiledStep:
         control = self.model.mechanism.control
         knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
-        if modes is None:
-            modes = np.tile(np.array([0, AHEAD], np.uint32), (len(tau), 1))
-        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self.ffi.from_buffer("uint32_t[]", modes),
+        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self._table(modes, len(tau)),
                                        self.ffi.from_buffer("ft_real[]", tau))
         if made < 0:
             raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-2 - made} does not fit the motion")
         if made < len(tau):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
         return tau
+
+    def _table(self, modes: NDArray[np.uint32] | None, steps: int) -> Any:
+        """For the C; without any given, the first mode throughout."""
+        if modes is None:
+            modes = np.tile(np.array([0, AHEAD], np.uint32), (steps, 1))
+        return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
 
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.

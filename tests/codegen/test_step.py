@@ -46,7 +46,7 @@ class Batch:
              "ft_sin", "ft_advance", "ft_swing", "ft_turn_on", "ft_step", "ft_step_start", "ft_step_pairs", "ft_step_take",
              "ft_step_anchor", "ft_step_state",
              "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state", "ft_host_start",
-             "ft_host_stuck")  # fmt: skip
+             "ft_host_stuck", "ft_host_step")  # fmt: skip
     AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS", "FT_STEP_PAIRS", "FT_STEP_EXACT_AT_KNOTS",
              "FT_STEP_USES_POSITIONS", "FT_STEP_USES_CHANGES")
 
@@ -63,7 +63,7 @@ class Batch:
             text += "".join(f"#undef {name}\n" for name in self.NAMES)
             cdef += (
                 f"void *m{i}_ft_host_state(void); void m{i}_ft_step_start(void *, const ft_turn *);"
-                f"long m{i}_ft_host_torque(void *, long, long, const void *, ft_real *);\n"
+                f"long m{i}_ft_host_torque(void *, long, long, const void *, const uint32_t *, ft_real *);\n"
             )
         self.ffi, self.lib = build({"all.c": text}, cdef, precision, flags=("-O0",))
 
@@ -73,7 +73,7 @@ class Batch:
         state = getattr(self.lib, f"m{i}_ft_host_state")()
         getattr(self.lib, f"m{i}_ft_step_start")(state, self.ffi.from_buffer("ft_turn[]", turns.of(positions[0])))
         getattr(self.lib, f"m{i}_ft_host_torque")(
-            state, len(samples), 0, self.ffi.from_buffer(samples), self.ffi.from_buffer("ft_real[]", tau)
+            state, len(samples), 0, self.ffi.from_buffer(samples), self.ffi.NULL, self.ffi.from_buffer("ft_real[]", tau)
         )
         return tau[1:]
 
