@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from codegen import chips, thermistor
@@ -26,6 +25,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Joint, Mechanism
 from codegen.message_source import longest_on_the_wire
 from codegen.nearest import hint, nearest
+from codegen.templating import template
 from codegen.thermistor import Thermistor
 
 BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
@@ -477,9 +477,7 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
         if channel and joint.motor and joint.motor.drive == "current":
             raise BadInput(_file(mechanism), f"joint.{joint.name}.motor.drive", "current", "a plant at the host takes "
                            "duties for voltages, and the board has no current to control", "write 'voltage'")
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
-                      trim_blocks=True, lstrip_blocks=True)
-    return {"ft_board.h": env.get_template("ft_board.h.j2").render(_context(mechanism, board, pil))}
+    return {"ft_board.h": template("ft_board.h").render(_context(mechanism, board, pil))}
 
 
 def open_loop(mechanism: Mechanism) -> list[str]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import emit
+from codegen.cache import cache_directory
 from codegen.errors import Refused
 from codegen.model import Model
 from codegen.modes import AHEAD
@@ -39,13 +40,6 @@ def compiler() -> str:
         if name and (found := shutil.which(name)):
             return found
     raise Refused("no C compiler found (cc, gcc, clang): install one, e.g. `apt install gcc`")
-
-
-def cache_directory() -> Path:
-    """Where compiled libraries are kept: $FEMTORQUE_CACHE, else the user's cache directory."""
-    if given := os.environ.get("FEMTORQUE_CACHE"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "femtorque"
 
 
 def precision_flags(precision: Precision) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen import board as boards
 from codegen.board import Board
@@ -23,6 +22,7 @@ from codegen.errors import BadInput
 from codegen.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from codegen.mechanism import Joint, Mechanism
 from codegen.observer import observer_gains
+from codegen.templating import template
 from codegen.units import position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
@@ -79,10 +79,8 @@ class JointConstants:
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
     """{file name: text}. Without a board: no lead, ideal joints. Raises BadInput where the numbers do not fit."""
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
-                      trim_blocks=True, lstrip_blocks=True)
     context = _context(mechanism, board, feedforward)
-    return {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_config.h", "ft_config.c")}
+    return {name: template(name).render(context) for name in ("ft_config.h", "ft_config.c")}
 
 
 def ring_size(knot_hz: int, joints: int) -> int:

@@ -12,11 +12,10 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from codegen.board import Board
 from codegen.canonical import canonical
 from codegen.mechanism import Mechanism
+from codegen.templating import template
 
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
@@ -64,8 +63,7 @@ def on_board(board: Board, pil: bool) -> str:
 
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
     """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True)
-    text = env.get_template("ft_digest.h.j2").render(
+    text = template("ft_digest.h", trim=False).render(
         digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil)
     )
     return {"ft_digest.h": text}

@@ -7,25 +7,23 @@ instructions a mode (tests/bench/test_elastic_instructions.py).
 from __future__ import annotations
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.elastic_discretisation import SETTLING
 from codegen.elastic_step import ElasticStep
 from codegen.model import Model
 from codegen.step_source import write
 from codegen.step_text import literal
+from codegen.templating import template
 
 
 def render(model: Model) -> dict[str, str]:
     """{file name: text} of the step and its flexible links."""
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
-                      trim_blocks=True, lstrip_blocks=True)
     step = ElasticStep(model)
     indices = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].joint]}]" for i in indices]
     files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, flexible=True, settling=SETTLING)
     context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes)
-    return files | {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
+    return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 
 def _modes(step: ElasticStep) -> list[dict[str, str]]:

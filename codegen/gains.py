@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count as counting
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
-from scipy.stats import qmc
 
 from codegen.elastic_mass import elastic_mass_matrix
 from codegen.flexible_tree import is_flexible
@@ -61,9 +61,25 @@ def sample_poses(model: Model, assembly: Assembly | None = None) -> Array:
     count = max(8, POSES * 6 // max(model.n, 6))
     lower, upper = np.array([_range(body) for body in free]).T
     start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
-    scattered = qmc.Halton(len(free), scramble=False).random(count - 2)
+    scattered = halton(count - 2, len(free))
     poses = np.vstack([start, straight, lower + (upper - lower) * scattered])
     return assembly.reach(poses) if assembly.dependent else poses
+
+
+def halton(count: int, dimensions: int) -> Array:
+    """The first points (count, dimensions) of Halton's sequence in the unit cube: digits mirrored about the point, in the
+    prime bases one after another. SciPy's is the same, but takes half a second to import with all its statistics."""
+    primes: list[int] = []
+    while len(primes) < dimensions:
+        primes.append(next(p for p in counting((primes or [1])[-1] + 1) if all(p % q for q in primes)))
+    points = np.zeros((count, dimensions))
+    for d, base in enumerate(primes):
+        rest, digit = np.arange(count), 1.0
+        while rest.any():
+            digit /= base
+            rest, last = np.divmod(rest, base)
+            points[:, d] += last * digit
+    return points
 
 
 def _range(body: Body) -> tuple[float, float]:

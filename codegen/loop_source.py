@@ -16,6 +16,7 @@ from codegen.loops import Assembly, assemble
 from codegen.mechanism import Joint
 from codegen.model import Model
 from codegen.step_text import blocks_of
+from codegen.templating import template
 from codegen.units import position_unit
 
 PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
@@ -75,11 +76,11 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
         angles=[_theta(angle.members) for angle in loop.angles], moves=bool(loop.entries),
         blocks=blocks_of(loop.graph, lambda line: line),
     )
-    for name, template, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
-                                 ("ft_step.h", "ft_closed.h", {}),
-                                 ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
-                                                                   blocks=blocks_of(torques, lambda line: line)))):
-        files[name] = step_source.templates.get_template(f"{template}.j2").render(context | more)
+    for name, source, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
+                               ("ft_step.h", "ft_closed.h", {}),
+                               ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
+                                                                 blocks=blocks_of(torques, lambda line: line)))):
+        files[name] = template(source).render(context | more)
     return files
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from codegen import codec, messages
 from codegen.messages import MESSAGES, Field, Message
+from codegen.templating import template
 
 _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
 
 
 def render(joints: int) -> dict[str, str]:
     """{file name: text} of the C messages."""
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
-                      trim_blocks=True, lstrip_blocks=True)
     context = _context(joints)
-    return {name: env.get_template(f"{name}.j2").render(context) for name in ("ft_messages.h", "ft_messages.c")}
+    return {name: template(name).render(context) for name in ("ft_messages.h", "ft_messages.c")}
 
 
 def _context(joints: int) -> dict[str, Any]:

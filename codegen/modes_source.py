@@ -15,6 +15,7 @@ from codegen.loops import Assembly, assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.modes import in_mode, ramp
+from codegen.templating import template
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
 RATE = 0.05  # rad/s or m/s by which it may open there
@@ -45,13 +46,12 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
     )
-    templates = step_source.templates
     sizes = [(len(Model.of(in_mode(mechanism, m.name)).mechanism.streamed), len(in_mode(mechanism, m.name).moving))
              for m in mechanism.modes]
-    files["ft_model.h"] = templates.get_template("ft_model.h.j2").render(
+    files["ft_model.h"] = template("ft_model.h").render(
         name=mechanism.name, **step_source.sizes(mechanism, modes=sizes))
     for name in ("ft_step.h", "ft_step.c"):
-        files[name] = templates.get_template(f"{name.replace('step', 'modes')}.j2").render(context)
+        files[name] = template(name.replace("step", "modes")).render(context)
     return files
 
 

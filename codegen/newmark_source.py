@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from codegen import step_source
 from codegen.beam import joint_springs
 from codegen.model import GROUND, Model, skew
 from codegen.reference import newmark_growth
+from codegen.templating import template
 from codegen.units import position_unit
 
 TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
@@ -24,12 +24,10 @@ TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
 
 def render(model: Model) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
-    env = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True,
-                      trim_blocks=True, lstrip_blocks=True)
     context = _context(model)
     return step_source.headers(model) | {
-        "ft_step.h": env.get_template("ft_newmark.h.j2").render(context),
-        "ft_step.c": env.get_template("ft_newmark.c.j2").render(context),
+        "ft_step.h": template("ft_newmark.h").render(context),
+        "ft_step.c": template("ft_newmark.c").render(context),
     }
 
 

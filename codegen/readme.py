@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from codegen.model import Model
 from codegen.modes import has_modes
+from codegen.templating import template
 
 WHAT = {
     "ft_tree.h": "the open tree",
@@ -42,10 +41,7 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
     scheme = str(model.mechanism.chosen or model.scheme)
     if scheme == "newmark":
         scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
-    env = Environment(
-        loader=PackageLoader("codegen"), undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=False
-    )
-    text = env.get_template("README.md.j2").render(
+    text = template("README.md", trim=False).render(
         mechanism=model.mechanism,
         control=control,
         scheme=scheme,

@@ -39,7 +39,6 @@ from dataclasses import replace
 from textwrap import wrap as fill
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
@@ -52,16 +51,9 @@ from codegen.single_precision import EXACT_BELOW_HZ, PROMISE, error_of_peak
 from codegen.spatial_step import SpatialStep
 from codegen.step_graph import Graph
 from codegen.step_text import NEVER, blocks_of, literal, wrap
+from codegen.templating import template
 
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
-
-templates = Environment(
-    loader=PackageLoader("codegen", "templates"),
-    undefined=StrictUndefined,
-    keep_trailing_newline=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 def render(model: Model, name: str = "step", shared: Sequence[Members] = ()) -> dict[str, str]:
@@ -144,7 +136,7 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
             uses_positions=uses_positions,
         ),
     }
-    return {file: templates.get_template(f"{file.replace(f'ft_{name}.', 'ft_step.')}.j2").render(**shared, **values)
+    return {file: template(file.replace(f"ft_{name}.", "ft_step.")).render(**shared, **values)
             for file, values in files.items()}
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +15,7 @@ from rich.text import Text
 from codegen.errors import BadInput
 from codegen.mechanism import Joint
 from codegen.model import Model
+from codegen.templating import template
 from codegen.verify import DOUBLE, SINGLE, Trial, Verification, scheme_bound
 
 CURVES = 8  # joints in a figure
@@ -105,10 +105,8 @@ def write(v: Verification, path: Path) -> Path:
 
 def page(v: Verification) -> str:
     """One HTML page, figures inside; the same findings give the same bytes."""
-    environment = Environment(loader=PackageLoader("codegen"), undefined=StrictUndefined, autoescape=True,
-                              trim_blocks=True, lstrip_blocks=True)
     control, model = v.mechanism.control, Model.of(v.mechanism)
-    return environment.get_template("verify.html.j2").render(
+    return template("verify.html", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
         figures=[_figure(v, trial) for trial in v.trials], bars=_bars(v), single=SINGLE, double=DOUBLE,
         scheme=scheme_bound(control.rate_hz),

@@ -7,16 +7,13 @@ Every body frame is turned so that its joint moves about or along z.
 from __future__ import annotations
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from codegen.errors import BadInput
 from codegen.mechanism import Matrix
 from codegen.model import GROUND, Model, placed_links
 from codegen.newmark_source import frame_to_axis
 from codegen.step_text import literal
-
-_templates = Environment(loader=PackageLoader("codegen", "templates"), undefined=StrictUndefined,
-                         keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True)
+from codegen.templating import template
 
 
 def moving_links(model: Model) -> dict[str, int]:
@@ -42,7 +39,7 @@ def render(model: Model) -> dict[str, str]:
              for name, body in moving_links(model).items()]
     context = {"name": model.mechanism.name, "joints": joints, "links": links,
                "slides": any(body.prismatic for body in model.bodies)}
-    return {name: _templates.get_template(f"{name}.j2").render(context) for name in ("ft_wrench.h", "ft_wrench.c")}
+    return {name: template(name).render(context) for name in ("ft_wrench.h", "ft_wrench.c")}
 
 
 def _row(v: np.ndarray) -> str:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 
-from codegen.compiled import ARITHMETIC, WARNINGS, cache_directory, precision_flags
+from codegen.cache import cache_directory
+from codegen.compiled import ARITHMETIC, WARNINGS, precision_flags
 from codegen.errors import Refused
 from hil.timing import Block, FlashFetch, decoded
 

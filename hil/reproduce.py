@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from codegen.errors import BadInput
 from codegen.nearest import hint
+from codegen.templating import template
 from hil import figures_chapter, figures_closed, figures_isobe, figures_plexus, figures_tsujita
 from hil.finding import Finding
 
@@ -235,8 +235,6 @@ def _writable(out: Path) -> Path:
 
 def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
     """One self-contained page."""
-    environment = Environment(loader=PackageLoader("hil"), undefined=StrictUndefined, autoescape=True, trim_blocks=True,
-                              lstrip_blocks=True)
     papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
-    text = environment.get_template("reproduce.html.j2").render(papers=[p for p in papers if p[1]], short=short)
+    text = template("reproduce.html", "hil", page=True).render(papers=[p for p in papers if p[1]], short=short)
     page.write_text(text, encoding="utf-8", newline="\n")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
+from codegen.templating import template
 from host.findings import Findings, measure
 from host.log import Run
 from host.plot import unwrapped
@@ -42,13 +42,11 @@ def write(run: Run, path: Path) -> None:
 def page(run: Run) -> str:
     """The HTML; the same log gives the same text."""
     found = Findings(run)
-    environment = Environment(loader=PackageLoader("host"), undefined=StrictUndefined, autoescape=True, trim_blocks=True,
-                              lstrip_blocks=True)
     rows = [(t.joint, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at:.2f} s",
              f"{t.counts:.1f}" if np.isfinite(t.counts) else "-",
              *(measure(s[name], found.effort_unit(j)) for name in ("feed-forward", "feedback", "friction, rotor")))
             for j, (t, s) in enumerate(zip(found.tracking, found.shares, strict=False))]
-    return environment.get_template("report.html.j2").render(
+    return template("report.html", "host", page=True).render(
         run=run, found=found, duration=float(found.t[-1]), rows=rows, pictures=_pictures(found), left=found.left,
     )
 

@@ -16,10 +16,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from codegen import messages
 from codegen.errors import BadInput
+from codegen.templating import template
 from host.session import Session
 from host.telemetry import about, sample
 
@@ -89,10 +88,8 @@ def _event(kind: str, data: Any) -> str:
 
 def page(what: dict[str, Any]) -> str:
     """The HTML page for one board."""
-    environment = Environment(loader=PackageLoader("host"), undefined=StrictUndefined, autoescape=True, trim_blocks=True,
-                              lstrip_blocks=True)
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
-    return environment.get_template("monitor.html.j2").render(about=what, states=states, history=HISTORY)
+    return template("monitor.html", "host", page=True).render(about=what, states=states, history=HISTORY)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.stats import qmc
 
-from codegen.gains import MARGIN, apparent_inertia, loop_stability, sample_poses, stiffest_gains
+from codegen.gains import MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains
 from codegen.mass_matrix import mass_matrix, rotor_inertia
 from codegen.mechanism import Gains, Limits, Mechanism
 from codegen.model import Model
@@ -138,3 +139,9 @@ def test_rotors_count_with_the_square_of_the_gear() -> None:
     q = np.zeros(model.n)
     rotors = np.diag(mass_matrix(model, q) - mass_matrix(model, q, rotors=False))
     np.testing.assert_allclose(rotors, [0.32, 0.32, 0.18, 0.032, 0.032, 0.032], rtol=1e-9)
+
+
+def test_haltons_points_are_those_of_scipy():
+    for dimensions in (1, 3, 29):
+        expected = qmc.Halton(dimensions, scramble=False).random(50)
+        np.testing.assert_allclose(halton(50, dimensions), expected, rtol=0.0, atol=1e-15)

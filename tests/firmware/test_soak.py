@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from codegen.compiled import cache_directory
+from codegen.cache import cache_directory
 from codegen.units import to_wire
 from tests.firmware import app as application
 from tests.firmware.app import HERE, App, three_link
