@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import make_interp_spline
 
 from codegen import trajectory_files
 from codegen.errors import BadInput
@@ -183,6 +182,8 @@ def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rat
 
 def _spline(t: Array, q: Array) -> tuple[Array, Array]:
     """Rates and accelerations at the rows of the quintic spline through them, at rest at both ends."""
+    from scipy.interpolate import make_interp_spline  # a fifth of a second, and few need it
+
     rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
     spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
     return spline(t, 1), spline(t, 2)
