@@ -705,7 +705,7 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
         "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
         "dead_time": _dead_time(board),
         "gate_driver": _gate_driver(board),
-        "sense": _sense(board),
+        "sense": _sense(mechanism, board),
     }
 
 
@@ -838,12 +838,16 @@ def _gate_driver(board: Board) -> dict[str, int] | None:
 # ---------------------------------------------------------------- bus voltage, temperatures
 
 
-def _sense(board: Board) -> dict[str, Any] | None:
+def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
     """Channels in the order of conversion, V of the bus a count, and what counts mean of a thermistor; None: the board
     measures nothing of itself."""
     sense = board.sense
     if not sense.pins:
         return None
+    most = math.floor(1.0 / board.chip.sense.seconds(len(sense.pins)))
+    if mechanism.control.rate_hz > most:
+        raise BadInput(_file(mechanism), "control.rate_hz", mechanism.control.rate_hz, f"what board {board.name!r} measures of "
+                       f"itself takes longer than that", f"at most {most}")
     return {"channels": [board.chip.analogue[pin] for _, pin in sense.pins],
             "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else None,
             "celsius": thermistor.table(sense.temperature.thermistor) if sense.temperature else None}

@@ -118,7 +118,7 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    sense=Converter("APB2ENR_ADC2EN", places=4),  # ADC1 has the currents
+    sense=Converter("APB2ENR_ADC2EN", places=4, again=0, conversion_s=(84 + 12) / 21e6),  # ADC1 has the currents
     current_loops=True,
     pll=_pll,
     crystals="8, 12, 16 and 25 MHz can",

@@ -116,7 +116,7 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    sense=Converter("AHB2ENR_ADC12EN", places=3),  # of four: the first one is converted twice
+    sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),  # of four: the first one is converted twice
     current_loops=False,
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",

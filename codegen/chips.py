@@ -45,10 +45,17 @@ class Usart:
 
 @dataclass(frozen=True)
 class Converter:
-    """What measures the board itself. enable: the bit that clocks it. places: pins that one sequence can take."""
+    """What measures the board itself. enable: the bit that clocks it. places: pins that one sequence can take. again:
+    conversions more, whose results are left alone. conversion_s: of one of them."""
 
     enable: str
     places: int
+    again: int
+    conversion_s: float
+
+    def seconds(self, pins: int) -> float:
+        """Of a sequence."""
+        return (pins + self.again) * self.conversion_s
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ typedef struct {
     uint32_t instructions, cycles;
     uint32_t refill; /* cycles more if the block's branch is taken */
     uint64_t runs;
+    uint64_t taken, fell; /* its branch, where nothing came between */
 } block;
 
 typedef struct {
     int64_t now, deadline; /* cycles */
     uint64_t instructions;
     uint64_t last_end; /* address behind the last block */
-    uint32_t last_refill;
+    uint32_t last_refill, last_slot;
     uint32_t stopped;  /* 1 deadline reached, 2 unknown block */
     uint64_t unknown_address;
     uint32_t unknown_size;
@@ -45,27 +46,41 @@ static void leave(counter *c, void *unicorn, uint32_t why)
     c->stop(unicorn);
 }
 
+/* Account for the way that the last block's branch has gone. */
+static void note_way(counter *c, uint64_t address)
+{
+    block *last = &c->blocks[c->last_slot];
+    if (address == c->last_end) {
+        last->fell++;
+        return;
+    }
+    last->taken++;
+    c->now += c->last_refill;
+}
+
 /* Account for one block that is about to run. */
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
 {
     counter *c = user;
     block *b;
+    uint32_t slot = slot_of(c, address, size);
     if (c->now >= c->deadline) {
         leave(c, unicorn, 1u);
         return;
     }
-    b = &c->blocks[slot_of(c, address, size)];
+    b = &c->blocks[slot];
     if (b->size == 0) {
         c->unknown_address = address;
         c->unknown_size = size;
         leave(c, unicorn, 2u);
         return;
     }
-    if (address != c->last_end)
-        c->now += c->last_refill;
+    if (c->last_refill != 0)
+        note_way(c, address);
     b->runs++;
     c->now += b->cycles;
     c->instructions += b->instructions;
     c->last_end = address + size;
     c->last_refill = b->refill;
+    c->last_slot = slot;
 }

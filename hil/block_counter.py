@@ -14,9 +14,9 @@ from hil.timing import Block
 
 _SOURCE = Path(__file__).with_suffix(".c")
 _CDEF = """
-typedef struct { uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs; } block;
+typedef struct { uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; } block;
 typedef struct {
-    int64_t now, deadline; uint64_t instructions, last_end; uint32_t last_refill, stopped;
+    int64_t now, deadline; uint64_t instructions, last_end; uint32_t last_refill, last_slot, stopped;
     uint64_t unknown_address; uint32_t unknown_size; void (*stop)(void *); block blocks[65536];
 } counter;
 uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);

@@ -65,10 +65,11 @@ class Outcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """The arm of the campaign: its first joint has a stop to find its zero at."""
-    first = source.joints[0]
-    first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.05, travel=6.0, speed=0.5))
-    return replace(source, name=f"{source.name}-campaign", joints=(first, *source.joints[1:]))
+    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index."""
+    first, second, *others = source.joints
+    first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
+    second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1))
+    return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
 
 
 class Scene:
@@ -135,8 +136,9 @@ class Scene:
             self.clock.sleep(PERIOD)
 
 
-def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
-    """Do one injection and look."""
+def strike(injection: Injection, mechanism: Mechanism, elf: Path,
+           watch: Callable[[VirtualBoard], None] = lambda board: None) -> Outcome:
+    """Do one injection and look. watch: is shown the board at the end."""
     scene = Scene(mechanism, elf)
     try:
         if injection.early:
@@ -162,6 +164,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
         fault = scene.witness.faults[-1] if scene.witness.faults else ""
         return Outcome(injection, scene.witness.state, fault, seconds, arrived and stayed, why)
     finally:
+        watch(scene.board)
         scene.close()
 
 
@@ -370,13 +373,14 @@ def _numbers() -> Iterator[Injection]:
 
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
-        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+        watch: Callable[[VirtualBoard], None] = lambda board: None) -> list[Outcome]:
     """Build the image of the campaign and do what is picked of it."""
     arm = mechanism_of(mechanism)
     elf = build.build(arm, out).elf
     outcomes = []
     for injection in pick(injections(arm, elf)):
-        outcomes.append(strike(injection, arm, elf))
+        outcomes.append(strike(injection, arm, elf, watch))
         on_outcome(outcomes[-1])
     return outcomes
 

@@ -11,11 +11,21 @@ from hil.stm32.chip import FLASH_START
 from hil.timing import FLASH_MEMORIES, FlashFetch, decoded
 
 
-class FlashWatch:
-    """Hung on a board before it runs. stalls: cycles of every tick so far."""
+class TooLong(Exception):
+    """A tick takes longer than it may. cycles: of it, with those that it waits for flash."""
 
-    def __init__(self, board: VirtualBoard) -> None:
+    def __init__(self, cycles: int, waiting: int) -> None:
+        super().__init__(f"a tick takes {cycles} cycles")
+        self.cycles, self.waiting = cycles, waiting
+
+
+class FlashWatch:
+    """Hung on a board before it runs. limit: cycles; raises TooLong at the first tick that takes more. stalls: cycles of
+    every tick so far."""
+
+    def __init__(self, board: VirtualBoard, limit: int) -> None:
         self._core, self._tick = board.chip.core, board.tick_exception
+        self._board, self._limit = board, limit
         self._memory = FLASH_MEMORIES[board.board.chip.name]
         self._fetch = FlashFetch(self._memory)
         self._decoded: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
@@ -24,7 +34,7 @@ class FlashWatch:
         uc.hook_add(UC_HOOK_BLOCK, self._block)
         uc.hook_add(UC_HOOK_MEM_READ, self._read, begin=FLASH_START, end=FLASH_START + board.chip.REGIONS[0].size - 1)
         done = self._core.on_exception
-        self._core.on_exception = lambda number, handled: (self._ended(number), done(number, handled))
+        self._core.on_exception = lambda number, handled: (done(number, handled), self._ended(number))
 
     def _in_tick(self) -> bool:
         return bool({self._tick, SYSTICK} & set(self._core.nvic.active))
@@ -46,3 +56,5 @@ class FlashWatch:
         if number == self._tick:
             self.stalls.append(self._fetch.stalls)
             self._fetch = FlashFetch(self._memory)
+            if self._board.tick_cycles + self.stalls[-1] > self._limit:
+                raise TooLong(self._board.tick_cycles + self.stalls[-1], self.stalls[-1])

@@ -131,7 +131,7 @@ def decoded(start: int, code: bytes) -> list[tuple[int, int, int]]:
 
 def _branches(name: str, operands: str) -> bool:
     stem = name.split(".")[0]
-    return stem in _CHANGES_FLOW or "pc" in operands or (stem[:1] == "b" and len(stem) == 3 and stem != "bic")
+    return stem in _CHANGES_FLOW or stem[:-2] in _CHANGES_FLOW or "pc" in operands or (stem[:1] == "b" and len(stem) == 3 and stem != "bic")
 
 
 def cycles(name: str, operands: str) -> int:

@@ -57,6 +57,7 @@ static inline int32_t ft_encoder_moved(uint32_t i)
 /* The timers of emulators know no encoders: they count time. */
 void ft_chip_encoders(int32_t counts[])
 {
+    FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
         counts[i] = FT_TOLERANT || !ft_encoder_table[i].timer
                         ? 0 : ft_encoder_moved(i);

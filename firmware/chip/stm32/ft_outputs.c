@@ -72,9 +72,6 @@ static const ft_drive ft_drive_table[] = { FT_DRIVES };
 #undef FT_DRIVE
 enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
 
-/* The tables are constant: a loop that is unrolled holds no table any more. */
-#define FT_FOLDED _Pragma("GCC unroll 8")
-
 static uint32_t ft_width[FT_TABLE_SIZE];          /* compare value */
 static uint32_t ft_direction[FT_TABLE_SIZE];      /* BSRR word, this tick's */
 static uint32_t ft_next_direction[FT_TABLE_SIZE]; /* handed over */
@@ -87,9 +84,10 @@ static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
 /* Give every used output of a timer this mode; one byte of CCMR1, CCMR2 is an
  * output's. */
-static void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
+static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 {
     uint32_t modes[2] = { 0, 0 };
+    FT_FOLDED
     for (uint32_t i = 0; i < 4; i++) {
         if ((t->outputs >> i & 1u) != 0)
             modes[i / 2u] |= (mode | TIM_CCMR_OC_PRELOAD) << (i % 2u * 8u);
@@ -100,14 +98,14 @@ static void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 }
 
 /* Return what the break register of a timer holds, but for MOE. */
-static uint32_t ft_break_register(const ft_pwm_timer *t)
+static inline uint32_t ft_break_register(const ft_pwm_timer *t)
 {
     return TIM_BDTR_LOCK_3 | TIM_BDTR_OSSI | TIM_BDTR_OSSR |
            (t->protection == FT_BREAK ? TIM_BDTR_BKE : 0u) | FT_DEAD_TIME;
 }
 
 /* Let the outputs of a timer follow its compare registers, or hold them low. */
-static void ft_timer_drive(const ft_pwm_timer *t, bool on)
+static inline void ft_timer_drive(const ft_pwm_timer *t, bool on)
 {
     if (t->protection == FT_PLAIN)
         ft_outputs_mode(t, on ? t->mode : (uint32_t)TIM_CCMR_OC_FORCED_LOW);
@@ -118,6 +116,7 @@ static void ft_timer_drive(const ft_pwm_timer *t, bool on)
 /* Switch the outputs of all timers. */
 static void ft_timers_drive(bool on)
 {
+    FT_FOLDED
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
         ft_timer_drive(&ft_pwm_table[i], on);
 }
@@ -379,6 +378,7 @@ static void ft_drivers_enable(bool on)
 /* Switch off the bridges that a low PWM pin would drive backwards. */
 static void ft_bridges_off(void)
 {
+    FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         if (ft_drive_table[i].kind != FT_ANTIPHASE)
             continue;
@@ -394,6 +394,7 @@ void ft_chip_outputs(bool enabled)
         ft_chip_safe();
         return;
     }
+    FT_FOLDED
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
         if (ft_pwm_table[i].protection == FT_BREAK)
             ft_pwm_table[i].timer->SR = TIM_SR_FLAGS & ~TIM_SR_BIF;

@@ -16,6 +16,9 @@
 #define FT_TOLERANT 0
 #endif
 
+/* Before a loop over a constant table: unrolled it holds no table any more. */
+#define FT_FOLDED _Pragma("GCC unroll 8")
+
 /* Wait until the masked register has the value; false after a bounded time
  * (some 0.2 s on HSI, 0.02 s at 168 MHz: longer than any start-up here). */
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);

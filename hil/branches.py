@@ -1,0 +1,150 @@
+"""Which ways the branches of an image have gone: every conditional one of the functions that the control tick can reach.
+
+Functions are read from the image itself, instruction by instruction along their flow. A branch is one that sends the
+flow another way; instructions that a condition makes do nothing take their time all the same and are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn
+from capstone import arm as codes
+
+from hil.cortex_m4 import CortexM4
+from hil.elf import Image
+
+HANDLERS = ("ft_tick_interrupt", "ft_boundary_interrupt", "ft_current_interrupt")
+_decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
+_decoder.detail = True
+
+
+@dataclass(frozen=True, order=True)
+class Branch:
+    """A conditional branch. offset: of it in its function, bytes. end: the address behind it."""
+
+    function: str
+    offset: int
+    end: int
+    text: str
+
+
+@dataclass
+class _Function:
+    branches: list[CsInsn] = field(default_factory=list)
+    calls: set[int] = field(default_factory=set)
+    indirect: bool = False
+
+
+def of_tick(image: Image, tables: Iterable[str] = ()) -> list[Branch]:
+    """Every conditional branch that a control tick can come to. tables: objects that hold the functions that are called
+    through pointers."""
+    entries = {symbol.address: name for name, symbol in image.symbols.items() if symbol.size and name in _code(image)}
+    pointed = {address for table in tables for address in _pointers(image, table) if address in entries}
+    waiting = [image.symbol(name).address for name in HANDLERS if name in image.symbols]
+    seen: dict[int, _Function] = {}
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen[at] = _flow(image, at, image.symbol(entries[at]).end)
+        waiting += [call for call in seen[at].calls if call in entries] + (list(pointed) if seen[at].indirect else [])
+    return sorted(Branch(entries[at], i.address - at, i.address + i.size, f"{i.mnemonic} {i.op_str}")
+                  for at, function in seen.items() for i in function.branches)
+
+
+def _code(image: Image) -> set[str]:
+    return {name for name in image.symbols if not name.startswith("$")}
+
+
+def _pointers(image: Image, table: str) -> set[int]:
+    symbol = image.symbol(table)
+    first = symbol.address - image.start
+    words = (int.from_bytes(image.flash[i:i + 4], "little") for i in range(first, first + symbol.size - 3, 4))
+    return {word - 1 for word in words if word & 1}
+
+
+def _flow(image: Image, start: int, end: int) -> _Function:
+    """Follow a function's instructions from its entry."""
+    found, waiting, known = _Function(), [start], set()
+    while waiting:
+        at = waiting.pop()
+        while start <= at < end and at not in known:
+            known.add(at)
+            first = at - image.start
+            i = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
+            following, goes_on = _ways(image, i, found, end)
+            waiting += following
+            if not goes_on:
+                break
+            at += i.size
+    return found
+
+
+def _ways(image: Image, i: CsInsn, found: _Function, end: int) -> tuple[list[int], bool]:
+    """Where an instruction may send the flow, and whether it may go on behind it."""
+    name = i.mnemonic.split(".")[0]
+    conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
+    target = next((o.imm for o in i.operands if o.type == codes.ARM_OP_IMM), None)
+    if name in ("cbz", "cbnz"):
+        found.branches.append(i)
+        return [target], True
+    if name == "bl":
+        found.calls.add(target)
+        return [], True
+    if name.startswith("blx"):
+        found.indirect = True
+        return [], True
+    if name in ("tbb", "tbh"):
+        return _table(image, i, end, 1 if name == "tbb" else 2), False
+    returns = (name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
+    if i.id == codes.ARM_INS_B:
+        if conditional:
+            found.branches.append(i)
+        found.calls.add(target)
+        return [target], conditional
+    if returns:
+        if conditional:
+            found.branches.append(i)
+        return [], conditional
+    if name.startswith("bx"):
+        found.indirect = True
+        return [], False
+    return [], True
+
+
+def _table(image: Image, i: CsInsn, end: int, size: int) -> list[int]:
+    """The targets of a table of branches, which lies behind the instruction up to the nearest of them."""
+    at, first = i.address + i.size, i.address + 4
+    nearest, targets = end, []
+    while at < nearest:
+        entry = int.from_bytes(image.flash[at - image.start:at - image.start + size], "little")
+        targets.append(first + 2 * entry)
+        nearest = min(nearest, targets[-1])
+        at += size
+    return targets
+
+
+@dataclass
+class Coverage:
+    """Ways gone so far. taken, fell: addresses behind branches that were, and were not."""
+
+    taken: set[int] = field(default_factory=set)
+    fell: set[int] = field(default_factory=set)
+
+    def add(self, core: CortexM4) -> None:
+        """What a processor has executed since power-on."""
+        for region in core.regions:
+            for block in core.blocks_in(region.start, region.start + region.size):
+                end = block.address + block.size
+                if block.taken:
+                    self.taken.add(end)
+                if block.fell:
+                    self.fell.add(end)
+
+    def missing(self, branches: Iterable[Branch]) -> list[tuple[Branch, str]]:
+        """Branches with a way not gone: 'taken', 'not taken' or 'reached'."""
+        ways = {(False, False): "reached", (False, True): "taken", (True, False): "not taken"}
+        found = [(b, (b.end in self.taken, b.end in self.fell)) for b in branches]
+        return [(b, ways[gone]) for b, gone in found if gone in ways]
