@@ -41,21 +41,24 @@ static inline uint32_t ft_median(uint32_t a, uint32_t b, uint32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* Take the counts of this tick. */
-static inline uint32_t ft_bus_take(void)
+/* Take the counts of this tick, none if there are none. */
+static inline uint32_t ft_bus_take(bool there)
 {
-    uint32_t now = ft_converter_done() ? ft_converter_counts(0) : 0u;
+    uint32_t now = there ? ft_converter_counts(0) : 0u;
     uint32_t middle = ft_median(ft_bus_counts[0], ft_bus_counts[1], now);
     ft_bus_counts[0] = ft_bus_counts[1];
     ft_bus_counts[1] = now;
     return middle;
 }
 
+/* A tick that follows a late one at once finds the converter at work. */
 float ft_chip_bus_voltage(void)
 {
+    bool done = ft_converter_done();
     if (FT_BUS_SENSED)
-        ft_bus_volts = FT_BUS_SCALE * (float)ft_bus_take();
-    ft_converter_go();
+        ft_bus_volts = FT_BUS_SCALE * (float)ft_bus_take(done);
+    if (done)
+        ft_converter_go();
     return ft_bus_volts;
 }
 
