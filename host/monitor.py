@@ -67,7 +67,7 @@ def _joints(session: Session) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # six joints fit into 80 columns
     table.add_column("joint", overflow="fold")
     for column in ("position", "desired", "error", "rate", "torque", "feedfwd", "duty"):
-        table.add_column(column, justify="right", min_width=8, no_wrap=True)
+        table.add_column(column, justify="right", min_width=7, no_wrap=True)
     joints = session.configuration.joints
     measured, desired, error = from_wire(s.position, joints), from_wire(s.target, joints), session.tracking_error()
     for j, joint in enumerate(joints):

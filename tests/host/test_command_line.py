@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hil import rig
+
 ROOT = Path(__file__).resolve().parents[2]
 MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 
@@ -196,19 +198,26 @@ def test_the_extra_that_is_missing_is_named():
     assert shown.stderr == "femtorque: unicorn is not installed: pip install 'femtorque[hil]'\n"
 
 
-def test_hil_plays_a_motion_on_the_virtual_board(here):
-    shown = here("hil", MECHANISM, MOTION, "--json")
+@pytest.fixture
+def brief(tmp_path):
+    """A motion of 0.6 s."""
+    rig.short_motion().save(tmp_path / "brief.csv")
+    return tmp_path / "brief.csv"
+
+
+def test_hil_plays_a_motion_on_the_virtual_board(here, brief):
+    shown = here("hil", MECHANISM, brief, "--json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     assert told["ended"] == "done" and told["faults"] == [] and told["bit_identical"] is True
     assert all(rms < 1e-3 for rms in told["tracking_rms"].values())
 
 
-def test_hil_reports_the_fault_that_ended_a_motion(here):
-    shown = here("hil", MECHANISM, MOTION, "--fault", "encoder-jump", "--json")
+def test_hil_reports_the_fault_that_ended_a_motion(here, brief):
+    shown = here("hil", MECHANISM, brief, "--fault", "encoder-jump", "--json")
     told = json.loads(shown.stdout)
     assert shown.returncode == 1 and told["faults"] and told["outputs_safe"] is True
-    wrong = here("hil", MECHANISM, MOTION, "--fault", "bogus")
+    wrong = here("hil", MECHANISM, brief, "--fault", "bogus")
     assert wrong.returncode == 2 and "faults: estop, " in wrong.stderr
 
 
@@ -219,8 +228,8 @@ def test_verify_says_yes(here):
     assert told["bit_identical"] is True and told["max_error_double"] < 1e-10 and told["max_error_single"] < 1e-4
 
 
-def test_build_reports_sizes_and_digest(here, tmp_path):
-    shown = here("build", MECHANISM, "-o", tmp_path / "image", "--json")
+def test_build_reports_sizes_and_digest(here):
+    shown = here("build", MECHANISM, "--json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     assert Path(told["image"]).stat().st_size <= told["flash_bytes"]
@@ -252,6 +261,6 @@ def test_a_silent_port_is_refused_in_bounded_time():
     (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"], "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
     (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
 ])
-def test_lab_verbs_say_in_one_line_what_is_wrong(arguments, line):
-    done = femtorque(*arguments)
+def test_lab_verbs_say_in_one_line_what_is_wrong(here, arguments, line):
+    done = here(*arguments)
     assert done.returncode == 2 and line in done.stderr and len(done.stderr.splitlines()) == 1

@@ -18,9 +18,10 @@ from host.link import Link
 from host.monitor import snapshot, view, watch
 from host.session import Session
 from host.telemetry import about, named, sample
+from tests.codegen.test_urdf import robot
 from tests.host.fake_board import FakeBoard, ManualClock, configuration
 from tests.host.tcp_board import TcpBoard
-from tests.host.test_stream_command import MECHANISM, femtorque, in_terminal
+from tests.host.test_stream_command import MECHANISM, in_terminal
 
 
 def looking(**keys):
@@ -100,16 +101,32 @@ def tcp_board():
     board.close()
 
 
-def test_one_look_as_json(tcp_board):
-    told = json.loads(femtorque("monitor", "--port", tcp_board.port, "--json").stdout)
+def test_one_look_as_json(fake, here):
+    told = json.loads(here("monitor", "--port", "/dev/ttyUSB7", "--json").stdout)
     assert told["state"] == "DISARMED" and told["identity"]["name"] == "three-link" and len(told["position"]) == 3
-    named = json.loads(femtorque("monitor", "--port", tcp_board.port, MECHANISM, "--json").stdout)
+    named = json.loads(here("monitor", "--port", "/dev/ttyUSB7", MECHANISM, "--json").stdout)
     assert named["joints"] == ["shoulder", "elbow", "wrist"]
+
+
+def test_six_joints_fit_into_80_columns():
+    """What tells one joint of a common arm from another is not cut off."""
+    arm = Mechanism.load(robot("so101.urdf"))
+    conf = replace(configuration(joints=6), joints=arm.streamed)
+    clock = ManualClock()
+    session = Session(Link(FakeBoard(clock, conf), clock=clock), conf, listen_only=True)
+    session.connect()
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view(session))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    for joint in arm.streamed:
+        row, = (line for line in lines if line.strip().startswith(f"{joint.name}, rad"))
+        assert len(row.split()) == 9
 
 
 def test_in_a_terminal_it_runs_until_ctrl_c(tcp_board):
     began = time.monotonic()
-    status, text = in_terminal(["monitor", "--port", tcp_board.port, MECHANISM], 20.0,
+    status, text = in_terminal(["monitor", "--port", tcp_board.port, MECHANISM], 90.0,
                                [lambda _, shown: b"DISARMED" in shown and time.monotonic() - began > 2.0],
                                tcp_board.board)
     assert status == 0, text

@@ -19,10 +19,8 @@ from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from codegen.units import from_wire, to_wire
 from femtorque import Board
-from host import link
 from host import log as logs
 from host.configuration import Configuration
-from tests.host.fake_board import FakeBoard, ManualClock
 from tests.host.tcp_board import TcpBoard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,16 +50,6 @@ def short(mechanism, tmp_path):
 
 
 PORT = "/dev/ttyUSB7"
-
-
-@pytest.fixture
-def fake(mechanism, monkeypatch):
-    """A board at PORT for the command line in this process. Its time is the host's own: no test waits for a clock."""
-    clock = ManualClock()
-    board = FakeBoard(clock, Configuration.of(mechanism))
-    monkeypatch.setattr(link, "WallClock", lambda: clock)
-    monkeypatch.setattr(link, "open_port", lambda port, baud: board)
-    return board
 
 
 def write_csv(path, mechanism, t, q):

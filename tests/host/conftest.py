@@ -1,0 +1,20 @@
+"""A board for the command line in this process."""
+
+import pytest
+
+from codegen.mechanism import Mechanism
+from host import link
+from host.configuration import Configuration
+from tests.conftest import ROOT
+from tests.host.fake_board import FakeBoard, ManualClock
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """The Python board with the three-link arm's configuration, at any port. Its time is the host's own: no test waits for
+    a clock, however busy this machine is."""
+    clock = ManualClock()
+    board = FakeBoard(clock, Configuration.of(Mechanism.load(ROOT / "mechanisms" / "three_link.toml")))
+    monkeypatch.setattr(link, "WallClock", lambda: clock)
+    monkeypatch.setattr(link, "open_port", lambda port, baud: board)
+    return board
