@@ -9,8 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from serial.tools import list_ports
 
 import femtorque
 from codegen.mechanism import Mechanism
@@ -133,11 +135,11 @@ def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so1
                 continue
             if line.split()[1] in ("monitor", "float"):
                 ctrl_c(board, 0.5)
-            said[line.split()[1]] = run(line)
+            said[line.split()[1]] = run(line.replace("--speed 0.2", "--speed 0.8"))
         assert board.outputs_safe()
     digest = Configuration.of(so101).digest.hex()
     assert f"the board reports digest {digest[:16]}" in said["flash"] and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"]
-    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 3.960 s, 991 knots in 991 frames (0 resent)")
+    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.992 s, 249 knots in 249 frames (0 resent)")
     assert said["home"].count("start, now at 0.0000") == 6 and said["float"] == "held where it was led to; let go\n"
 
 
@@ -182,14 +184,14 @@ def test_the_rest_of_the_commands(desk, line):
         assert json.loads(done.stdout)["outputs_safe"] is True
 
 
-def test_the_python_of_the_readme(monkeypatch, tmp_path):
-    """As it stands there."""
+def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
+    """As it stands there; the board that `auto` finds only pretends."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7", description="", vid=1)])
     script = tmp_path / "readme.py"
     script.write_text(block("python").replace("run.mcap", str(tmp_path / "run.mcap")))
-    with plugged_in(Mechanism.load(ROOT / "mechanisms" / "three_link.toml")):
-        runpy.run_path(str(script))
-    assert (tmp_path / "run.mcap").is_file()
+    runpy.run_path(str(script))
+    assert len(fake.received) == 751 and (tmp_path / "run.mcap").is_file()
 
 
 # -- make --------------------------------------------------------------------------------------------------------------
