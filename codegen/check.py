@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -143,7 +144,7 @@ class Report:
         parts: list[RenderableType] = [_heading(self)]
         if self.mechanism.chosen:
             parts.append(Text(f"scheme {self.mechanism.chosen}"))
-        parts += [_joint_table(self.mechanism), _link_table(self.mechanism)]
+        parts += [_joint_table(self.mechanism), _drive_table(self), _link_table(self.mechanism)]
         parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
         if self.rule:
             parts += [_gain_table(self), _loop_line(self)]
@@ -450,10 +451,8 @@ def _assembly_data(a: Assembly) -> dict[str, Any]:
 
 
 def _assembly_table(mode: str, a: Assembly) -> Table:
-    table = Table(title=f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
-                        f"{a.margin(a.start):.2g} from a singular pose at the start", title_justify="left")
-    for column in ("joint", "at the start", "is"):
-        table.add_column(column)
+    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
+                   f"{a.margin(a.start):.2g} from a singular pose at the start", "joint", "at the start", "is")
     for i, body in enumerate(a.model.bodies):
         kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
         table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)
@@ -488,27 +487,42 @@ def _heading(report: Report) -> Text:
     return Text(text, style="bold")
 
 
+def _table(title: str, *columns: str) -> Table:
+    """Its first column tells the rows apart: a narrow terminal folds the others."""
+    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for k, column in enumerate(columns):
+        table.add_column(column, no_wrap=not k, overflow="fold")
+    return table
+
+
 def _joint_table(mechanism: Mechanism) -> Table:
-    table = Table(title="joints", title_justify="left")
-    for column in ("joint", "type", "parent > child", "range", "velocity", "effort", "friction", "motor", "encoder",
-                   "ku", "kv"):
-        table.add_column(column)
+    table = _table("joints", "joint", "type", "parent > child", "range", "velocity", "effort")
     for j in mechanism.joints:
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
+        where = f"{j.parent} > {j.child}"
+        if j.type == "fixed":
+            table.add_row(j.name, kind, where)
+            continue
+        span = "any" if math.isinf(j.limits.upper - j.limits.lower) else f"{j.limits.lower:.4g} .. {j.limits.upper:.4g}"
+        most = ("any" if math.isinf(x) else f"{x:g}" for x in (j.limits.velocity, j.limits.effort))
+        table.add_row(j.name, kind, where, span, *most)
+    return table
+
+
+def _drive_table(report: Report) -> Table:
+    gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
+    table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
+    for j in report.mechanism.moving:
         motor = "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
-        table.add_row(j.name, kind, f"{j.parent} > {j.child}", f"{j.limits.lower:g} .. {j.limits.upper:g}",
-                      f"{j.limits.velocity:g}", f"{j.limits.effort:g}",
-                      f"{j.friction.viscous:g}, {j.friction.coulomb:g}", motor, encoder,
-                      f"{j.gains.ku:g}", f"{j.gains.kv:g}")
+        table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
+                      *(f"{getattr(j.gains, name):g}" for name in gains))
     return table
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    table = Table(title="links", title_justify="left")
-    for column in ("link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz"):
-        table.add_column(column)
+    table = _table("links", "link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz")
     bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links]
     bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads]
     for name, mass, com, J in bodies:
@@ -519,9 +533,7 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _gain_table(report: Report) -> Table:
-    table = Table(title="gains", title_justify="left")
-    for column in ("joint", "ku", "kv", "stiffest ku", "stiffest kv"):
-        table.add_column(column)
+    table = _table("gains", "joint", "ku", "kv", "stiffest ku", "stiffest kv")
     for j in report.mechanism.streamed:
         fit = report.rule[j.name]
         table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")
