@@ -83,9 +83,9 @@ def _flexible(mechanism: Mechanism) -> None:
     bending = f"what bends ({', '.join(names)})"
     for loop in mechanism.loops:
         _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
-    if mechanism.scheme != "midpoint":
-        _refuse(mechanism, "control.scheme", mechanism.scheme, f"{bending} is marched with the midpoint rule alone",
-                'scheme = "midpoint"')
+    if mechanism.scheme != "newton-euler":
+        _refuse(mechanism, "control.scheme", mechanism.scheme, f"{bending} is marched by newton-euler alone",
+                'scheme = "newton-euler", or leave it out')
     if has_modes(mechanism):
         _refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
 
@@ -293,7 +293,7 @@ def _bending(model: Model, warnings: list[str]) -> None:
         if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
             warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is computed "
                             f"up to {STEEPEST:.2g}")
-    tips = step.phi @ z[len(step.springs):]
+    tips = step.dynamics.phi @ z[len(step.springs):]
     for i, planes in step.layout.tips.items():
         steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
         if steepest > SAG:

@@ -1,25 +1,24 @@
 """The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
 
-The variational midpoint rule of discretisation.Spatial, with what bends beside the joints' q (THEORY.md section 8): z,
-the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds. The driven
-joints are prescribed, and their equations give their torques. The others are free of applied forces but for damping,
+Newton and Euler at the sample s_k, as discretisation.NewtonEuler, with what bends beside the joints' q (THEORY.md
+section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
+The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
 
-    (P - D) - X = 0,   X <- P + D,   D = dt/2 (dT/dz - K z - C z')
+    F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) / dt^2:
 
-and are solved for the half increment u of z: Newmark's method with beta = 1/4, gamma = 1/2, used forwards. P is linear
-in u, so one solution of
+Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known; d_k = (u_k - u_k-1) / 2
+is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear in z'', so one solution of
 
-    (2/dt^2 M + K/2 + C/dt) d = X - (P - D) of the motion predicted from the last two increments
+    (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction; velocity-dependent forces and the place at which masses are counted stay as predicted. Here the
-matrix is formed and solved as it is. The emitted step has it factorised by modes, but for what hangs on the links
-(elastic_step.py), which is the same by the Woodbury identity. Solved once a tick, as emitted, or again and again until
-the rule is fulfilled (`iterations`).
+corrects the prediction; velocity-dependent forces stay as predicted. Here the matrix is formed and solved as it is. The
+emitted step has it factorised by modes, but for what hangs on the links (elastic_step.py), which is the same by the
+Woodbury identity. Solved once a tick, as emitted, or again and again until z' is that of the solution (`iterations`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,209 +62,209 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Momenta:
-    """Generalised momentum P = dL/d(rate) and force F = dL/d(coordinate), at some positions and rates.
+class Motion:
+    """Positions, rates and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
 
-    joints (..., n); tips (..., T): of what the tips carry alone; modes (..., N): of the links alone, without K and C.
+    q: Array
+    rates: Array
+    changes: Array
+    xi: Array
+    xi_rates: Array
+    xi_changes: Array
+
+
+@dataclass(frozen=True)
+class Forces:
+    """What a motion needs of generalised forces, stiffness and damping left out.
+
+    joints (..., n); modes (..., N): of the links and all that they carry.
     """
 
-    P: Array
-    F: Array
-    P_tip: Array
-    F_tip: Array
-    P_mode: Array
-    F_mode: Array
-
-    @staticmethod
-    def zero(shape: tuple[int, ...], n: int, layout: Layout) -> Momenta:
-        return Momenta(*(np.zeros((*shape, size)) for size in (n, layout.tip_size, layout.size) for _ in range(2)))
-
-    def row(self, k: int) -> Momenta:
-        return Momenta(*(getattr(self, field.name)[k] for field in fields(self)))
+    joints: Array
+    modes: Array
 
 
-class Kinetics:
-    """The Lagrangian's derivatives."""
+@dataclass(frozen=True)
+class Moving:
+    """A frame: R (..., 3, 3), origin o, angular velocity w and acceleration e, acceleration a less gravity (..., 3)."""
 
-    def __init__(self, tree: FlexibleTree, model: Model) -> None:
+    R: Array
+    o: Array
+    w: Array
+    e: Array
+    a: Array
+
+    def carried(self, d: Array) -> Array:
+        """Acceleration (..., 3) of a point that is d (..., 3) from the origin and fixed in the frame."""
+        return self.a + _cross(self.e, d) + _cross(self.w, _cross(self.w, d))
+
+
+class Dynamics:
+    """Newton and Euler over the tree."""
+
+    def __init__(self, tree: FlexibleTree) -> None:
         self.tree, self.layout = tree, Layout.of(tree)
-        self.spring = [joint_stiffness(model, j) for j in range(tree.n)]
-        self.rest = [body.joint.rest for body in model.bodies]
+        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of tips, of the modes
+        for i in tree.beams:
+            link = tree.pieces[i].tip
+            for plane in link.planes:
+                self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
-    def at(self, q: Array, rates: Array, tip: Array, tip_rates: Array, xi: Array, xi_rates: Array) -> Momenta:
-        """Positions and rates of joints (..., n), tips (..., T) and modes (..., N); tips and modes need not agree."""
-        pieces, layout, g = self.tree.pieces, self.layout, self.tree.gravity
-        count = len(pieces)
-        shape = np.broadcast_shapes(q.shape[:-1], rates.shape[:-1], tip_rates.shape[:-1], xi.shape[:-1])
+    def at(self, x: Motion, weight: Array | float = 1.0) -> Forces:
+        """weight (..., 1): how much gravity counts."""
+        pieces, layout = self.tree.pieces, self.layout
+        shape = np.broadcast_shapes(*(part.shape[:-1] for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
         still = np.zeros((*shape, 3))
-        R: list[Array] = [np.eye(3)] * count
-        o, w, v = [still] * count, [still] * count, [still] * count
+        ground = Moving(np.eye(3), still, still, still, still - weight * self.tree.gravity)
+        tip, tip_rates, tip_changes = (part @ self.phi.T for part in (x.xi, x.xi_rates, x.xi_changes))
+        moving: list[Moving] = []
+        roots: dict[int, Moving] = {}
         tips: dict[int, Tip] = {}
         for i, piece in enumerate(pieces):
-            Rp, op, wp, vp = self._parent(piece.parent, R, o, w, v, still)
-            R[i], o[i] = Rp @ piece.R0, op + Rp @ piece.p0
-            w[i], v[i] = wp, vp + _cross(wp, o[i] - op)
+            parent = ground if piece.parent == GROUND else moving[piece.parent]
+            d = parent.R @ piece.p0
+            here = Moving(parent.R @ piece.R0, parent.o + d, parent.w, parent.e, parent.carried(d))
             if piece.link is not None:
-                tips[i] = Tip.at(piece.tip, R[i], v[i], wp, self._planes(i, tip), self._planes(i, tip_rates))
-                R[i], o[i], w[i], v[i] = tips[i].R, o[i] + tips[i].arm, tips[i].w, tips[i].v
-                continue
-            assert piece.joint is not None
-            axis, rate, position = R[i] @ piece.axis, rates[..., piece.joint, None], q[..., piece.joint, None]
-            if piece.prismatic:
-                o[i], v[i] = o[i] + axis * position, v[i] + _cross(wp, axis * position) + axis * rate
+                roots[i] = here
+                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in (tip, tip_rates, tip_changes)))
+                moving.append(tips[i].moving)
             else:
-                R[i], w[i] = R[i] @ axis_rotation(piece.axis, position[..., 0]), w[i] + axis * rate
+                assert piece.joint is not None
+                moving.append(_moved(here, piece, *(part[..., piece.joint, None] for part in (x.q, x.rates, x.changes))))
 
-        m, p, h, C = [0.0] * count, [still] * count, [still] * count, [still] * count
-        found = Momenta.zero(shape, self.tree.n, layout)
-        for i in reversed(range(count)):
-            piece = pieces[i]
-            c = R[i] @ piece.com
-            p_own = piece.mass * (v[i] + _cross(w[i], c))
-            m[i] += piece.mass
-            p[i] = p[i] + p_own
-            h[i] = h[i] + rotate(R[i], rotate_back(R[i], w[i]) @ piece.inertia) + _cross(c, p_own)
-            C[i] = C[i] + piece.mass * c
-            origin = o[i]
-            Rp, op, wp, vp = self._parent(piece.parent, R, o, w, v, still)
+        f, n = [still] * len(pieces), [still] * len(pieces)
+        found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
+        at_tips = np.zeros((*shape, layout.tip_size))
+        for i in reversed(range(len(pieces))):
+            piece, here = pieces[i], moving[i]
+            c = here.R @ piece.com
+            own = piece.mass * here.carried(c)
+            f[i] = f[i] + own
+            n[i] = n[i] + _cross(c, own) + _turned(here.R, piece.inertia, here.e)
+            n[i] = n[i] + _cross(here.w, _turned(here.R, piece.inertia, here.w))
+            origin = here.o
             if piece.link is not None:
-                at, root = tips[i], tips[i].root
-                slide = _cross(p[i], wp) + m[i] * g
-                for plane, e, a, w_at in (("y", root[..., 1], at.axis_y, wp), ("z", root[..., 2], at.axis_z, at.between)):
+                root, at = roots[i], tips[i]
+                for plane, e, axis in (("y", root.R[..., 1], at.axis_y), ("z", root.R[..., 2], at.axis_z)):
                     if plane in layout.tips[i]:
-                        turn = _cross(h[i], w_at) + _cross(p[i], v[i]) + _cross(C[i], g)
-                        found.P_tip[..., layout.tips[i][plane]] = np.stack([_dot(e, p[i]), _dot(a, h[i])], axis=-1)
-                        found.F_tip[..., layout.tips[i][plane]] = np.stack([_dot(e, slide), _dot(a, turn)], axis=-1)
-                own = self._beam(i, piece.tip, rotate_back(root, at.v_root), rotate_back(root, wp),
-                                 rotate_back(root, g), xi, xi_rates, found)
-                h[i] = h[i] + _cross(at.arm, p[i]) + rotate(root, own[2])  # about the link's root from here on
-                C[i] = C[i] + m[i] * at.arm + rotate(root, own[3])
-                m[i] += own[0]
-                p[i] = p[i] + rotate(root, own[1])
-                origin = o[i] - at.arm
+                        at_tips[..., layout.tips[i][plane]] = np.stack([_dot(e, f[i]), _dot(axis, n[i])], axis=-1)
+                own_f, own_n = self._beam(i, piece.tip, root, x, found.modes)
+                n[i] = n[i] + _cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
+                f[i] = f[i] + rotate(root.R, own_f)
+                origin = root.o
             else:
-                self._joint(piece, R[i] @ piece.axis, m[i], p[i], h[i], C[i], w[i], v[i], q, found)
+                assert piece.joint is not None
+                found.joints[..., piece.joint] = _dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
             if piece.parent != GROUND:
-                u, d = piece.parent, origin - op
-                m[u] += m[i]
-                p[u] = p[u] + p[i]
-                h[u] = h[u] + h[i] + _cross(d, p[i])
-                C[u] = C[u] + C[i] + m[i] * d
-        return found
-
-    @staticmethod
-    def _parent(i: int, R: list[Array], o: list[Array], w: list[Array], v: list[Array],
-                still: Array) -> tuple[Array, Array, Array, Array]:
-        """Frame, origin, angular velocity and velocity of a piece, or of the ground."""
-        return (np.eye(3), still, still, still) if i == GROUND else (R[i], o[i], w[i], v[i])
+                u = piece.parent
+                f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(origin - moving[u].o, f[i])
+        return Forces(found.joints, found.modes + at_tips @ self.phi)
 
     def _planes(self, i: int, tip: Array) -> list[Array]:
         """y, slope y, z, slope z (...) of one tip."""
         found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
         return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
 
-    def _joint(self, piece: Piece, axis: Array, m: float, p: Array, h: Array, C: Array, w: Array, v: Array, q: Array,
-               found: Momenta) -> None:
-        """Momentum and force of one joint from the sums over what hangs on it."""
-        g, j = self.tree.gravity, piece.joint
-        assert j is not None
-        if piece.prismatic:
-            found.P[..., j], force = _dot(axis, p), _dot(axis, _cross(p, w) + m * g)
-        else:
-            found.P[..., j], force = _dot(axis, h), _dot(axis, _cross(h, w) + _cross(p, v) + _cross(C, g))
-        found.F[..., j] = force - self.spring[j] * (q[..., j] - self.rest[j])
+    def _beam(self, i: int, link: ElasticLink, root: Moving, x: Motion, force: Array) -> tuple[Array, Array]:
+        """Force and moment (..., 3) that a flexible link takes at its root, in its axes. Fills in what its modes do."""
+        modes = self.layout.modes[i]
 
-    def _beam(self, i: int, link: ElasticLink, v: Array, w: Array, g: Array, xi: Array, xi_rates: Array,
-              found: Momenta) -> tuple[float, Array, Array, Array]:
-        """Mass, momentum, angular momentum and first moment of a flexible link, about and in its root frame.
+        def planes(part: Array) -> tuple[Array, Array]:
+            none = np.zeros((*part.shape[:-1], link.modes))
+            y, z = (part[..., modes[plane]] if plane in modes else none for plane in "yz")
+            return y, z
 
-        v, w, g (..., 3): velocity and angular velocity of the root frame, gravity. Fills in what the modes have.
-        """
-        modes, none = self.layout.modes[i], np.zeros((*xi.shape[:-1], link.modes))
-        y, z = (xi[..., modes[plane]] if plane in modes else none for plane in "yz")
-        dy, dz = (xi_rates[..., modes[plane]] if plane in modes else none for plane in "yz")
-        b, c = link.beta, link.gamma
-        vx, vy, vz = (v[..., k, None] for k in range(3))
+        (y, z), (dy, dz), (ddy, ddz) = planes(x.xi), planes(x.xi_rates), planes(x.xi_changes)
+        w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         wx, wy, wz = (w[..., k, None] for k in range(3))
-        gy, gz = g[..., 1, None], g[..., 2, None]
+        ex, ey, ez = (e[..., k, None] for k in range(3))
+        b, c = link.beta, link.gamma
         if "y" in modes:
-            found.P_mode[..., modes["y"]] = b * vy + c * wz - wx * z + dy
-            found.F_mode[..., modes["y"]] = (b * (wx * vz - wz * vx + gy) - c * wx * wy + (wz**2 + wx**2) * y
-                                             - wy * wz * z + wx * dz)
+            force[..., modes["y"]] = (b * a[..., 1, None] + c * (ez + wx * wy) - (wz**2 + wx**2) * y
+                                      + (wy * wz - ex) * z - 2.0 * wx * dz + ddy)
         if "z" in modes:
-            found.P_mode[..., modes["z"]] = b * vz - c * wy + wx * y + dz
-            found.F_mode[..., modes["z"]] = (b * (wy * vx - wx * vy + gz) - c * wx * wz + (wy**2 + wx**2) * z
-                                             - wy * wz * y - wx * dy)
-        zero = np.zeros(y.shape[:-1])
-        first = np.stack([zero + 0.5 * link.mass * link.length, y @ b, z @ b], axis=-1)
+            force[..., modes["z"]] = (b * a[..., 2, None] + c * (wx * wz - ey) - (wx**2 + wy**2) * z
+                                      + (wy * wz + ex) * y + 2.0 * wx * dy + ddz)
+        zero = np.zeros(np.broadcast_shapes(y.shape[:-1], w.shape[:-1]))
+        first = np.stack([zero + 0.5 * link.mass * link.length, zero + y @ b, zero + z @ b], axis=-1)
         along = link.mass * link.length**2 / 3.0
-        yy, zz, yz, xy, xz = _dot(y, y), _dot(z, z), _dot(y, z), y @ c, z @ c
+        yy, zz, yz, xy, xz = _dot(y, y) + zero, _dot(z, z) + zero, _dot(y, z) + zero, y @ c + zero, z @ c + zero
         inertia = np.stack([np.stack([yy + zz, -xy, -xz], -1), np.stack([-xy, along + zz, -yz], -1),
                             np.stack([-xz, -yz, along + yy], -1)], -2) + np.diag(link.section)
-        p = link.mass * v + _cross(w, first) + np.stack([zero, dy @ b, dz @ b], -1)
-        h = _cross(first, v) + rotate(inertia, w) + np.stack([_dot(y, dz) - _dot(z, dy), -(dz @ c), dy @ c], -1)
-        return link.mass, p, h, first
+        rates = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
+        changes = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
+        f = link.mass * a + _cross(e, first) + _cross(w, _cross(w, first) + 2.0 * rates) + changes
+        # of r x (2 w x r' + r'')
+        relative = np.stack([
+            2.0 * w[..., 0] * (_dot(y, dy) + _dot(z, dz)) + _dot(y, ddz) - _dot(z, ddy),
+            2.0 * (w[..., 1] * _dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * _dot(z, dy)) - ddz @ c,
+            2.0 * (w[..., 2] * _dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * _dot(y, dz)) + ddy @ c], -1)
+        n = _cross(first, a) + rotate(inertia, e) + _cross(w, rotate(inertia, w)) + relative
+        return f, n
 
 
 @dataclass(frozen=True)
 class Tip:
-    """A flexible link's tip. root, R (..., 3, 3): frames of root and tip; arm: from root to tip; v_root, v, w; between:
-    angular velocity turned by the slope in y alone; axis_y, axis_z: what the slopes turn about. (..., 3), global."""
+    """A flexible link's tip, and the axes (..., 3), global, that the slopes in y and z turn it about."""
 
-    root: Array
-    R: Array
-    arm: Array
-    v_root: Array
-    v: Array
-    w: Array
-    between: Array
+    moving: Moving
     axis_y: Array
     axis_z: Array
 
     @staticmethod
-    def at(link: ElasticLink, root: Array, v_root: Array, w_root: Array, bend: list[Array], rates: list[Array]) -> Tip:
-        (y, sy, z, sz), (dy, dsy, dz, dsz) = bend, rates
+    def at(link: ElasticLink, root: Moving, bend: list[Array], rates: list[Array], changes: list[Array]) -> Tip:
+        (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, rates, changes
         sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
-        turned = root @ axis_rotation(EZ, sy)
-        axis_y, axis_z = root[..., 2], -turned[..., 1]
-        arm = rotate(root, np.stack([0.0 * y + link.length, y, z], axis=-1))
-        between = w_root + axis_y * dsy[..., None]
-        v = v_root + _cross(w_root, arm) + rotate(root, np.stack([0.0 * dy, dy, dz], axis=-1))
-        return Tip(root, turned @ axis_rotation(EY, -sz), arm, v_root, v, between + axis_z * dsz[..., None], between,
-                   axis_y, axis_z)
+        turned = root.R @ axis_rotation(EZ, sy)
+        axis_y, axis_z = root.R[..., 2], -turned[..., 1]
+        arm = rotate(root.R, np.stack([0.0 * y + link.length, y, z], axis=-1))
+        rate, change = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
+        a = root.carried(arm) + 2.0 * _cross(root.w, rate) + change
+        turn = axis_y * dsy[..., None]
+        between, e = root.w + turn, root.e + _cross(root.w, turn) + axis_y * ddsy[..., None]
+        turn = axis_z * dsz[..., None]
+        e = e + _cross(between, turn) + axis_z * ddsz[..., None]
+        return Tip(Moving(turned @ axis_rotation(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
+
+
+def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> Moving:
+    """The frame that a joint moves, from its place at position zero; q, rate, change (..., 1)."""
+    axis = here.R @ piece.axis
+    if piece.prismatic:
+        slide = axis * q
+        return Moving(here.R, here.o + slide, here.w, here.e,
+                      here.carried(slide) + 2.0 * _cross(here.w, axis * rate) + axis * change)
+    return Moving(here.R @ axis_rotation(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
+                  here.e + _cross(here.w, axis * rate) + axis * change, here.a)
 
 
 class Elastic:
-    """The variational midpoint step of a tree with flexible links and joints held by springs.
+    """The step of a tree with flexible links and joints held by springs.
 
-    Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg).
+    Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg);
+    u: their half increments of the last tick; d, d_before: half of what these have changed, then and in the tick before.
     """
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
         self.model, self.dt, self.iterations = model, model.dt, iterations
         self.tree = flexible_tree(model.mechanism)
-        self.kinetics = Kinetics(self.tree, model)
-        layout = self.layout = self.kinetics.layout
+        self.dynamics = Dynamics(self.tree)
+        layout = self.layout = self.dynamics.layout
         self.driven, self.springs = list(self.tree.driven), list(self.tree.springs)
         self.K, self.C = np.zeros(layout.size), np.zeros(layout.size)
-        self.phi = np.zeros((layout.tip_size, layout.size))
         for i in self.tree.beams:
             link = self.tree.pieces[i].tip
             for plane in link.planes:
-                modes, tips = layout.modes[i][plane], layout.tips[i][plane]
+                modes = layout.modes[i][plane]
                 self.K[modes] = link.stiffness[plane]
                 self.C[modes] = link.damping * link.stiffness[plane]
-                self.phi[tips, modes] = link.tip, link.slope
-        joints = [model.mechanism.moving[j] for j in self.springs]
+        joints = model.mechanism.moving
+        held = [joints[j] for j in self.springs]
         self.stiffness = np.concatenate([[joint_stiffness(model, j) for j in self.springs], self.K])
-        self.damping = np.concatenate([[joint.friction.viscous for joint in joints], self.C])
-        self.rest = np.concatenate([[joint.rest for joint in joints], np.zeros(layout.size)])
-        # the joints that flexible links or springs carry
-        self.outboard = np.zeros(self.tree.n, bool)
-        for i, piece in enumerate(self.tree.pieces):
-            if piece.joint is None or piece.joint in self.springs:
-                beyond = [self.tree.pieces[k].joint for k in self.tree.beyond(i) if k != i]
-                self.outboard[[j for j in beyond if j is not None]] = True
+        self.damping = np.concatenate([[joint.friction.viscous for joint in held], self.C])
+        self.rest = np.concatenate([[joint.rest for joint in held], np.zeros(layout.size)])
+        self.load = np.array([joint_stiffness(model, j) for j in self.driven])  # springs beside motors
+        self.load_rest = np.array([joints[j].rest for j in self.driven])
 
     @property
     def xi(self) -> Array:
@@ -276,8 +275,8 @@ class Elastic:
         """At rest at q (J,), rad or m, of the driven joints, all that bends in its static sag."""
         q = np.asarray(q, float)
         self.z = self.sag(q)
-        self.u, self.before, self.X_z = (np.zeros(len(self.z)) for _ in range(3))
-        self.X = 0.5 * self._at(q, 0.0 * q, self.z, 0.0 * self.z).F[self.driven]
+        self.u, self.d, self.d_before = (np.zeros_like(self.z) for _ in range(3))
+        self.u_driven = np.zeros_like(q)
 
     def sag(self, q: Array) -> Array:
         """z (Z,) at which springs and links carry themselves and what hangs on them, at rest at q (J,)."""
@@ -288,63 +287,59 @@ class Elastic:
 
     def unsettled(self, q: Array, z: Array) -> Array:
         """How far z (Z,) gives way to the forces at rest that are left at it."""
-        return self._force(self._at(q, 0.0 * q, z, 0.0 * z), z) / self.stiffness
+        at_rest = self._at(q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z)
+        return self.rest - z - self._of_unknowns(at_rest) / self.stiffness
 
-    def _at(self, q: Array, rates: Array, z: Array, z_rates: Array, xi: Array | None = None,
-            xi_rates: Array | None = None) -> Momenta:
-        """With driven joints at q (..., J) and z (..., Z); xi, xi_rates: of the links themselves, if other than z's."""
+    def _at(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array,
+            weight: Array | float = 1.0) -> Forces:
+        """With driven joints at q (..., J) and z (..., Z)."""
         s = len(self.springs)
-        shape = np.broadcast_shapes(q.shape[:-1], rates.shape[:-1], z.shape[:-1], z_rates.shape[:-1])
-        q, rates, z, z_rates = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, rates, z, z_rates))
-        joints, joint_rates = np.empty((2, *shape, self.tree.n))
-        joints[..., self.driven], joints[..., self.springs] = q, z[..., :s]
-        joint_rates[..., self.driven], joint_rates[..., self.springs] = rates, z_rates[..., :s]
-        modes, mode_rates = z[..., s:], z_rates[..., s:]
-        return self.kinetics.at(joints, joint_rates, modes @ self.phi.T, mode_rates @ self.phi.T,
-                                modes if xi is None else xi, mode_rates if xi_rates is None else xi_rates)
+        shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, rates, changes, z, z_rates, z_changes)))
+        parts, modes = [], []
+        for of_driven, of_unknowns in ((q, z), (rates, z_rates), (changes, z_changes)):
+            joints = np.empty((*shape, self.tree.n))
+            joints[..., self.driven], joints[..., self.springs] = of_driven, of_unknowns[..., :s]
+            parts.append(joints)
+            modes.append(of_unknowns[..., s:])
+        return self.dynamics.at(Motion(*parts, *modes), weight)
 
-    def _momentum(self, at: Momenta) -> Array:
-        """dL/dz' (..., Z)."""
-        return np.concatenate([at.P[..., self.springs], at.P_mode + at.P_tip @ self.phi], axis=-1)
-
-    def _force(self, at: Momenta, z: Array) -> Array:
-        """dL/dz (Z,) at z, the links' own stiffness included."""
-        return np.concatenate([at.F[self.springs], at.F_mode + at.F_tip @ self.phi - self.K * z[len(self.springs):]])
+    def _of_unknowns(self, at: Forces) -> Array:
+        return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
         """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
-        q, rates = q_next - u, 2.0 * u / dt
-        # beside the motion as predicted, every unknown alone with a rate of one
+        q, rates, changes = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
+        # beside the motion as predicted, every unknown alone with an acceleration of one
         alone = np.eye(1 + count)
-        guess = 2.0 * self.u - self.before
+        first = alone[:, :1]
+        implicit = self.stiffness + 2.0 / dt * self.damping
+        new = 2.0 * self.d - self.d_before
         for _ in range(self.iterations):
-            middle = self.z + guess
-            every = self._at(q, rates * alone[:, :1], middle, np.vstack([2.0 * guess / dt, np.eye(count)]))
-            at = every.row(0)
-            explicit = self._force(at, middle) + self.stiffness * (middle - self.rest)  # without the springs
-            mass = self._momentum(every)[1:]
-            P = self._momentum(at) / dt
-            implicit = 0.5 * self.stiffness * (middle - self.rest) + self.damping * guess / dt
-            A = 2.0 / dt**2 * mass + np.diag(0.5 * self.stiffness + self.damping / dt)
-            d = np.linalg.solve(A, self.X_z - (P - 0.5 * explicit + implicit))
-            new = guess + d
-            before, guess = guess, new
-        implicit = 0.5 * self.stiffness * (self.z + new - self.rest) + self.damping * new / dt
-        self.X_z = P + 2.0 / dt**2 * mass @ d + 0.5 * explicit - implicit
-        xi, s = self.xi, len(self.springs)
-        final = self._at(q, rates, self.z + before, 2.0 * new / dt, xi + new[s:], 2.0 * new[s:] / dt)
-        F = np.where(self.outboard, at.F, final.F)[self.driven]
-        self.before, self.u, self.z = self.u, new, self.z + 2.0 * new
-        tau, self.X = final.P[self.driven] / dt - 0.5 * F - self.X, final.P[self.driven] / dt + 0.5 * F
-        return tau
+            guess, z_rates = new, 2.0 / dt * (self.u + new)
+            every = self._at(q, rates * first, changes * first, self.z, z_rates * first,
+                             np.vstack([4.0 / dt**2 * guess, np.eye(count)]), first)
+            needed = self._of_unknowns(every)
+            mass = needed[1:]
+            left = needed[0] + self.damping * z_rates + self.stiffness * (self.z - self.rest + guess)
+            correction = -np.linalg.solve(4.0 / dt**2 * mass + np.diag(implicit), left)
+            new = guess + correction
+        tau = every.joints[0] + 4.0 / dt**2 * correction @ every.joints[1:]
+        self.d_before, self.d, self.u = self.d, new, self.u + 2.0 * new
+        self.z, self.u_driven = self.z + 2.0 * self.u, u
+        return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
         """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, len(self.driven))
+
+
+def _turned(R: Array, inertia: Array, v: Array) -> Array:
+    """R J R' v."""
+    return rotate(R, rotate_back(R, v) @ inertia)
 
 
 def _cross(a: Array, b: Array) -> Array:

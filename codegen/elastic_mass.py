@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.elastic_discretisation import Elastic
+from codegen.elastic_discretisation import Elastic, Motion
 from codegen.mass_matrix import rotor_inertia
 from codegen.model import Model
 
@@ -20,10 +20,9 @@ def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array
     step, q = Elastic(model), np.asarray(q, float)
     n, N = step.tree.n, step.layout.size
     unit = np.eye(n + N)
-    rates, modes = unit[:, :n], unit[:, n:]
-    at = step.kinetics.at(q[..., None, :] + 0.0 * rates, rates, 0.0 * modes @ step.phi.T, modes @ step.phi.T,
-                          0.0 * modes, modes)
-    M = np.concatenate([at.P, at.P_mode + at.P_tip @ step.phi], axis=-1)
+    still, straight = np.zeros((n + N, n)), np.zeros((n + N, N))
+    at = step.dynamics.at(Motion(q[..., None, :] + still, still, unit[:, :n], straight, straight, unit[:, n:]), 0.0)
+    M = np.concatenate([at.joints, at.modes], axis=-1)
     M[..., range(n), range(n)] += rotor_inertia(model)
     K, C = np.zeros(n), np.zeros(n)
     K[step.springs] = step.stiffness[:len(step.springs)]

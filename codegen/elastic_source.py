@@ -21,23 +21,25 @@ def render(model: Model) -> dict[str, str]:
     step = ElasticStep(model)
     indices = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].joint]}]" for i in indices]
-    files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, flexible=True, settling=SETTLING)
-    context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes)
+    files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, euler=True, flexible=True,
+                  settling=SETTLING)
+    context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
+                   rolls=step.rolls)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 
 def _modes(step: ElasticStep) -> list[dict[str, str]]:
     """The table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []
-    scale = np.sqrt(2.0) / dt  # of modal coordinates
+    scale = 2.0 / dt  # of modal coordinates
     for i in step.tree.beams:
         link = step.tree.pieces[i].tip
         for plane in link.planes:
             for k, K in enumerate(link.stiffness[plane]):
                 stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
                 numbers = dict(
-                    march=1.0 / (1.0 + stiffness + damping), keep=1.0 - stiffness - damping, stiffness=stiffness,
-                    sag=(1.0 + stiffness + damping) / stiffness - 2.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
+                    march=1.0 / (1.0 + stiffness + damping), stiffness=stiffness, damping=damping,
+                    sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
                     tip=link.tip[k] / scale, slope=link.slope[k] / scale,
                 )
                 # 14 digits: the last bits of an eigenvector differ from one computer to the next
@@ -52,6 +54,6 @@ def _springs(step: ElasticStep) -> list[dict[str, str]]:
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].joint]
         K = step.stiffness(i)
-        numbers = dict(stiffness=0.5 * K, damping=joint.friction.viscous / step.tree.dt, sag=1.0 / K)
+        numbers = dict(stiffness=K, damping=2.0 * joint.friction.viscous / step.tree.dt, sag=1.0 / K)
         rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
     return rows

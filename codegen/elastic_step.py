@@ -1,13 +1,12 @@
 """The step of mechanisms with flexible links, as a graph: the recursions of elastic_discretisation.py in body frames.
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
-link's own axes, its tip these turned by the slopes there. Units are those of spatial_step.py: rates are half increments
-u, inertias are multiplied by 2 / dt^2, gravity is counted as dt^2 / 4 times an acceleration, so that P and D are in N m
-(N). Modal coordinates are multiplied by sqrt(2) / dt, which makes their inertia 1.
+link's own axes, its tip these turned by the slopes there. Units are those of newton_euler_step.py: time is in half
+ticks, so that rates are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N m
+(N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-What a flexible link does itself is the C of ft_elastic.c (elastic_source.py), asked for four times a tick: where its tip
-will be; where it would be without anything at the tip; by how much that is to be corrected; what the link has for its
-hub.
+What a flexible link does itself is the C of ft_elastic.c (elastic_source.py), asked for four times a tick: how its tip
+moves; how it would without anything at the tip; by how much that is to be corrected; what the link has for its hub.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 
 from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
-from codegen.frame_step import Vec, add, cross, cross_z, turn, turn_back
+from codegen.frame_step import Vec, add, cross, turn, turn_back
 from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
 from codegen.newmark_source import frame_to_axis
@@ -30,25 +29,25 @@ Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
 TINY = 1e-12  # rotations: below this an entry is a rounding error
 
 INTRO = """
-Variational midpoint rule: in each tick the mechanism sits at its mean
-position and moves at its mean rate. With P the generalised momentum of a
-joint and D half a tick's force of motion and gravity on it,
+Newton-Euler at the sample s_k, where the half increments u on both sides give
+the rate and the acceleration of every driven joint, du = (u_k - u_k-1) / 2:
 
-    tau = (P - D) - X,   X <- P + D.
+    qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
-The modes of flexible links have the same equation without tau: it is solved
-for their half increments (ft_elastic.c), with the motion of their tips first
-as predicted from the last ticks and then corrected. H is the inertia of what a
-tip carries, f = P - D of the tip's own coordinates.
+The modes of flexible links and the joints that springs hold have the same
+equations without a torque: they are solved for their own du (ft_elastic.c),
+d, first as in the last tick and then corrected. H is the inertia of what a
+link's tip carries, F the force on the tip's own coordinates.
 
-Outwards: angular velocity w and velocity v of each origin, gravity g. Inwards:
-momentum p, angular momentum h, first moment C, beyond flexible links also the
-inertia I, of all that hangs there. Vectors are in the frame of their body,
-whose z is the joint's axis; _j is before the joint turns it, _r a flexible
-link's root, _t a sum on its way to the parent, d the correction.
+Outwards: angular velocity w and acceleration e, acceleration a of each
+origin, gravity included as that of the ground. Inwards: force f, moment n,
+first moment C, beyond flexible links also the inertia I, of all that hangs
+there. Vectors are in the frame of their body, whose z is the joint's axis; _j
+is before the joint turns it, _r a flexible link's root, _t a sum on its way to
+the parent.
 
-Units: inertias are times 2 / tick^2, velocities per half tick, gravity times
-tick^2 / 4, so that P and D are in N m (N).
+Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
+are in N m (N).
 """.strip()
 
 
@@ -56,25 +55,25 @@ tick^2 / 4, so that P and D are in N m (N).
 class Sums:
     """Of all that hangs on a piece, about its origin, in its body frame. I only where something bends on the way in.
 
-    p and h are of the motion as predicted; cp and ch are to be added for what springs beyond give way to that motion.
-    A change dv, dw of it changes p by m dv + dw x C and h by C x dv + I dw; or, where springs give way, by L dv + N dw
-    and N' dv + I dw.
+    f and n are of the motion as predicted; cf and cn are to be added for what springs beyond give way to that motion.
+    A change da, de of its accelerations changes f by m da + de x C and n by C x da + I de; or, where springs give way, by
+    L da + N de and N' da + I de.
     """
 
-    p: Vec
-    h: Vec
+    f: Vec
+    n: Vec
     C: Vec
     m: float
     I: Matrix | None
     L: Matrix | None
     N: Matrix | None
-    cp: Vec
-    ch: Vec
+    cf: Vec
+    cn: Vec
 
     @property
     def final(self) -> tuple[Vec, Vec]:
-        """p and h with what springs have given way."""
-        return add(self.p, self.cp), add(self.h, self.ch)
+        """f and n with what springs have given way."""
+        return add(self.f, self.cf), add(self.n, self.cn)
 
 
 class ElasticStep:
@@ -84,14 +83,14 @@ class ElasticStep:
         self.model = model
         self.tree: FlexibleTree = flexible_tree(model.mechanism)
         self.graph = Graph()
-        self.unit = 2.0 / model.dt**2
+        self.unit = 4.0 / model.dt**2
         self.pairs: dict[int, tuple[Expr, Expr]] = {}  # of joints
         self.w: dict[int, Vec] = {}
-        self.v: dict[int, Vec] = {}
-        self.g: dict[int, Vec] = {}
+        self.e: dict[int, Vec] = {}
+        self.a: dict[int, Vec] = {}
         self.about: dict[int, Sums] = {}  # of all that hangs on a joint's piece, about its own origin
         self.sent: dict[int, Sums] = {}  # the same as its parent takes it
-        self.momentum: dict[int, tuple[Expr, Expr]] = {}  # P and D of joints, not stored yet
+        self.force: dict[int, Expr] = {}  # of joints, not stored yet
         pieces = self.tree.pieces
         self.axes = [np.eye(3) if piece.link else frame_to_axis(piece.axis) for piece in pieces]
         self.children: dict[int, list[int]] = {i: [] for i in (GROUND, *range(len(pieces)))}
@@ -104,11 +103,11 @@ class ElasticStep:
             for plane in pieces[i].tip.planes:
                 self.modes[i][plane] = first, pieces[i].tip.modes
                 first += pieces[i].tip.modes
-        self.mode_count = first
+        self.rolls = False  # whether a flexible link turns about its own axis
         self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
         self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
-        self.stretch: dict[int, tuple[Expr, ...]] = {}  # of springs: stretch, half increment, force as predicted
-        self.give: dict[int, tuple[Expr, Expr, Vec, Vec]] = {}  # d without motion of the parent, 1 / S, p and h of d = 1
+        self.stretch: dict[int, tuple[Expr, ...]] = {}  # of springs: stretch, rate, acceleration, force as predicted
+        self.give: dict[int, tuple[Expr, Expr, Vec, Vec]] = {}  # d without motion of the parent, 1 / S, f and n of d = 1
         for i in self.children[GROUND]:
             self._branch(i, beyond=False)
 
@@ -187,49 +186,54 @@ class ElasticStep:
                 self._torque(k)
 
     def _carried(self, i: int) -> tuple[Vec, Vec, Vec]:
-        """w, v, g at the origin of piece i, in its frame at position zero."""
+        """w, e, a at the origin of piece i, in its frame at position zero."""
         piece = self.tree.pieces[i]
         E, d = self._frame(i)
         if piece.parent == GROUND:
-            return self._zero(), self._zero(), self._vec(_tidy(E.T @ self.tree.gravity), self.tree.dt**2 / 4.0)
-        w, v, g = self.w[piece.parent], self.v[piece.parent], self.g[piece.parent]
-        v = add(v, cross(w, self._vec(d)))
-        return _times(E.T, w), _times(E.T, v), _times(E.T, g)
+            return self._zero(), self._zero(), self._vec(_tidy(E.T @ self.tree.gravity), -self.tree.dt**2 / 4.0)
+        w, e, a = self.w[piece.parent], self.e[piece.parent], self.a[piece.parent]
+        return _times(E.T, w), _times(E.T, e), _times(E.T, _carried(w, e, a, self._vec(d)))
 
     def _position(self, i: int, unit: str) -> Expr:
-        """Mid-tick position of the driven joint of piece i, rad or m."""
+        """Position of the driven joint of piece i at s_k, rad or m."""
         j = self.number[self.tree.pieces[i].joint]  # type: ignore[index]
-        at_end = self.graph.load(f"(ft_real)q_next[{j}] * {unit}")
-        return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{self._name(i)}")
+        u = self.graph.load(f"u[{j}]")
+        return self.graph.bind(self.graph.load(f"(ft_real)q_next[{j}] * {unit}") - (u + u), f"q{self._name(i)}")
 
     def _outwards(self, i: int) -> None:
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
-        graph.block(f'Link {name}, "{piece.name}": velocities')
+        graph.block(f'Link {name}, "{piece.name}": velocities and accelerations')
         if i in self.springs:
             k, label = self.springs.index(i), f"spring{name}"
             self.stretch[i] = graph.call(f"const ft_stretch {label} = ft_elastic_stretch(&s->elastic, {k}u);",
-                                         tuple(f"{label}.{m}" for m in ("at", "u", "force")), (), 12, acts=True)
-            u = self.stretch[i][1]
+                                         tuple(f"{label}.{m}" for m in ("at", "rate", "d", "force")), (), 12, acts=True)
+            _, rate, change, _ = self.stretch[i]
         else:
-            u = graph.load(f"u[{self.number[piece.joint]}]")  # type: ignore[index]
-        w, v, g = self._carried(i)
+            j = self.number[piece.joint]  # type: ignore[index]
+            change = graph.load(f"du[{j}]")
+            rate = graph.bind(graph.load(f"u[{j}]") - change, f"qd{name}")
+        w, e, a = self._carried(i)
         if piece.prismatic:
-            v = add(v, cross(w, self._slide(i)))
-            v = (v[0], v[1], v[2] + u)
+            a = _carried(w, e, a, self._slide(i))
+            coriolis = rate + rate
+            a = (a[0] + w[1] * coriolis, a[1] - w[0] * coriolis, a[2] + change)
         else:
             if i in self.springs:
                 call, needs = f"const ft_pair r{name} = ft_elastic_turn({{0}});", (self.stretch[i][0],)
             else:
-                call, needs = f"const ft_pair r{name} = ft_advance(&s->turn[@{i}], {{0}});", (u,)
+                call, needs = f"const ft_pair r{name} = ft_turn_on(&s->turn[@{i}], {{0}});", (graph.load(f"u[{j}]"),)
             c, s = graph.call(call, (f"r{name}.c", f"r{name}.s"), needs, 11)
             self.pairs[i] = (c, s)
-            w, v, g = (turn(self._bind(a, f"{letter}{name}_j"), self.pairs[i]) for letter, a in zip("wvg", (w, v, g), strict=True))
-            w = (w[0], w[1], w[2] + u)
-        self.w[i], self.v[i], self.g[i] = (self._bind(a, f"{letter}{name}") for letter, a in zip("wvg", (w, v, g), strict=True))
+            w, e, a = (turn(self._bind(v, f"{letter}{name}_j"), self.pairs[i])
+                       for letter, v in zip("wea", (w, e, a), strict=True))
+            e = (e[0] + w[1] * rate, e[1] - w[0] * rate, e[2] + change)
+            w = (w[0], w[1], w[2] + rate)
+        self.w[i], self.e[i], self.a[i] = (self._bind(v, f"{letter}{name}")
+                                           for letter, v in zip("wea", (w, e, a), strict=True))
 
-    def _sums(self, p: Vec, h: Vec, C: Vec, m: float, I: Matrix | None = None) -> Sums:
+    def _sums(self, f: Vec, n: Vec, C: Vec, m: float, I: Matrix | None = None) -> Sums:
         """Without springs."""
-        return Sums(p, h, C, m, I, None, None, self._zero(), self._zero())
+        return Sums(f, n, C, m, I, None, None, self._zero(), self._zero())
 
     def _own(self, i: int, beyond: bool) -> Sums:
         """Of the piece alone."""
@@ -237,10 +241,10 @@ class ElasticStep:
         com = _small(Q.T @ piece.com)
         J = _small(Q.T @ piece.inertia @ Q - piece.mass * skew(com) @ skew(com))
         I, C = self._constant(J, self.unit), self._vec(piece.mass * com, self.unit)
-        w, v = self.w[i], self.v[i]
-        p = add(tuple(piece.mass * self.unit * a for a in v), cross(w, C))  # type: ignore[arg-type]
-        h = add(_apply(I, w), cross(C, v))
-        return self._sums(p, h, C, piece.mass, I if beyond else None)
+        w, e, a = self.w[i], self.e[i], self.a[i]
+        f = add(tuple(piece.mass * self.unit * x for x in a), _swung(w, e, C))  # type: ignore[arg-type]
+        n = add(add(cross(C, a), _apply(I, e)), cross(w, _apply(I, w)))
+        return self._sums(f, n, C, piece.mass, I if beyond else None)
 
     def _gathered(self, i: int, beyond: bool) -> Sums:
         """Of the piece and of what its children have sent."""
@@ -251,8 +255,8 @@ class ElasticStep:
         L = None if total.L is None else self._bind_inertia(total.L, f"L{name}")
         N = None if total.N is None else _rows([[self.graph.bind(total.N[r][c], f"N{name}_{'xyz'[r]}{'xyz'[c]}")
                                                  for c in range(3)] for r in range(3)])
-        return Sums(self._bind(total.p, f"p{name}"), self._bind(total.h, f"h{name}"), self._bind(total.C, f"C{name}"),
-                    total.m, I, L, N, self._bind(total.cp, f"cp{name}"), self._bind(total.ch, f"ch{name}"))
+        return Sums(self._bind(total.f, f"f{name}"), self._bind(total.n, f"n{name}"), self._bind(total.C, f"C{name}"),
+                    total.m, I, L, N, self._bind(total.cf, f"cf{name}"), self._bind(total.cn, f"cn{name}"))
 
     def _general(self, s: Sums) -> Sums:
         """With L and N, which a rigid body has too."""
@@ -268,33 +272,29 @@ class ElasticStep:
             a, b = self._general(a), self._general(b)
         matrices = [None if x is None or y is None else _rows([[x[r][c] + y[r][c] for c in range(3)] for r in range(3)])
                     for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N))]
-        return Sums(add(a.p, b.p), add(a.h, b.h), add(a.C, b.C), a.m + b.m, *matrices, add(a.cp, b.cp), add(a.ch, b.ch))
+        return Sums(add(a.f, b.f), add(a.n, b.n), add(a.C, b.C), a.m + b.m, *matrices, add(a.cf, b.cf), add(a.cn, b.cn))
 
-    def _answer(self, s: Sums, dw: Vec, dv: Vec) -> tuple[Vec, Vec]:
-        """Change of p and h if the motion changes by dw, dv."""
+    def _answer(self, s: Sums, de: Vec, da: Vec) -> tuple[Vec, Vec]:
+        """Change of f and n if the accelerations change by de, da."""
         assert s.I is not None
         if s.L is None or s.N is None:
-            dp = add(tuple(s.m * self.unit * x for x in dv), cross(dw, s.C))  # type: ignore[arg-type]
-            return dp, add(cross(s.C, dv), _apply(s.I, dw))
+            df = add(tuple(s.m * self.unit * x for x in da), cross(de, s.C))  # type: ignore[arg-type]
+            return df, add(cross(s.C, da), _apply(s.I, de))
         transposed = _rows([[s.N[c][r] for c in range(3)] for r in range(3)])
-        return add(_apply(s.L, dv), _apply(s.N, dw)), add(_apply(transposed, dv), _apply(s.I, dw))
+        return add(_apply(s.L, da), _apply(s.N, de)), add(_apply(transposed, da), _apply(s.I, de))
 
     def _inwards(self, i: int, beyond: bool) -> None:
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
         spring = i in self.springs
-        graph.block(f'Link {name}, "{piece.name}": momenta')
+        graph.block(f'Link {name}, "{piece.name}": force and moment')
         total = self._gathered(i, beyond or spring)
-        w, v, g = self.w[i], self.v[i], self.g[i]
-        p, h = (total.p, total.h) if beyond or spring else total.final
-        if piece.prismatic:
-            P, D = total.final[0][2], cross_z(p, w) + total.m * self.unit * g[2]
-        else:
-            P, D = total.final[1][2], cross_z(h, w) + cross_z(p, v) + cross_z(total.C, g)
+        f, n = total.final
+        force = f[2] if piece.prismatic else n[2]
         stiffness = 0.0 if spring else self.stiffness(i)
         if stiffness:
             unit = "FT_METRE_UNIT" if piece.prismatic else "FT_TURN_UNIT"
-            D = D - 0.5 * stiffness * graph.bind(self._position(i, unit) - self._joint(i).rest, f"stretch{name}")
-        self.momentum[i] = graph.bind(P, f"P{name}"), graph.bind(D, f"D{name}")
+            force = force + stiffness * graph.bind(self._position(i, unit) - self._joint(i).rest, f"stretch{name}")
+        self.force[i] = graph.bind(force, f"F{name}")
         self.about[i] = total
         if spring:
             total = self._yielding(i, total, beyond)
@@ -306,47 +306,43 @@ class ElasticStep:
         graph, name, piece = self.graph, self._name(i), self.tree.pieces[i]
         zero, one = graph.const(0.0), graph.const(1.0)
         axis, none = (zero, zero, one), self._zero()
-        Fp, Fh = self._answer(s, none, axis) if piece.prismatic else self._answer(s, axis, none)
-        joint = self._joint(i)
-        own = 0.5 * self.stiffness(i) + joint.friction.viscous / self.tree.dt
-        P, D = self.momentum[i]
-        S = graph.bind((Fp if piece.prismatic else Fh)[2] + own, f"S{name}")
-        b = graph.bind(self.stretch[i][2] - (P - D), f"b{name}")
+        Ff, Fn = self._answer(s, none, axis) if piece.prismatic else self._answer(s, axis, none)
+        own = self.stiffness(i) + 2.0 * self._joint(i).friction.viscous / self.tree.dt
+        S = graph.bind((Ff if piece.prismatic else Fn)[2] + own, f"S{name}")
+        b = graph.bind(self.stretch[i][3] - self.force[i], f"b{name}")
         k = self.springs.index(i)
         d0, give = graph.call(f"const ft_way way{name} = ft_elastic_give(&s->elastic, {k}u, {{0}}, {{1}});",
                               (f"way{name}.d", f"way{name}.give"), (S, b), 20, acts=True)
-        Fp, Fh = self._bind(Fp, f"Fp{name}"), self._bind(Fh, f"Fh{name}")
-        self.give[i] = d0, give, Fp, Fh
-        cp = add(s.cp, tuple(d0 * x for x in Fp))  # type: ignore[arg-type]
-        ch = add(s.ch, tuple(d0 * x for x in Fh))  # type: ignore[arg-type]
+        Ff, Fn = self._bind(Ff, f"Ff{name}"), self._bind(Fn, f"Fn{name}")
+        self.give[i] = d0, give, Ff, Fn
+        cf = add(s.cf, tuple(d0 * x for x in Ff))  # type: ignore[arg-type]
+        cn = add(s.cn, tuple(d0 * x for x in Fn))  # type: ignore[arg-type]
         if not beyond:
-            return self._sums(add(s.p, cp), add(s.h, ch), s.C, s.m)
+            return self._sums(add(s.f, cf), add(s.n, cn), s.C, s.m)
         s = self._general(s)
         assert s.L is not None and s.N is not None and s.I is not None
-        gp = self._bind(tuple(give * x for x in Fp), f"gp{name}")  # type: ignore[arg-type]
-        gh = self._bind(tuple(give * x for x in Fh), f"gh{name}")  # type: ignore[arg-type]
-        L, N, I = (_rows([[A[r][c] - a[r] * e[c] for c in range(3)] for r in range(3)])
-                   for A, a, e in ((s.L, gp, Fp), (s.N, gp, Fh), (s.I, gh, Fh)))
-        return Sums(s.p, s.h, s.C, s.m, _symmetric([list(row) for row in I]), _symmetric([list(row) for row in L]), N,
-                    cp, ch)
+        gf = self._bind(tuple(give * x for x in Ff), f"gf{name}")  # type: ignore[arg-type]
+        gn = self._bind(tuple(give * x for x in Fn), f"gn{name}")  # type: ignore[arg-type]
+        L, N, I = (_rows([[A[r][c] - x[r] * y[c] for c in range(3)] for r in range(3)])
+                   for A, x, y in ((s.L, gf, Ff), (s.N, gf, Fn), (s.I, gn, Fn)))
+        return Sums(s.f, s.n, s.C, s.m, _symmetric([list(row) for row in I]), _symmetric([list(row) for row in L]), N,
+                    cf, cn)
 
-    def _correct_spring(self, i: int, dw: Vec, dv: Vec) -> None:
-        """Move a spring on, its parent's motion changed by dw, dv (body frame), and correct what is beyond it."""
+    def _correct_spring(self, i: int, de: Vec, da: Vec) -> None:
+        """Move a spring on, its parent's accelerations changed by de, da (body frame), and correct what is beyond it."""
         graph, name, piece = self.graph, self._name(i), self.tree.pieces[i]
-        d0, give, Fp, Fh = self.give[i]
-        pushed = graph.bind(_dot(Fp, dv) + _dot(Fh, dw), f"push{name}")
+        d0, give, Ff, Fn = self.give[i]
+        pushed = graph.bind(_dot(Ff, da) + _dot(Fn, de), f"push{name}")
         d = graph.bind(d0 - give * pushed, f"d{name}")
-        P, D = self.momentum[i]
-        on = graph.bind(P + D + pushed + (Fp if piece.prismatic else Fh)[2] * d, f"on{name}")
-        graph.call(f"const ft_real taken{name} = ft_elastic_take(&s->elastic, {self.springs.index(i)}u, {{0}}, {{1}});",
-                   (f"taken{name}",), (d, on), 15, acts=True)
+        graph.call(f"const ft_real taken{name} = ft_elastic_take(&s->elastic, {self.springs.index(i)}u, {{0}});",
+                   (f"taken{name}",), (d,), 15, acts=True)
         if piece.prismatic:
-            dv = (dv[0], dv[1], dv[2] + d)
+            da = (da[0], da[1], da[2] + d)
         else:
-            dw = (dw[0], dw[1], dw[2] + d)
-        dw, dv = self._bind(dw, f"dw{name}"), self._bind(dv, f"dv{name}")
+            de = (de[0], de[1], de[2] + d)
+        de, da = self._bind(de, f"de{name}"), self._bind(da, f"da{name}")
         for c in self.children[i]:
-            self._correct(c, dw, dv)
+            self._correct(c, de, da)
 
     def _sent(self, i: int, s: Sums) -> Sums:
         """From the body frame of a joint's piece to its parent's."""
@@ -358,9 +354,9 @@ class ElasticStep:
             pair = self.pairs[i]
             s = self._rotated(s, lambda a: turn_back(a, pair), lambda A: _turned_back_z(A, pair))
         s = self._rotated(s, lambda a: _times(E, a), lambda A: _conjugate(E, A))
-        s = replace(s, p=self._bind(s.p, f"p{name}_t"), h=self._bind(s.h, f"h{name}_o"), C=self._bind(s.C, f"C{name}_o"))
+        s = replace(s, f=self._bind(s.f, f"f{name}_t"), n=self._bind(s.n, f"n{name}_o"), C=self._bind(s.C, f"C{name}_o"))
         s = self._shifted(s, self._vec(d))
-        return replace(s, h=self._bind(s.h, f"h{name}_t"), C=self._bind(s.C, f"C{name}_t"))
+        return replace(s, n=self._bind(s.n, f"n{name}_t"), C=self._bind(s.C, f"C{name}_t"))
 
     @staticmethod
     def _rotated(s: Sums, vector: Callable[[Vec], Vec], symmetric: Callable[[Matrix], Matrix]) -> Sums:
@@ -369,8 +365,8 @@ class ElasticStep:
         if N is not None:
             columns = [vector(column) for column in zip(*N, strict=True)]
             N = tuple(vector((columns[0][r], columns[1][r], columns[2][r])) for r in range(3))  # type: ignore[assignment]
-        return Sums(vector(s.p), vector(s.h), vector(s.C), s.m, None if s.I is None else symmetric(s.I),
-                    None if s.L is None else symmetric(s.L), N, vector(s.cp), vector(s.ch))
+        return Sums(vector(s.f), vector(s.n), vector(s.C), s.m, None if s.I is None else symmetric(s.I),
+                    None if s.L is None else symmetric(s.L), N, vector(s.cf), vector(s.cn))
 
     def _shifted(self, s: Sums, d: Vec) -> Sums:
         """About a point from which the old one is d away."""
@@ -388,13 +384,11 @@ class ElasticStep:
             dot = _dot(d, more)
             I = _symmetric([[I[r][c] - 0.5 * (d[r] * more[c] + d[c] * more[r]) + (dot if r == c else 0.0)
                              for c in range(3)] for r in range(3)])
-        return Sums(s.p, add(s.h, cross(d, s.p)), moved, s.m, I, s.L, N, s.cp, add(s.ch, cross(d, s.cp)))
+        return Sums(s.f, add(s.n, cross(d, s.f)), moved, s.m, I, s.L, N, s.cf, add(s.cn, cross(d, s.cf)))
 
     def _torque(self, i: int) -> None:
-        graph, j = self.graph, self.number[self.tree.pieces[i].joint]  # type: ignore[index]
-        P, D = self.momentum[i]
-        graph.store(f"tau[{j}]", P - D - graph.load(f"s->X[{j}]"))
-        graph.store(f"s->X[{j}]", P + D)
+        j = self.number[self.tree.pieces[i].joint]  # type: ignore[index]
+        self.graph.store(f"tau[{j}]", self.force[i])
 
     # ---- flexible links
     def _link(self, i: int) -> None:
@@ -403,70 +397,68 @@ class ElasticStep:
         link, n = piece.tip, str(self.tree.beams.index(i) + 1)
         bears = piece.mass > 0.0 or bool(self.children[i])
         graph.block(f'Flexible link "{link.name}": root')
-        w, v, g = self._carried(i)
-        w, v, g = self._bind(w, f"w{n}_r"), self._bind(v, f"v{n}_r"), self._bind(g, f"g{n}_r")
+        w, e, a = (self._bind(v, f"{letter}{n}_r") for letter, v in zip("wea", self._carried(i), strict=True))
         zero = graph.const(0.0)
         bend: dict[str, tuple[Expr, ...]] = {}
         for plane, (first, count) in self.modes[i].items():
             name = f"bend{n}{plane}"
             bend[plane] = graph.call(f"const ft_bend {name} = ft_elastic_predict(&s->elastic, {first}u, {count}u);",
-                                     tuple(f"{name}.{m}" for m in ("at", "slope", "u", "slope_u")), (), 10 * count,
-                                     acts=True)
-        y, sy, uy, suy = bend.get("y", (zero,) * 4)
-        z, sz, uz, suz = bend.get("z", (zero,) * 4)
-        arm = (graph.const(link.length), y, z)
+                                     tuple(f"{name}.{m}" for m in ("at", "slope", "rate", "slope_rate", "d", "slope_d")),
+                                     (), 12 * count, acts=True)
+        self.rolls |= not w[0].is_zero
+        none = (zero,) * 6
+        arm = (graph.const(link.length), bend.get("y", none)[0], bend.get("z", none)[0])
         total: Sums | None = None
         if bears:
-            total = self._beyond(i, w, v, g, arm, (uy, uz), (sy, sz), (suy, suz))
+            total = self._beyond(i, w, e, a, arm, bend.get("y", none), bend.get("z", none))
         # the link alone, with nothing at its tip
         graph.block(f'Flexible link "{link.name}": march')
-        free = {}
-        for plane in self.modes[i]:
-            free[plane] = self._free(i, plane, n, w, v, g)
-        f: dict[str, tuple[Expr, ...]] = {plane: (zero,) * 4 for plane in self.modes[i]}
+        free = {plane: self._free(i, plane, n, w, e, a) for plane in self.modes[i]}
+        F: dict[str, tuple[Expr, ...]] = {plane: (zero, zero) for plane in self.modes[i]}
         if total is not None:
-            f, total = self._corrected(i, n, w, v, g, arm, bend, free, total)
-        self.sent[i] = self._borne(i, n, w, v, f, total, arm)
+            F, total = self._corrected(i, n, bend, free, total)
+        self.sent[i] = self._borne(i, n, w, e, a, F, total, arm)
         self._torques(i)
 
-    def _beyond(self, i: int, w: Vec, v: Vec, g: Vec, arm: Vec, u: tuple[Expr, Expr], slope: tuple[Expr, Expr],
-                slope_u: tuple[Expr, Expr]) -> Sums:
-        """What the tip carries, as predicted: about the tip, in the root's frame."""
+    def _beyond(self, i: int, w: Vec, e: Vec, a: Vec, arm: Vec, y: tuple[Expr, ...], z: tuple[Expr, ...]) -> Sums:
+        """What the tip carries, as predicted: about the tip, in the root's frame. y, z: as ft_elastic_predict has them."""
         graph, tip = self.graph, self._name(i)
+        zero = graph.const(0.0)
         turns = []
-        for plane, angle in zip("yz", slope, strict=True):
+        for plane, angle in (("y", y[1]), ("z", z[1])):
             name = f"r{tip}{plane}"
             if angle.is_zero:
-                turns.append((graph.const(1.0), graph.const(0.0)))
+                turns.append((graph.const(1.0), zero))
             else:
                 turns.append(graph.call(f"const ft_pair {name} = ft_elastic_turn({{0}});", (f"{name}.c", f"{name}.s"),
                                         (angle,), 14))
         self.tip_turns = turns
-        at_tip = add(add(v, cross(w, arm)), (graph.const(0.0), *u))
-        at_tip = self._bind(at_tip, f"v{tip}_r")
-        between = (w[0], w[1], w[2] + slope_u[0])
-        a_z = self._slope_axis(turns[0])
-        turning = add(between, tuple(slope_u[1] * a for a in a_z))  # type: ignore[arg-type]
-        self.at_tip, self.between = at_tip, between
-        self.w[i], self.v[i], self.g[i] = (
-            self._bind(self._to_tip(self._bind(a, f"{letter}{tip}_r"), turns), f"{letter}{tip}")
-            for letter, a in zip("wvg", (turning, at_tip, g), strict=True))
-        kept = (self.tip_turns, self.at_tip, self.between)
+        coriolis = cross(w, (zero, y[2] + y[2], z[2] + z[2]))
+        at_tip = add(add(_carried(w, e, a, arm), coriolis), (zero, y[4], z[4]))
+        between = (w[0], w[1], w[2] + y[3])
+        turned = (e[0] + w[1] * y[3], e[1] - w[0] * y[3], e[2] + y[5])
+        axis = self._slope_axis(turns[0])
+        turn_z = tuple(z[3] * x for x in axis)
+        swing = add(between, turn_z)  # type: ignore[arg-type]
+        turned = add(turned, add(cross(between, turn_z), tuple(z[5] * x for x in axis)))  # type: ignore[arg-type]
+        self.w[i], self.e[i], self.a[i] = (
+            self._bind(self._to_tip(self._bind(v, f"{letter}{tip}_r"), turns), f"{letter}{tip}")
+            for letter, v in zip("wea", (swing, turned, at_tip), strict=True))
         for c in self.children[i]:
             self._branch(c, beyond=True)
-        self.tip_turns, self.at_tip, self.between = kept
+        self.tip_turns = turns
         graph.block(f'Flexible link "{self.tree.pieces[i].tip.name}": what the tip carries')
         s = self._gathered(i, beyond=True)
         assert s.I is not None
 
         def symmetric(A: Matrix) -> Matrix:
-            A = A if slope[1].is_zero else _turned_back_y(A, turns[1])
-            return A if slope[0].is_zero else _turned_back_z(A, turns[0])
+            A = A if z[1].is_zero else _turned_back_y(A, turns[1])
+            return A if y[1].is_zero else _turned_back_z(A, turns[0])
 
-        s = self._rotated(s, lambda a: self._from_tip(a, turns), symmetric)
+        s = self._rotated(s, lambda v: self._from_tip(v, turns), symmetric)
         assert s.I is not None
-        p, h, C = (self._bind(a, f"{letter}{tip}_r") for letter, a in zip("phC", (s.p, s.h, s.C), strict=True))
-        return replace(s, p=p, h=h, C=C, I=self._bind_inertia(s.I, f"I{tip}_r"))
+        f, n, C = (self._bind(v, f"{letter}{tip}_r") for letter, v in zip("fnC", (s.f, s.n, s.C), strict=True))
+        return replace(s, f=f, n=n, C=C, I=self._bind_inertia(s.I, f"I{tip}_r"))
 
     def _slope_axis(self, pair: tuple[Expr, Expr]) -> Vec:
         """About which a slope in z turns: -y of the frame that the slope in y has turned; root frame."""
@@ -484,74 +476,60 @@ class ElasticStep:
         c, s = turns[1]
         return turn_back((c * a[0] - s * a[2], a[1], s * a[0] + c * a[2]), turns[0])
 
-    def _free(self, i: int, plane: str, n: str, w: Vec, v: Vec, g: Vec) -> tuple[Expr, ...]:
-        """Half increments of the tip in one plane if it carried nothing."""
+    def _free(self, i: int, plane: str, n: str, w: Vec, e: Vec, a: Vec) -> tuple[Expr, ...]:
+        """Accelerations of the tip in one plane if it carried nothing."""
         graph, planes = self.graph, self.modes[i]
         first, count = planes[plane]
         if plane == "y":
-            P, P_x = v[1], w[2]
-            D, D_x, D_at = w[0] * v[2] - w[2] * v[0] + g[1], -(w[0] * w[1]), w[2] * w[2] + w[0] * w[0]
-            across = w[0]
+            pull, pull_x, fling = a[1], e[2] + w[0] * w[1], w[2] * w[2] + w[0] * w[0]
+            across, spin = w[1] * w[2] - e[0], -(w[0] + w[0])
         else:
-            P, P_x = v[2], -w[1]
-            D, D_x, D_at = w[1] * v[0] - w[0] * v[1] + g[2], -(w[0] * w[2]), w[1] * w[1] + w[0] * w[0]
-            across = -w[0]
-        needs = [graph.bind(e, f"{name}{n}{plane}") for e, name in
-                 ((P, "lag"), (P_x, "lag_x"), (D, "pull"), (D_x, "pull_x"), (D_at, "fling"))]
-        text = "{0}, {1}, {2}, {3}, {4}"
+            pull, pull_x, fling = a[2], w[0] * w[2] - e[1], w[1] * w[1] + w[0] * w[0]
+            across, spin = w[1] * w[2] + e[0], w[0] + w[0]
+        needs = [graph.bind(x, f"{name}{n}{plane}") for x, name in ((pull, "pull"), (pull_x, "pull_x"), (fling, "fling"))]
+        text = "{0}, {1}, {2}"
         if self.two_planes:
-            other = planes["z" if plane == "y" else "y"][0] if len(planes) == 2 else first
-            product = w[1] * w[2] if len(planes) == 2 else graph.const(0.0)
-            needs += [across if len(planes) == 2 else graph.const(0.0), graph.bind(product, f"fling_across{n}")]
-            text += ", {5}, {6}"
+            both = len(planes) == 2
+            other = planes["z" if plane == "y" else "y"][0] if both else first
+            needs += [graph.bind(x, f"{name}{n}{plane}") if both else graph.const(0.0)
+                      for x, name in ((across, "across"), (spin, "spin"))]
+            text += ", {3}, {4}"
         name = f"free{n}{plane}"
         ahead = f"{other}u, " if self.two_planes else ""
         call = f"const ft_nod {name} = ft_elastic_free(&s->elastic, {ahead}{first}u, {count}u, {text});"
-        return graph.call(call, (f"{name}.at", f"{name}.slope"), tuple(needs), 15 * count, acts=True)
+        return graph.call(call, (f"{name}.at", f"{name}.slope"), tuple(needs), 12 * count, acts=True)
 
     @property
     def two_planes(self) -> bool:
         return any(len(planes) == 2 for planes in self.modes.values())
 
-    def _corrected(self, i: int, n: str, w: Vec, v: Vec, g: Vec, arm: Vec, bend: dict[str, tuple[Expr, ...]],
-                   free: dict[str, tuple[Expr, ...]], s: Sums) -> tuple[dict[str, tuple[Expr, ...]], Sums]:
-        """The tip's motion made one with what it carries. Forces on the tip (f of both sides of s_k), corrected sums."""
-        graph, tip, unit = self.graph, self._name(i), self.unit
+    def _corrected(self, i: int, n: str, bend: dict[str, tuple[Expr, ...]], free: dict[str, tuple[Expr, ...]],
+                   s: Sums) -> tuple[dict[str, tuple[Expr, ...]], Sums]:
+        """The tip's motion made one with what it carries. Forces on the tip's coordinates, corrected sums."""
+        graph, tip = self.graph, self._name(i)
         assert s.I is not None
         zero, one = graph.const(0.0), graph.const(1.0)
-        e = {"y": (zero, one, zero), "z": (zero, zero, one)}
-        a = {"y": (zero, zero, one), "z": self._slope_axis(self.tip_turns[0])}
-        at = {"y": w, "z": self.between}
-        slide = add(cross(s.p, w), tuple(s.m * unit * x for x in g))  # type: ignore[arg-type]
-        rest = add(cross(s.p, self.at_tip), cross(s.C, g))
-        coordinates: list[tuple[str, str]] = [(plane, kind) for plane in self.modes[i] for kind in ("", "s")]
-        P, D, lin, ang = {}, {}, {}, {}
-        for plane, kind in coordinates:
-            key = (plane, kind)
-            label = f"{tip}{plane}{kind}"
-            if kind:
-                P[key] = _dot(a[plane], s.final[1])
-                D[key] = _dot(a[plane], add(cross(s.h, at[plane]), rest))
-                lin[key], ang[key] = self._answer(s, a[plane], self._zero())
-            else:
-                P[key], D[key] = _dot(e[plane], s.final[0]), _dot(e[plane], slide)
-                lin[key], ang[key] = self._answer(s, self._zero(), e[plane])
-            P[key], D[key] = graph.bind(P[key], f"P{label}"), graph.bind(D[key], f"D{label}")
+        slides = {"y": (zero, one, zero), "z": (zero, zero, one)}
+        turns = {"y": (zero, zero, one), "z": self._slope_axis(self.tip_turns[0])}
+        coordinates = [(plane, kind) for plane in self.modes[i] for kind in ("", "s")]
+        axes = [turns[plane] if kind else slides[plane] for plane, kind in coordinates]
         size = len(coordinates)
+        F0, answers = [], []
+        for (plane, kind), axis in zip(coordinates, axes, strict=True):
+            F0.append(graph.bind(_dot(axis, s.final[1 if kind else 0]), f"F{tip}{plane}{kind}"))
+            answers.append(self._answer(s, axis, self._zero()) if kind else self._answer(s, self._zero(), axis))
         H = {}
-        for r, (plane, kind) in enumerate(coordinates):
+        for r, (_, kind) in enumerate(coordinates):
             for c in range(r + 1):
-                value = _dot(a[plane], ang[coordinates[c]]) if kind else _dot(e[plane], lin[coordinates[c]])
-                H[r, c] = graph.bind(value, f"H{n}_{r + 1}{c + 1}")
+                H[r, c] = graph.bind(_dot(axes[r], answers[c][1 if kind else 0]), f"H{n}_{r + 1}{c + 1}")
         G_inverse = self.tip_stiffness(i)
         change = []
         for plane, kind in coordinates:
-            index = 1 if kind else 0
-            change.append(graph.bind(free[plane][index] - bend[plane][3 if kind else 2], f"change{n}{plane}{kind}"))
-        f0 = [graph.bind(P[key] - D[key], f"f{n}{plane}{kind}") for key in coordinates for plane, kind in [key]]
+            k = 1 if kind else 0
+            change.append(graph.bind(free[plane][k] - bend[plane][4 + k], f"change{n}{plane}{kind}"))
         right = []
         for r in range(size):
-            total = -f0[r]
+            total = -F0[r]
             for c in range(size):
                 if G_inverse[r, c]:
                     total = total + float(G_inverse[r, c]) * change[c]
@@ -563,54 +541,49 @@ class ElasticStep:
         kind_of = "ft_nod" if size == 2 else "ft_nods"
         d = graph.call(f"const {kind_of} d{n} = ft_elastic_yield{size}(&s->elastic, {slots});", tuple(f"d{n}.{m}" for m in members),
                        tuple(needs), 30 if size == 2 else 110)
-        f: dict[str, tuple[Expr, ...]] = {}
+        F: dict[str, tuple[Expr, ...]] = {}
         for k, plane in enumerate(self.modes[i]):
-            both = []
-            for kind in (0, 1):
-                r = 2 * k + kind
+            forces = []
+            for r in (2 * k, 2 * k + 1):
                 more: Expr = zero
                 for c in range(size):
                     more = more + H[max(r, c), min(r, c)] * d[c]
-                both.append(graph.bind(more, f"more{n}_{r + 1}"))
-            keys = [(plane, ""), (plane, "s")]
-            f[plane] = (f0[2 * k] + both[0], f0[2 * k + 1] + both[1],
-                        P[keys[0]] + D[keys[0]] + both[0], P[keys[1]] + D[keys[1]] + both[1])
-        dv, dw = self._zero(), self._zero()
-        for r, (plane, kind) in enumerate(coordinates):
-            axis = tuple(d[r] * x for x in (a[plane] if kind else e[plane]))
+                forces.append(F0[r] + more)
+            F[plane] = tuple(forces)
+        da, de = self._zero(), self._zero()
+        for r, (_, kind) in enumerate(coordinates):
+            moved: Vec = tuple(d[r] * x for x in axes[r])  # type: ignore[assignment]
             if kind:
-                dw = add(dw, axis)  # type: ignore[arg-type]
+                de = add(de, moved)
             else:
-                dv = add(dv, axis)  # type: ignore[arg-type]
-        dp, dh = self._answer(s, dw, dv)
-        p, h = self._bind(add(s.final[0], dp), f"p{tip}_d"), self._bind(add(s.final[1], dh), f"h{tip}_d")
-        turns = self.tip_turns
-        dw_tip, dv_tip = self._to_tip(dw, turns), self._to_tip(dv, turns)
+                da = add(da, moved)
+        df, dn = self._answer(s, de, da)
+        f, moment = self._bind(add(s.final[0], df), f"f{tip}_d"), self._bind(add(s.final[1], dn), f"n{tip}_d")
+        de_tip, da_tip = self._to_tip(de, self.tip_turns), self._to_tip(da, self.tip_turns)
         for c in self.children[i]:
-            self._correct(c, dw_tip, dv_tip)
-        return f, self._sums(p, h, s.C, s.m)
+            self._correct(c, de_tip, da_tip)
+        return F, self._sums(f, moment, s.C, s.m)
 
-    def _correct(self, i: int, dw: Vec, dv: Vec) -> None:
-        """What a change dw, dv of the parent's motion is to the momentum of joint i and of those beyond."""
+    def _correct(self, i: int, de: Vec, da: Vec) -> None:
+        """What a change de, da of the parent's accelerations is to the force of joint i and of those beyond."""
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
         E, d = self._frame(i)
-        dv = _times(E.T, add(dv, cross(dw, self._vec(d))))
-        dw = _times(E.T, dw)
+        da = _times(E.T, add(da, cross(de, self._vec(d))))
+        de = _times(E.T, de)
         if piece.prismatic:
-            dv = add(dv, cross(dw, self._slide(i)))
+            da = add(da, cross(de, self._slide(i)))
         else:
-            dw, dv = turn(dw, self.pairs[i]), turn(dv, self.pairs[i])
+            de, da = turn(de, self.pairs[i]), turn(da, self.pairs[i])
         if i in self.springs:
-            self._correct_spring(i, dw, dv)
+            self._correct_spring(i, de, da)
             return
-        dw, dv = self._bind(dw, f"dw{name}"), self._bind(dv, f"dv{name}")
-        P, D = self.momentum[i]
-        more = self._answer(self.about[i], dw, dv)[0 if piece.prismatic else 1][2]
-        self.momentum[i] = graph.bind(P + more, f"P{name}_d"), D
+        de, da = self._bind(de, f"de{name}"), self._bind(da, f"da{name}")
+        more = self._answer(self.about[i], de, da)[0 if piece.prismatic else 1][2]
+        self.force[i] = graph.bind(self.force[i] + more, f"F{name}_d")
         for c in self.children[i]:
-            self._correct(c, dw, dv)
+            self._correct(c, de, da)
 
-    def _borne(self, i: int, n: str, w: Vec, v: Vec, f: dict[str, tuple[Expr, ...]],
+    def _borne(self, i: int, n: str, w: Vec, e: Vec, a: Vec, F: dict[str, tuple[Expr, ...]],
                tip: Sums | None, arm: Vec) -> Sums:
         """Let the link take the forces of its tip; what it and its tip have for the hub, in the hub's frame."""
         graph, piece, unit = self.graph, self.tree.pieces[i], self.unit
@@ -619,33 +592,36 @@ class ElasticStep:
         for plane, (first, count) in self.modes[i].items():
             name = f"link{n}{plane}"
             sums[plane] = graph.call(
-                f"const ft_bent {name} = ft_elastic_bear(&s->elastic, {first}u, {count}u, {{0}}, {{1}}, {{2}}, {{3}});",
-                tuple(f"{name}.{m}" for m in ("first", "second", "p", "h", "square")),
-                tuple(graph.bind(x, f"bear{n}{plane}_{k + 1}") for k, x in enumerate(f[plane])), 25 * count, acts=True)
-        Sy, Gy, py, hy, yy = sums.get("y", (zero,) * 5)
-        Sz, Gz, pz, hz, zz = sums.get("z", (zero,) * 5)
-        spin, yz = zero, zero
+                f"const ft_bent {name} = ft_elastic_bear(&s->elastic, {first}u, {count}u, {{0}}, {{1}});",
+                tuple(f"{name}.{m}" for m in ("first", "second", "rate", "d", "d_x", "square", "swing", "rate_x")),
+                tuple(graph.bind(x, f"bear{n}{plane}_{k + 1}") for k, x in enumerate(F[plane])), 25 * count, acts=True)
+        Sy, Gy, dSy, ddSy, ddGy, yy, ydy, dGy = sums.get("y", (zero,) * 8)
+        Sz, Gz, dSz, ddSz, ddGz, zz, zdz, dGz = sums.get("z", (zero,) * 8)
+        spin, yz, zdy, ydz = zero, zero, zero, zero
         if len(sums) == 2:
             (fy, count), (fz, _) = self.modes[i]["y"], self.modes[i]["z"]
-            spin, yz = graph.call(f"const ft_cross across{n} = ft_elastic_across(&s->elastic, {fy}u, {fz}u, {count}u);",
-                                  (f"across{n}.spin", f"across{n}.product"), (Sy, Sz), 8 * count)
+            spin, yz, zdy, ydz = graph.call(
+                f"const ft_cross across{n} = ft_elastic_across(&s->elastic, {fy}u, {fz}u, {count}u);",
+                tuple(f"across{n}.{m}" for m in ("spin", "product", "zdy", "ydz")), (Sy, Sz), 16 * count)
         m, along = link.mass * unit, link.mass * unit * link.length**2 / 3.0
         S = (graph.const(0.5 * m * link.length), Sy, Sz)
         thick = link.section * unit
         I = _rows([[yy + zz + float(thick[0]), -Gy, -Gz],
                    [-Gy, along + float(thick[1]) + zz, -yz],
                    [-Gz, -yz, along + float(thick[2]) + yy]])
-        p = add(add(tuple(m * x for x in v), cross(w, S)), (zero, py, pz))  # type: ignore[arg-type]
-        h = add(add(cross(S, v), _apply(I, w)), (spin, -hz, hy))
-        p, h = self._bind(p, f"p{n}_r"), self._bind(h, f"h{n}_r")
-        total = self._sums(p, h, S, link.mass)
+        swung = add(cross(w, S), (zero, dSy + dSy, dSz + dSz))
+        f = add(add(tuple(m * x for x in a), cross(e, S)), add(cross(w, swung), (zero, ddSy, ddSz)))  # type: ignore[arg-type]
+        half = (w[0] * (ydy + zdz), w[1] * zdz - w[0] * dGy - w[2] * zdy, w[2] * ydy - w[0] * dGz - w[1] * ydz)
+        relative = add(add(half, half), (spin, -ddGz, ddGy))
+        moment = add(add(cross(S, a), _apply(I, e)), add(cross(w, _apply(I, w)), relative))
+        total = self._sums(self._bind(f, f"f{n}_r"), self._bind(moment, f"n{n}_r"), S, link.mass)
         if tip is not None:
             total = self._added(total, self._shifted(tip, arm))
         E, d = self._frame(i)
-        p, h, C = (_times(E, x) for x in (total.p, total.h, total.C))
-        p, h, C = self._bind(p, f"p{n}_t"), self._bind(h, f"h{n}_o"), self._bind(C, f"C{n}_o")
-        moved = self._shifted(self._sums(p, h, C, total.m), self._vec(d))
-        return replace(moved, h=self._bind(moved.h, f"h{n}_t"), C=self._bind(moved.C, f"C{n}_t"))
+        f, moment, C = (_times(E, x) for x in (total.f, total.n, total.C))
+        f, moment, C = self._bind(f, f"f{n}_t"), self._bind(moment, f"n{n}_o"), self._bind(C, f"C{n}_o")
+        moved = self._shifted(self._sums(f, moment, C, total.m), self._vec(d))
+        return replace(moved, n=self._bind(moved.n, f"n{n}_t"), C=self._bind(moved.C, f"C{n}_t"))
 
     def stiffness(self, i: int) -> float:
         """Of the spring at the joint of piece i, N m/rad or N/m."""
@@ -659,7 +635,7 @@ class ElasticStep:
         blocks = []
         for plane in link.planes:
             K = link.stiffness[plane]
-            march = 2.0 / dt**2 + 0.5 * K + link.damping * K / dt
+            march = 4.0 / dt**2 + K + 2.0 * link.damping * K / dt
             phi = np.array([link.tip, link.slope])
             blocks.append(np.linalg.inv(phi @ (phi / march).T))
         size = 2 * len(blocks)
@@ -684,6 +660,16 @@ class ElasticStep:
     def uses_positions(self) -> bool:
         seen, _ = self.graph.live()
         return any("q_next" in self.graph.nodes[i].text for i in seen)
+
+
+def _carried(w: Vec, e: Vec, a: Vec, d: Vec) -> Vec:
+    """Acceleration of a point that is d from the origin and fixed in the frame."""
+    return add(a, _swung(w, e, d))
+
+
+def _swung(w: Vec, e: Vec, d: Vec) -> Vec:
+    """e x d + w x (w x d), by the components that the others leave over."""
+    return add(cross(e, d), cross(w, cross(w, d)))
 
 
 def _rows(a: list[list[Expr]]) -> Matrix:

@@ -319,8 +319,8 @@ class Mechanism:
 
     @cached_property
     def chosen(self) -> Chosen | None:
-        """How the scheme was chosen; None where there is no choice: the file names one, or there are flexible links or
-        modes, which take the midpoint rule, or loops, which take Newton-Euler."""
+        """How the scheme was chosen; None where there is no choice: the file names one, or there are modes, which take the
+        midpoint rule, or loops or flexible links, which take Newton-Euler."""
         from codegen.flexible_tree import is_flexible
         from codegen.scheme import choose
 
@@ -330,11 +330,13 @@ class Mechanism:
     @property
     def scheme(self) -> str:
         """The scheme that is emitted: midpoint, newton-euler or newmark."""
-        if self.chosen:
-            return self.chosen.scheme
+        from codegen.flexible_tree import is_flexible
+
         if self.control.scheme != "auto":
             return self.control.scheme
-        return "newton-euler" if self.loops else "midpoint"
+        if self.chosen:
+            return self.chosen.scheme
+        return "newton-euler" if self.loops or is_flexible(self) else "midpoint"
 
     def link(self, name: str) -> Link:
         """The link of that name."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 from scipy.optimize import fsolve
@@ -19,13 +18,12 @@ from codegen.trajectory import Trajectory
 from hil.figures_isobe import MECHANISMS
 from hil.finding import Finding, Number, Table, canvas, colours, label, picture, within
 from hil.flexible_arm import FlexiblePlant, Run, Wall, run
+from hil.slew import SMOOTH, Slew
 from host.tip_motion import FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip_motion
 from host.tip_path import chord_motion
 
 Array = NDArray[np.float64]
 
-# of degree 11, five derivatives zero at both ends: the paper's
-SMOOTH = Polynomial([0.0] * 6 + [462.0, -1980.0, 3465.0, -3080.0, 1386.0, -252.0])
 ANGLE = np.pi / 3  # of the slew, rad
 PLANT_ELEMENTS = 20
 DT = 2.5e-4  # s, of the slew
@@ -37,19 +35,6 @@ GAIN, SENSOR_HZ = 2.0, 5.0  # of the force feedback, N a N; low-pass of the forc
 STEP = 5e-4  # s: control and simulation
 TIMES = (0.3, 0.5, 1.0, 2.0)  # s
 PLANT = 3  # elements; the inverse model has the file's 2
-
-
-@dataclass(frozen=True)
-class Slew:
-    """The chord of the single link turns by `angle` in `duration` s."""
-
-    angle: float
-    duration: float
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
-        return (self.angle * SMOOTH(x), self.angle * SMOOTH.deriv()(x) / self.duration,
-                self.angle * SMOOTH.deriv(2)(x) / self.duration**2)
 
 
 # ---- the single link -------------------------------------------------------------------------------
@@ -96,20 +81,20 @@ def slew(short: bool) -> Finding:
 def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
     """In proportion to a small angle, so that terms of second order, which the linear plant has not, are not in it."""
     small = 1e-3
-    found = tip_motion(flexible_arm(mechanism, elements=elements), Slew(ANGLE * small, duration), duration, DT,
+    found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration, DT,
                        lead=(0.25, 0.25))
     return replace(found, q=found.q / small, qd=found.qd / small, qdd=found.qdd / small, torque=found.torque / small)
 
 
 def rigid(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
     """Pre-actuation, s, and accelerations (T,) of a root that turns as the chord should."""
-    return 0.0, Slew(ANGLE, duration).at(np.arange(int(duration / DT) + 1) * DT)[2][:, 0]
+    return 0.0, Slew((0.0,), (ANGLE,), duration).at(np.arange(int(duration / DT) + 1) * DT)[2][:, 0]
 
 
 def quasi_static(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
     """The root stands off the chord by the slope of the static deflection under the load of the instant."""
     arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1) * DT
-    small = Slew(1e-3 * ANGLE, duration)
+    small = Slew((0.0,), (1e-3 * ANGLE,), duration)
     problem = elastic_problem(arm, small, t, DT)
     slope = np.linalg.solve(problem.K, problem.F[..., None])[..., 0] @ arm.beam.hub
     turn = np.gradient(np.gradient(slope, DT), DT)

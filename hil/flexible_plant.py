@@ -8,9 +8,10 @@ so that no frequency of the link limits it; motors and the friction law are thos
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from codegen.mechanism import Mechanism
+from hil.driven import Driven
 from hil.encoders import Encoders
 from hil.flexible_arm import FlexiblePlant
 from hil.motors import Motors
@@ -23,7 +24,7 @@ MAX_STEP = 5e-4  # s
 ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a rotor is light
 
 
-class FlexibleArmPlant:
+class FlexibleArmPlant(Driven):
     """A mechanism in motion, as hil.plant.Plant. elements: of the flexible link, a number of the plant's own."""
 
     def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP) -> None:
@@ -59,10 +60,6 @@ class FlexibleArmPlant:
     def v(self) -> Array:
         return self.rates[: self.n]
 
-    @property
-    def current(self) -> Array:
-        return self.motors.current
-
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
@@ -70,21 +67,6 @@ class FlexibleArmPlant:
     def tip(self) -> Array:
         """Where the end of the flexible link is, (3,), m."""
         return self.arm.tip(np.concatenate([self.x, self.rates]))
-
-    def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
-        self._steps(seconds, np.asarray(voltage, float), np.zeros(self.n))
-
-    def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Let time pass with ideal joint torques (n,) N m, the motors floating."""
-        self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
-
-    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
-        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        h = seconds / count
-        self.motors.connect(h, voltage)
-        for _ in range(count):
-            self._step(h, torque)
 
     def _step(self, h: float, torque: Array) -> None:
         n, active = self.n, self.motors.torque() + torque

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import Mechanism
+from hil.driven import Driven
 from hil.encoders import Encoders
 from hil.motors import Motors
 from hil.rigid_tree import RigidTree
@@ -41,7 +42,7 @@ class EnergyBook:
     switches: float = 0.0  # brought in by changes of mode: weight that is picked up, less what impacts cost
 
 
-class Plant:
+class Plant(Driven):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
@@ -72,10 +73,6 @@ class Plant:
         self.encoders = Encoders(joints, self.q)
         self.time = 0.0
 
-    @property
-    def current(self) -> Array:
-        return self.motors.current
-
     # -- what the board sees ------------------------------------------------
 
     def counts(self) -> NDArray[np.int64]:
@@ -90,21 +87,6 @@ class Plant:
         return abs(turns - round(turns)) <= 0.5 / self.joints[joint].encoder.counts
 
     # -- motion -------------------------------------------------------------
-
-    def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
-        self._steps(seconds, np.asarray(voltage, float), np.zeros(self.n))
-
-    def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
-        self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
-
-    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
-        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        h = seconds / count
-        self.motors.connect(h, voltage)
-        for _ in range(count):
-            self._step(h, torque)
 
     def _step(self, h: float, torque: Array) -> None:
         v = self.v

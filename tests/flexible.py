@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from numpy.polynomial import Polynomial
 
 from codegen.mechanism import Beam, Joint, Link, Mechanism, Payload
 from tests import oracle
 
 LENGTH, MASS, EI = 0.4, 0.24, 0.55
-SMOOTH = Polynomial([0.0] * 6 + [462.0, -1980.0, 3465.0, -3080.0, 1386.0, -252.0])  # Tsujita's, of degree 11
 
 
-@dataclass(frozen=True)
-class Slew:
-    """Every joint from `start` to `end` (J,), rad, in `duration` s, five derivatives zero at both ends."""
-
-    start: tuple[float, ...]
-    end: tuple[float, ...]
-    duration: float
-
-    def at(self, t):
-        x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
-        way = np.subtract(self.end, self.start)
-        return (self.start + SMOOTH(x) * way, SMOOTH.deriv()(x) * way / self.duration,
-                SMOOTH.deriv(2)(x) * way / self.duration**2)
+def _base(gravity) -> Mechanism:
+    chain = oracle.planar_chain(1, gravity=gravity)
+    return replace(chain, control=replace(chain.control, scheme="auto"))
 
 
 def rod(name: str, mass: float, length: float, beam: Beam | None = None) -> Link:
@@ -43,7 +31,7 @@ def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), s
     """The single flexible link: a beam of 0.4 m, 0.24 kg with a point mass at its end."""
     beam = rod("beam", MASS, LENGTH, Beam(LENGTH, (np.inf, stiffness), elements, damping))
     carried = Payload("tip", "beam", tip, np.array([LENGTH, 0.0, 0.0]), np.zeros((3, 3)))
-    return replace(oracle.planar_chain(1, gravity=gravity), links=(beam,), joints=(hinge("hub", "base", "beam", 0.0),),
+    return replace(_base(gravity), links=(beam,), joints=(hinge("hub", "base", "beam", 0.0),),
                    payloads=(carried,) if tip else ())
 
 
@@ -57,4 +45,4 @@ def two_link(elements: int = 3, *, gravity=(0.0, -9.81, 0.0), stiffness: float =
     if spring is not None:
         links.append(rod("hand", 0.2 * MASS, 0.1))
         joints.append(hinge("wrist", "beam", "hand", LENGTH, actuated=False, stiffness=spring))
-    return replace(oracle.planar_chain(1, gravity=gravity), links=tuple(links), joints=tuple(joints))
+    return replace(_base(gravity), links=tuple(links), joints=tuple(joints))

@@ -23,8 +23,8 @@ MECHANISMS = {
         n, stiffness=(5.0, 7.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
     "hand on a spring at the tip": lambda n: flexible.wall_arm(n, stiffness=5.0),
 }
-MODE = {"single link": 95, "two links, elbow on the tip": 95, "rigid link, flexible link": 95,
-        "the same in space, two planes": 115, "hand on a spring at the tip": 95}  # at most, a mode and plane
+MODE = {"single link": 96, "two links, elbow on the tip": 96, "rigid link, flexible link": 96,
+        "the same in space, two planes": 117, "hand on a spring at the tip": 96}  # at most, a mode and plane
 
 
 def instructions(mechanism) -> int:

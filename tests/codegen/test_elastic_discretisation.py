@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codegen import discretisation, elastic_reference
-from codegen.elastic_discretisation import Elastic
+from codegen.elastic_discretisation import Elastic, Motion
 from codegen.model import Model
 from tests import flexible_chain as flexible
 from tests import oracle
@@ -26,38 +26,36 @@ def spatial(**options):
     return flexible.beam_second(2, stiffness=(0.6, 0.75), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4)), **options)
 
 
+def mass(step: Elastic, x: np.ndarray) -> np.ndarray:
+    """Of joints and modes at positions x, from what unit accelerations need."""
+    n, size = step.tree.n, len(x)
+    at, unit, still = np.broadcast_to(x, (size, size)), np.eye(size), np.zeros((size, size))
+    found = step.dynamics.at(Motion(at[:, :n], still[:, :n], unit[:, :n], at[:, n:], still[:, n:], unit[:, n:]), 0.0)
+    return np.concatenate([found.joints, found.modes], axis=-1)
+
+
 @pytest.mark.parametrize("mechanism", [
     spatial(gravity=(1.0, -5.0, -3.0)),
     flexible.two_link(2, stiffness=(0.6, 0.75), axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -3.0)),
 ], ids=["body at the tip", "joint at the tip"])
-def test_momenta_and_forces_are_derivatives_of_one_lagrangian(mechanism):
-    """T = P . rates / 2 is a quadratic form whose derivatives are P and F."""
-    step = Elastic(Model.of(mechanism))
-    weightless = Elastic(Model.of(flexible.replace(mechanism, gravity=np.zeros(3))))
-    rng = np.random.default_rng(1)
-    sizes = (step.tree.n, step.layout.tip_size, step.layout.size)
-    x = [scale * rng.normal(size=size) for scale, size in zip((1.0, 0.2, 0.05), sizes, strict=True)]
-    rates = [rng.normal(size=size) for size in sizes]
-
-    def kinetic(x, rates):
-        at = weightless.kinetics.at(x[0], rates[0], x[1], rates[1], x[2], rates[2])
-        return 0.5 * (at.P @ rates[0] + at.P_tip @ rates[1] + at.P_mode @ rates[2])
-
-    def shifted(values, part, k, by):
-        return [v + by * (np.arange(len(v)) == k) * (i == part) for i, v in enumerate(values)]
-
-    at = weightless.kinetics.at(x[0], rates[0], x[1], rates[1], x[2], rates[2])
-    h = 1e-6
-    for part, (P, F) in enumerate([(at.P, at.F), (at.P_tip, at.F_tip), (at.P_mode, at.F_mode)]):
-        for k in range(sizes[part]):
-            dP = (kinetic(x, shifted(rates, part, k, h)) - kinetic(x, shifted(rates, part, k, -h))) / (2.0 * h)
-            dF = (kinetic(shifted(x, part, k, h), rates) - kinetic(shifted(x, part, k, -h), rates)) / (2.0 * h)
-            assert dP == pytest.approx(P[k], abs=1e-8)
-            assert dF == pytest.approx(F[k], abs=1e-8)
-    # the weight is linear: work of gravity on a small change, along the centre of gravity's path
-    weight = step.kinetics.at(x[0], 0 * rates[0], x[1], 0 * rates[1], x[2], 0 * rates[2])
-    assert np.any(np.abs(weight.F_mode) > 1e-3)
-    assert np.any(np.abs(weight.F_tip) > 1e-3)
+def test_forces_are_those_of_one_lagrangian(mechanism):
+    """With T = x'M x'/2: F = M x'' + M' x' - dT/dx, M's changes by finite differences."""
+    step, rng, h = Elastic(Model.of(mechanism)), np.random.default_rng(1), 1e-6
+    n, size = step.tree.n, step.tree.n + step.layout.size
+    x = np.concatenate([rng.normal(size=n), 3e-3 * rng.normal(size=size - n)])
+    rates, changes = rng.normal(size=(2, size)) * np.where(np.arange(size) < n, 1.0, 0.03)
+    M = mass(step, x)
+    np.testing.assert_allclose(M, M.T, atol=1e-12)
+    assert np.linalg.eigvalsh(M)[0] > 0.0
+    slopes = np.array([(mass(step, x + h * e) - mass(step, x - h * e)) / (2.0 * h) for e in np.eye(size)])
+    expected = (M @ changes + np.einsum("kij,k,j->i", slopes, rates, rates)
+                - 0.5 * np.einsum("kij,i,j->k", slopes, rates, rates))
+    parts = [part for v in (x, rates, changes) for part in (v[:n], v[n:])]
+    found = step.dynamics.at(Motion(*parts[0::2], *parts[1::2]), 0.0)
+    np.testing.assert_allclose(np.concatenate([found.joints, found.modes]), expected, atol=1e-7)
+    still = np.zeros(size)
+    weight = step.dynamics.at(Motion(x[:n], still[:n], still[:n], x[n:], still[n:], still[n:]))
+    assert np.abs(weight.modes).max() > 1.0
 
 
 def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
@@ -66,8 +64,6 @@ def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     step = Elastic(Model.of(mechanism))
     link, rng = step.tree.pieces[1].tip, np.random.default_rng(2)
     xi, xi_rates, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
-    none = np.zeros(step.layout.tip_size)
-    at = step.kinetics.at(np.zeros(1), np.array([rate]), none, none, xi, xi_rates)
     s, weights = np.polynomial.legendre.leggauss(8)
     energy = 0.0
     shape = np.linalg.inv([[L**2, L**3], [2.0 * L, 3.0 * L**2]])  # of x^2 and x^3, from deflection and slope at the tip
@@ -77,7 +73,8 @@ def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
         point = np.array([x, phi @ xi[:2], phi @ xi[2:]])
         velocity = np.cross(w, point) + [0.0, phi @ xi_rates[:2], phi @ xi_rates[2:]]
         energy += 0.5 * M * 0.5 * weight * velocity @ velocity
-    assert 0.5 * (at.P @ [rate] + at.P_mode @ xi_rates) == pytest.approx(energy, rel=1e-12)
+    rates = np.concatenate([[rate], xi_rates])
+    assert 0.5 * rates @ mass(step, np.concatenate([[0.0], xi])) @ rates == pytest.approx(energy, rel=1e-12)
 
 
 @pytest.mark.parametrize("build", [flexible.single, flexible.two_link, flexible.beam_second])
@@ -152,9 +149,8 @@ def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
     tau = step.torque(at)[:, 0]
     centred = 0.5 * (at[2:, 0] - at[:-2, 0])
     work = tau @ centred
-    u, xi = step.u, step.z - step.u
-    rates = 2.0 * u * rate_hz
-    tip = step.phi @ rates
+    rates, xi = 2.0 * step.u * rate_hz, step.z - step.u  # half-way between the last two samples
+    tip = step.dynamics.phi @ rates
     kinetic = 0.5 * (rates @ rates + 0.05 * tip[0] ** 2)
     assert work == pytest.approx(kinetic + 0.5 * step.K @ xi**2, rel=1e-3)
     assert work > 1e-3

@@ -22,7 +22,7 @@ from tests import oracle
 from tests.flexible_chain import flexible_joints
 
 ARM = Mechanism.load(Path(__file__).parents[2] / "mechanisms" / "flexible_arm.toml")
-PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.4)
+PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.35)
 LEAD = 0.1  # s before and after the path
 REST = 0.3  # s
 KNOT = 1.0 / ARM.control.knot_hz

@@ -11,11 +11,12 @@ from scipy.linalg import lu_factor, lu_solve
 from codegen.errors import BadInput
 from codegen.model import Model
 from hil.flexible_arm import FlexiblePlant, run
+from hil.slew import Slew
 from host.boundary_value import roots
 from host.chord_beam import ChordBeam, End
 from host.tip_motion import elastic_problem, flexible_arm, tip, tip_motion
 from tests import oracle
-from tests.flexible import EI, LENGTH, MASS, Slew, hinge, one_link, rod, two_link
+from tests.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_link
 
 DT = 5e-4
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from codegen.errors import Refused
+from hil.slew import SMOOTH
 from host.tip_motion import flexible_arm, tip
 from host.tip_path import chord_motion
-from tests.flexible import SMOOTH, one_link, two_link
+from tests.flexible import one_link, two_link
 
 DT = 1e-3
 

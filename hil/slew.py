@@ -1,0 +1,30 @@
+"""The motion law of the flexible manipulator's paper: smooth enough not to shake what it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+# of degree 11, five derivatives zero at both ends
+SMOOTH = Polynomial([0.0] * 6 + [462.0, -1980.0, 3465.0, -3080.0, 1386.0, -252.0])
+
+
+@dataclass(frozen=True)
+class Slew:
+    """Every joint from `start` to `end` (J,), rad, in `duration` s."""
+
+    start: tuple[float, ...]
+    end: tuple[float, ...]
+    duration: float
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Positions, rates, accelerations (..., J) at times t (...)."""
+        x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)[..., None]
+        way = np.subtract(self.end, self.start)
+        return (self.start + SMOOTH(x) * way, SMOOTH.deriv()(x) * way / self.duration,
+                SMOOTH.deriv(2)(x) * way / self.duration**2)
