@@ -79,7 +79,7 @@ def _mode(mechanism: Mechanism, mode: Mode) -> None:
 def _flexible(mechanism: Mechanism) -> None:
     """Refuse what the step of flexible links cannot do."""
     tree = flexible_tree(mechanism)
-    names = [tree.pieces[i].tip.name for i in tree.beams] + [mechanism.moving[j].name for j in tree.springs]
+    names = [tree.pieces[i].tip.name for i in tree.beams] + [tree.mechanism.moving[j].name for j in tree.springs]
     bending = f"what bends ({', '.join(names)})"
     for loop in mechanism.loops:
         _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")

@@ -118,8 +118,6 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
             or np.abs(link.inertia - uniform).max() > UNIFORM * across):
         raise BadInput(source, f"{key}.inertia", None, "a flexible link is a uniform beam along its x axis",
                        f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
-    if beam.GJ is not None:
-        raise BadInput(source, f"{key}.beam.GJ", beam.GJ, "torsion is not computed", "remove it: rigid in torsion")
     parts = hermite(beam.length, link.mass, beam.elements)
     square, shapes = eigh(parts.K[2:, 2:], parts.M[2:, 2:])
     shapes = shapes * np.where(shapes[-2] < 0.0, -1.0, 1.0)

@@ -24,7 +24,7 @@ def render(model: Model) -> dict[str, str]:
     files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, euler=True, flexible=True,
                   settling=SETTLING)
     context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
-                   rolls=step.rolls)
+                   rolls=step.rolls, nested=step.nested)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 

@@ -11,7 +11,7 @@ moves; how it would without anything at the tip; by how much that is to be corre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,23 @@ class Sums:
         return add(self.f, self.cf), add(self.n, self.cn)
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What the tip of a flexible link carries that hangs on something that bends itself.
+
+    turns, arm: of the tip; axes: of its coordinates, deflections and slopes in turn; d: their accelerations' corrections so
+    far; S: lower triangle of G^-1 + H; H; forces: R, force and moment at the root for an acceleration of one of each.
+    """
+
+    turns: list[tuple[Expr, Expr]]
+    arm: Vec
+    axes: list[Vec]
+    d: tuple[Expr, ...]
+    S: list[Expr]
+    H: dict[tuple[int, int], Expr]
+    forces: list[tuple[Vec, Vec]]
+
+
 class ElasticStep:
     """The graph of one step of a tree with flexible links."""
 
@@ -103,6 +120,8 @@ class ElasticStep:
             for plane in pieces[i].tip.planes:
                 self.modes[i][plane] = first, pieces[i].tip.modes
                 first += pieces[i].tip.modes
+        self.carried: dict[int, Carried] = {}
+        self.response: dict[int, list[list[Expr]]] = {}  # of the tips of such links to their roots, phi A^-1 c
         self.rolls = False  # whether a flexible link turns about its own axis
         self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
         self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
@@ -161,7 +180,7 @@ class ElasticStep:
         """A piece out to its tips and back. beyond: a flexible link carries it."""
         piece = self.tree.pieces[i]
         if piece.link is not None:
-            self._link(i)
+            self._link(i, beyond)
             return
         spring = i in self.springs
         self._outwards(i)
@@ -391,10 +410,10 @@ class ElasticStep:
         self.graph.store(f"tau[{j}]", self.force[i])
 
     # ---- flexible links
-    def _link(self, i: int) -> None:
+    def _link(self, i: int, beyond: bool) -> None:
         """A flexible link from its hub out to the tip and all beyond, its march, and back to the hub."""
         graph, piece = self.graph, self.tree.pieces[i]
-        link, n = piece.tip, str(self.tree.beams.index(i) + 1)
+        link, n = piece.tip, f"b{self.tree.beams.index(i) + 1}"
         bears = piece.mass > 0.0 or bool(self.children[i])
         graph.block(f'Flexible link "{link.name}": root')
         w, e, a = (self._bind(v, f"{letter}{n}_r") for letter, v in zip("wea", self._carried(i), strict=True))
@@ -416,9 +435,11 @@ class ElasticStep:
         free = {plane: self._free(i, plane, n, w, e, a) for plane in self.modes[i]}
         F: dict[str, tuple[Expr, ...]] = {plane: (zero, zero) for plane in self.modes[i]}
         if total is not None:
-            F, total = self._corrected(i, n, bend, free, total)
-        self.sent[i] = self._borne(i, n, w, e, a, F, total, arm)
-        self._torques(i)
+            F, total = self._corrected(i, n, bend, free, total, None if not beyond else arm)
+        total = self._borne(i, n, w, e, a, F, total, arm, beyond)
+        self.sent[i] = self._to_hub(i, n, self._giving(i, total) if beyond else total)
+        if not beyond:
+            self._torques(i)
 
     def _beyond(self, i: int, w: Vec, e: Vec, a: Vec, arm: Vec, y: tuple[Expr, ...], z: tuple[Expr, ...]) -> Sums:
         """What the tip carries, as predicted: about the tip, in the root's frame. y, z: as ft_elastic_predict has them."""
@@ -500,12 +521,20 @@ class ElasticStep:
         return graph.call(call, (f"{name}.at", f"{name}.slope"), tuple(needs), 12 * count, acts=True)
 
     @property
+    def nested(self) -> bool:
+        """Whether a flexible link hangs on something that bends."""
+        return any("ft_elastic_adjust" in statement.text for statement in self.graph.statements)
+
+    @property
     def two_planes(self) -> bool:
         return any(len(planes) == 2 for planes in self.modes.values())
 
     def _corrected(self, i: int, n: str, bend: dict[str, tuple[Expr, ...]], free: dict[str, tuple[Expr, ...]],
-                   s: Sums) -> tuple[dict[str, tuple[Expr, ...]], Sums]:
-        """The tip's motion made one with what it carries. Forces on the tip's coordinates, corrected sums."""
+                   s: Sums, arm: Vec | None) -> tuple[dict[str, tuple[Expr, ...]], Sums]:
+        """The tip's motion made one with what it carries. Forces on the tip's coordinates, corrected sums.
+
+        arm: to the tip, where the link hangs on something that bends: what is beyond is then corrected with that.
+        """
         graph, tip = self.graph, self._name(i)
         assert s.I is not None
         zero, one = graph.const(0.0), graph.const(1.0)
@@ -534,13 +563,8 @@ class ElasticStep:
                 if G_inverse[r, c]:
                     total = total + float(G_inverse[r, c]) * change[c]
             right.append(graph.bind(total, f"b{n}_{r + 1}"))
-        needs = [graph.bind(H[r, c] + float(G_inverse[r, c]), f"S{n}_{r + 1}{c + 1}") for r in range(size) for c in range(r + 1)]
-        needs += right
-        slots = ", ".join(f"{{{k}}}" for k in range(len(needs)))
-        members = ("at", "slope") if size == 2 else ("y.at", "y.slope", "z.at", "z.slope")
-        kind_of = "ft_nod" if size == 2 else "ft_nods"
-        d = graph.call(f"const {kind_of} d{n} = ft_elastic_yield{size}(&s->elastic, {slots});", tuple(f"d{n}.{m}" for m in members),
-                       tuple(needs), 30 if size == 2 else 110)
+        S = [graph.bind(H[r, c] + float(G_inverse[r, c]), f"S{n}_{r + 1}{c + 1}") for r in range(size) for c in range(r + 1)]
+        d = self._yield(f"d{n}", S, right)
         F: dict[str, tuple[Expr, ...]] = {}
         for k, plane in enumerate(self.modes[i]):
             forces = []
@@ -550,23 +574,44 @@ class ElasticStep:
                     more = more + H[max(r, c), min(r, c)] * d[c]
                 forces.append(F0[r] + more)
             F[plane] = tuple(forces)
-        da, de = self._zero(), self._zero()
-        for r, (_, kind) in enumerate(coordinates):
-            moved: Vec = tuple(d[r] * x for x in axes[r])  # type: ignore[assignment]
-            if kind:
-                de = add(de, moved)
-            else:
-                da = add(da, moved)
+        da, de = self._tip_change(axes, d)
         df, dn = self._answer(s, de, da)
         f, moment = self._bind(add(s.final[0], df), f"f{tip}_d"), self._bind(add(s.final[1], dn), f"n{tip}_d")
+        if arm is not None:
+            at_root = [(f_c, self._bind(add(n_c, cross(arm, f_c)), f"R{n}_{r + 1}")) for r, (f_c, n_c) in enumerate(answers)]
+            self.carried[i] = Carried(self.tip_turns, arm, axes, d, S, H, at_root)
+            return F, replace(s, f=f, n=moment, cf=self._zero(), cn=self._zero())
         de_tip, da_tip = self._to_tip(de, self.tip_turns), self._to_tip(da, self.tip_turns)
         for c in self.children[i]:
             self._correct(c, de_tip, da_tip)
         return F, self._sums(f, moment, s.C, s.m)
 
+    def _yield(self, name: str, S: list[Expr], b: list[Expr]) -> tuple[Expr, ...]:
+        """x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
+        size = len(b)
+        slots = ", ".join(f"{{{k}}}" for k in range(len(S) + size))
+        members = ("at", "slope") if size == 2 else ("y.at", "y.slope", "z.at", "z.slope")
+        kind = "ft_nod" if size == 2 else "ft_nods"
+        return self.graph.call(f"const {kind} {name} = ft_elastic_yield{size}(&s->elastic, {slots});",
+                               tuple(f"{name}.{m}" for m in members), (*S, *b), 30 if size == 2 else 110)
+
+    def _tip_change(self, axes: list[Vec], d: Sequence[Expr]) -> tuple[Vec, Vec]:
+        """Of a tip's acceleration and angular acceleration, root frame; d of its coordinates, deflection and slope in turn."""
+        da, de = self._zero(), self._zero()
+        for r, axis in enumerate(axes):
+            moved: Vec = tuple(d[r] * x for x in axis)  # type: ignore[assignment]
+            if r % 2:
+                de = add(de, moved)
+            else:
+                da = add(da, moved)
+        return da, de
+
     def _correct(self, i: int, de: Vec, da: Vec) -> None:
         """What a change de, da of the parent's accelerations is to the force of joint i and of those beyond."""
         graph, piece, name = self.graph, self.tree.pieces[i], self._name(i)
+        if piece.link is not None:
+            self._correct_link(i, de, da)
+            return
         E, d = self._frame(i)
         da = _times(E.T, add(da, cross(de, self._vec(d))))
         de = _times(E.T, de)
@@ -584,8 +629,8 @@ class ElasticStep:
             self._correct(c, de, da)
 
     def _borne(self, i: int, n: str, w: Vec, e: Vec, a: Vec, F: dict[str, tuple[Expr, ...]],
-               tip: Sums | None, arm: Vec) -> Sums:
-        """Let the link take the forces of its tip; what it and its tip have for the hub, in the hub's frame."""
+               tip: Sums | None, arm: Vec, beyond: bool) -> Sums:
+        """Let the link take the forces of its tip; what it and its tip have for the hub, about and in the root's frame."""
         graph, piece, unit = self.graph, self.tree.pieces[i], self.unit
         link, zero = piece.tip, graph.const(0.0)
         sums: dict[str, tuple[Expr, ...]] = {}
@@ -614,14 +659,118 @@ class ElasticStep:
         half = (w[0] * (ydy + zdz), w[1] * zdz - w[0] * dGy - w[2] * zdy, w[2] * ydy - w[0] * dGz - w[1] * ydz)
         relative = add(add(half, half), (spin, -ddGz, ddGy))
         moment = add(add(cross(S, a), _apply(I, e)), add(cross(w, _apply(I, w)), relative))
-        total = self._sums(self._bind(f, f"f{n}_r"), self._bind(moment, f"n{n}_r"), S, link.mass)
-        if tip is not None:
-            total = self._added(total, self._shifted(tip, arm))
+        total = self._sums(self._bind(f, f"f{n}_r"), self._bind(moment, f"n{n}_r"), S, link.mass, I if beyond else None)
+        return total if tip is None else self._added(total, self._shifted(tip, arm))
+
+    def _giving(self, i: int, s: Sums) -> Sums:
+        """What a flexible link makes of the sums about its root, I, L and N: it gives way to changes of its hub's motion.
+
+        With c the modes' part in the motion of the root r, R the forces on the tip's coordinates that r makes, and B =
+        phi A^-1 c, the inertia is M - c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B.
+        """
+        s = self._general(s)
+        assert s.I is not None and s.L is not None and s.N is not None
+        full = [[*s.L[r], *s.N[r]] for r in range(3)] + [[s.N[c][r] for c in range(3)] + list(s.I[r]) for r in range(3)]
+        A, B = self._root_response(i)
+        self.response[i] = B
+        if i in self.carried:
+            G_inverse, carried = self.tip_stiffness(i), self.carried[i]
+            size = len(carried.axes)
+            GB = [[_sum(float(G_inverse[r, k]) * B[k][c] for k in range(size)) for c in range(6)] for r in range(size)]
+            Q = [[x + y for x, y in zip((*f, *n), GB[r], strict=True)] for r, (f, n) in enumerate(carried.forces)]
+            zero, one = self.graph.const(0.0), self.graph.const(1.0)
+            name = f"give{self._name(i)}"
+            inverse = [self._yield(f"{name}_{c + 1}", carried.S, [one if r == c else zero for r in range(size)])
+                       for c in range(size)]
+            X = [[_sum(inverse[k][r] * Q[k][c] for k in range(size)) for c in range(6)] for r in range(size)]
+            A = [[A[r][c] - _sum(B[k][r] * GB[k][c] - Q[k][r] * X[k][c] for k in range(size)) for c in range(6)]
+                 for r in range(6)]
+        full = [[full[r][c] - A[r][c] for c in range(6)] for r in range(6)]
+        return replace(s, L=_symmetric([row[:3] for row in full[:3]]), N=_rows([row[3:] for row in full[:3]]),
+                       I=_symmetric([row[3:] for row in full[3:]]))
+
+    def _root_response(self, i: int) -> tuple[list[list[Expr]], list[list[Expr]]]:
+        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other are moved
+        by e about the link's own axis."""
+        graph, link, dt = self.graph, self.tree.pieces[i].tip, self.tree.dt
+        n, zero = f"b{self.tree.beams.index(i) + 1}", graph.const(0.0)
+        A = [[zero] * 6 for _ in range(6)]
+        B: list[list[Expr]] = []
+
+        def put(r: int, c: int, value: Expr) -> None:
+            A[r][c] = A[r][c] + value
+            if r != c:
+                A[c][r] = A[c][r] + value
+
+        for plane, (first, count) in self.modes[i].items():
+            K = link.stiffness[plane]
+            march = 1.0 / (4.0 / dt**2 + K + 2.0 * link.damping * K / dt)
+            pull, turn, sign = (1, 5, 1.0) if plane == "y" else (2, 4, -1.0)
+            beta, gamma = self.unit * link.beta, sign * self.unit * link.gamma
+            put(pull, pull, graph.const(float(beta @ (march * beta))))
+            put(pull, turn, graph.const(float(beta @ (march * gamma))))
+            put(turn, turn, graph.const(float(gamma @ (march * gamma))))
+            rows = [[zero] * 6 for _ in range(2)]
+            for row, shape in zip(rows, (link.tip, link.slope), strict=True):
+                row[pull], row[turn] = graph.const(float(shape @ (march * beta))), graph.const(float(shape @ (march * gamma)))
+            if len(self.modes[i]) == 2:
+                other = self.modes[i]["z" if plane == "y" else "y"][0]
+                name = f"roll{n}{plane}"
+                by_shape, by_x, square, at, slope = graph.call(
+                    f"const ft_roll {name} = ft_elastic_roll(&s->elastic, {other}u, {first}u, {count}u);",
+                    tuple(f"{name}.{m}" for m in ("shape", "x_shape", "square", "at", "slope")),
+                    (graph.load(f"link{n}y.first"), graph.load(f"link{n}z.first")), 14 * count)
+                put(pull, 3, -sign * by_shape)
+                put(turn, 3, -by_x)
+                put(3, 3, square)
+                rows[0][3], rows[1][3] = -sign * at, -sign * slope
+            B += rows
+        return A, B
+
+    def _to_hub(self, i: int, n: str, s: Sums) -> Sums:
+        """From a flexible link's root to its parent's frame."""
         E, d = self._frame(i)
-        f, moment, C = (_times(E, x) for x in (total.f, total.n, total.C))
-        f, moment, C = self._bind(f, f"f{n}_t"), self._bind(moment, f"n{n}_o"), self._bind(C, f"C{n}_o")
-        moved = self._shifted(self._sums(f, moment, C, total.m), self._vec(d))
-        return replace(moved, n=self._bind(moved.n, f"n{n}_t"), C=self._bind(moved.C, f"C{n}_t"))
+        s = self._rotated(s, lambda v: _times(E, v), lambda A: _conjugate(E, A))
+        s = replace(s, f=self._bind(s.f, f"f{n}_t"), n=self._bind(s.n, f"n{n}_o"), C=self._bind(s.C, f"C{n}_o"))
+        s = self._shifted(s, self._vec(d))
+        return replace(s, n=self._bind(s.n, f"n{n}_t"), C=self._bind(s.C, f"C{n}_t"))
+
+    def _correct_link(self, i: int, de: Vec, da: Vec) -> None:
+        """Move a flexible link on, its parent's accelerations changed by de, da (body frame), and correct what is beyond."""
+        graph, n = self.graph, f"b{self.tree.beams.index(i) + 1}"
+        E, offset = self._frame(i)
+        da = self._bind(_times(E.T, add(da, cross(de, self._vec(offset)))), f"da{n}_r")
+        de = self._bind(_times(E.T, de), f"de{n}_r")
+        zero, count = graph.const(0.0), 2 * len(self.modes[i])
+        F = [zero] * count
+        if i in self.carried:
+            carried = self.carried[i]
+            G_inverse, B = self.tip_stiffness(i), self.response[i]
+            motion = (*da, *de)
+            led = [_sum(B[k][c] * motion[c] for c in range(6)) for k in range(count)]
+            pushed = [graph.bind(_dot(f, da) + _dot(m, de), f"push{n}_{r + 1}") for r, (f, m) in enumerate(carried.forces)]
+            asked = [graph.bind(-(pushed[r] + _sum(float(G_inverse[r, k]) * led[k] for k in range(count))), f"ask{n}_{r + 1}")
+                     for r in range(count)]
+            d = self._yield(f"more{n}", carried.S, asked)
+            F = [pushed[r] + _sum(carried.H[max(r, c), min(r, c)] * d[c] for c in range(count)) for r in range(count)]
+            whole = [graph.bind(carried.d[r] + d[r], f"d{n}_{r + 1}") for r in range(count)]
+            da_tip, de_tip = self._tip_change(carried.axes, whole)
+            da_tip, de_tip = add(da_tip, add(da, cross(de, carried.arm))), add(de_tip, de)
+            da_tip, de_tip = self._to_tip(da_tip, carried.turns), self._to_tip(de_tip, carried.turns)
+            for c in self.children[i]:
+                self._correct(c, de_tip, da_tip)
+        for k, (plane, (first, modes)) in enumerate(self.modes[i].items()):
+            pull = (da[1], de[2]) if plane == "y" else (da[2], -de[1])
+            needs = [graph.bind(x, f"adjust{n}{plane}_{j + 1}") for j, x in enumerate((*pull, *F[2 * k:2 * k + 2]))]
+            ahead, text = "", "{0}, {1}, {2}, {3}"
+            if self.two_planes:
+                both = len(self.modes[i]) == 2
+                ahead = f"{self.modes[i]['z' if plane == 'y' else 'y'][0] if both else first}u, "
+                roll = -de[0] if plane == "y" else de[0]
+                needs.append(graph.bind(roll, f"adjust{n}{plane}_5") if both else zero)
+                text += ", {4}"
+            graph.call(f"ft_elastic_adjust(&s->elastic, {ahead}{first}u, {modes}u, {text});",
+                       (f"adjusted{n}{plane}",), tuple(needs), 16 * modes, acts=True)
 
     def stiffness(self, i: int) -> float:
         """Of the spring at the joint of piece i, N m/rad or N/m."""
@@ -674,6 +823,13 @@ def _swung(w: Vec, e: Vec, d: Vec) -> Vec:
 
 def _rows(a: list[list[Expr]]) -> Matrix:
     return tuple(tuple(row) for row in a)  # type: ignore[return-value]
+
+
+def _sum(terms: Iterable[Expr]) -> Expr:
+    first, *others = terms
+    for term in others:
+        first = first + term
+    return first
 
 
 def _dot(a: Vec, b: Vec) -> Expr:

@@ -15,8 +15,7 @@ from codegen.elastic import ElasticLink, elastic_link
 from codegen.errors import BadInput
 from codegen.mechanism import BASE, Matrix, Mechanism, Vector
 from codegen.model import GROUND, combine, rotation_axis, rotation_rpy
-
-END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
+from codegen.torsion import END, with_torsion
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ def is_flexible(mechanism: Mechanism) -> bool:
 
 
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
-    """Raises BadInput where a link hangs on a flexible one elsewhere than at its ends, and for one beyond another."""
+    """Raises BadInput where a link hangs on a flexible one elsewhere than at its ends."""
+    mechanism = with_torsion(mechanism)
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     tips: dict[str, int] = {}
@@ -135,7 +135,6 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         link = mechanism.link(joint.child)
         if link.beam is not None:
             at, R, p = here
-            _alone(mechanism, made, at, link.name)
             tips[link.name] = piece(name=f"{link.name}'s tip", parent=at, R0=R, p0=p, joint=None,
                                     link=elastic_link(mechanism, link), axis=np.array([0.0, 0.0, 1.0]), prismatic=False)
         elif here[0] != GROUND:
@@ -150,14 +149,3 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         mass, com, inertia = combine(solids)
         pieces.append(Piece(**values, mass=mass, com=com, inertia=inertia))  # type: ignore[arg-type]
     return FlexibleTree(mechanism, tuple(pieces), np.asarray(mechanism.gravity, float), 1.0 / mechanism.control.rate_hz)
-
-
-def _alone(mechanism: Mechanism, made: list[dict[str, object]], at: int, name: str) -> None:
-    """Refuse a flexible link that another one or a spring carries."""
-    while at != GROUND:
-        link, joint = made[at]["link"], made[at]["joint"]
-        if link is not None or mechanism.moving[joint].elastic:  # type: ignore[index]
-            raise BadInput(mechanism.source or mechanism.name, f"link.{name}.beam", None,
-                           f"hangs on {made[at]['name']!r}, which bends itself: a flexible link hangs on rigid ones only",
-                           "make one of the two rigid")
-        at = made[at]["parent"]  # type: ignore[assignment]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.mechanism import BASE, Joint, Matrix, Mechanism, Vector
+from codegen.torsion import with_torsion
 
 GROUND = -1  # parent index of bodies that hang on the ground
 
@@ -50,6 +51,7 @@ class Model:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Model:
+        mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
             bodies=_bodies(mechanism),

@@ -49,7 +49,7 @@ def blocks_of(graph: Graph, call_text: Callable[[str], str], far: int = NEVER) -
         if statement.expr is not None and statement.kind == "value":
             home[statement.expr.index] = number, statement.target
         if id(statement) in ignored:
-            statement.text = "(void)" + statement.text.split(" = ", 1)[1]
+            statement.text = "(void)" + statement.text.split(" = ", 1)[1] if " = " in statement.text else statement.text
         return lines + _line(statement, call_text)
 
     def again(e: Expr) -> list[str]:

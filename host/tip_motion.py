@@ -71,6 +71,9 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
     """The arm of a mechanism file. point: where the tip is along x beyond the beam's end, m, instead of the end of what
     is there; elements: instead of the file's. Raises BadInput where the mechanism is no planar arm that ends in a beam.
     """
+    # a planar arm does not twist
+    links = tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GJ=None)) for x in mechanism.links)
+    mechanism = replace(mechanism, links=links)
     model = Model.of(mechanism)
     hub, name = _hub(mechanism, model)
     link = mechanism.link(name)

@@ -90,6 +90,42 @@ def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
                    joints=(*one.joints, wrist, _joint("finger joint", "hand", "finger", 0.08, axis)))
 
 
+def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+           stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z,
+           load: float = 0.05) -> Mechanism:
+    """Both links bend: the elbow's motor sits at the tip of the first, a body, or nothing, at that of the second."""
+    links = [beam_link(name, elements, stiffness, damping) for name in ("arm", "fore")]
+    joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
+    loads = [Payload("motor", "arm", 0.3, np.array([L, 0.0, 0.0]), 1e-4 * np.eye(3))]
+    if load:
+        loads.append(Payload("load", "fore", load, np.array([L + 0.02, 0.01, 0.0]), 1e-5 * np.eye(3)))
+    return _of(links, joints, tuple(loads), rate_hz, gravity)
+
+
+def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+            stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
+    """A link that turns about two axes and carries a mass beside its own, so that it twists, unless GJ is None."""
+    one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness, axes=(Z, (0.2, 1.0, 0.4)))
+    links = tuple(x if x.beam is None else replace(x, inertia=x.inertia + np.diag([2e-5, 1e-5, 1e-5]),
+                                                   beam=replace(x.beam, GJ=GJ)) for x in one.links)
+    side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.05]), 1e-5 * np.eye(3))
+    return replace(one, links=links, payloads=(*one.payloads, side))
+
+
+def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
+                    gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
+    """What bends one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a spring."""
+    links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
+             Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
+             beam_link("tail", elements, stiffness)]
+    joints = [_joint("shoulder", BASE, "rotor", 0.0, Z),
+              replace(_joint("gear", "rotor", "arm", 0.0, Z), actuated=False, stiffness=40.0,
+                      friction=Friction(viscous=0.02)),
+              _joint("elbow", "arm", "hand", L, axis),
+              replace(_joint("root", "hand", "tail", 0.2, axis), actuated=False, stiffness=20.0)]
+    return _of(links, joints, (), 1000, gravity)
+
+
 def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joint:
     axis = np.asarray(axis, float)
     return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
@@ -115,8 +151,9 @@ class Chain:
     rest: Array
 
     @staticmethod
-    def of(mechanism: Mechanism, segments: int) -> Chain:
-        """Every flexible link as so many segments. Pieces and frames are those of codegen.flexible_tree."""
+    def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
+        """Every flexible link as so many segments, which twist if GJ is given. Pieces and frames are those of
+        codegen.flexible_tree."""
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity
@@ -141,6 +178,7 @@ class Chain:
                 beam = mechanism.link(piece.tip.name).beam
                 h, m = beam.length / segments, piece.tip.mass / segments
                 axes = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
+                axes += [("x", GJ)] if GJ else []
                 for k in range(segments + 1):  # the first and the last are half as long
                     long = h if 0 < k < segments else 0.5 * h
                     mass = m * long / h
@@ -148,7 +186,7 @@ class Chain:
                         [piece.tip.section[0] * mass / piece.tip.mass, *[mass * long**2 / 12.0] * 2])), place)
                     place = place * pin.SE3(np.eye(3), np.array([long, 0.0, 0.0]))
                     for a, EI_a in axes if k < segments else ():
-                        kind = pin.JointModelRY() if a == "y" else pin.JointModelRZ()
+                        kind = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}[a]()
                         parent = model.addJoint(parent, kind, place, f"{piece.name}{k}{a}")
                         place = pin.SE3.Identity()
                         passive.append(model.joints[parent].idx_v)

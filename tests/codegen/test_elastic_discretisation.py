@@ -92,7 +92,9 @@ def test_a_stiff_link_takes_the_torques_of_a_rigid_one(build):
 @pytest.mark.parametrize(("build", "options"), [
     (flexible.two_link, {"stiffness": 20.0}),
     (flexible.beam_second, {"stiffness": (15.0, 20.0), "axes": ((0.0, 0.0, 1.0), (0.2, 1.0, 0.4))}),
-], ids=["planar, two links", "spatial, two axes and two planes"])
+    (flexible.double, {"stiffness": 40.0}),
+    (flexible.double, {"stiffness": (30.0, 40.0), "axis": (0.2, 1.0, 0.4)}),
+], ids=["planar, two links", "spatial, two axes and two planes", "both links bend", "both bend in two planes"])
 def test_chains_of_springs_converge_to_the_flexible_link(build, options):
     """Pinocchio, rigid segments: the difference falls with the square of their length, for small deflections."""
     rate_hz, motion = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06)
@@ -104,6 +106,21 @@ def test_chains_of_springs_converge_to_the_flexible_link(build, options):
     errors = [np.abs(flexible.Chain.of(mechanism, n).torque(motion, t) - tau).max() for n in (4, 8)]
     assert errors[0] < 0.06 * elastic_part
     assert errors[1] < 0.35 * errors[0]
+
+
+def test_chains_that_twist_converge_to_torsion():
+    """What torsion adds to the torque, of a chain with springs about x between its segments, and of the tip's one spring."""
+    rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
+    t = middles(motion, rate_hz)[::8]
+    stiff, soft = (flexible.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
+    added = np.subtract(*(Elastic(Model.of(m)).torque(positions(motion, rate_hz))[::8] for m in (soft, stiff)))
+    errors = []
+    for n in (4, 8):
+        chains = [flexible.Chain.of(stiff, n, G).torque(motion, t) for G in (GJ, None)]
+        errors.append(np.abs(np.subtract(*chains) - added).max() / np.abs(added).max())
+    assert np.abs(added).max() > 0.1
+    assert errors[0] < 0.06
+    assert errors[1] < 0.6 * errors[0]
 
 
 @pytest.mark.parametrize(("mechanism", "duration"), [
@@ -184,13 +201,16 @@ def test_static_torque_is_that_of_the_chain_of_springs_at_rest():
     np.testing.assert_allclose(step.step(q, 0 * q), chain, rtol=5e-3)
 
 
-@pytest.mark.parametrize("load", [0.02, 0.2, 1.0])
-def test_masses_at_the_tip_up_to_a_kilogram_are_stable(load):
+@pytest.mark.parametrize("mechanism", [*(flexible.single(3, load) for load in (0.02, 0.2, 1.0)),
+                                       flexible.double(2, load=1.0, gravity=(0.0, 0.0, 0.0))],
+                         ids=["20 g", "200 g", "1 kg", "1 kg on two flexible links"])
+def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
     """No damping, a jump of the hub, then a second at rest: the vibration neither grows nor dies."""
-    step = Elastic(Model.of(flexible.single(3, load)))
-    step.start([0.0])
-    step.step([2e-3], [1e-3])
-    tau = np.abs([step.step([2e-3], [0.0])[0] for _ in range(1000)])
+    step, none = Elastic(Model.of(mechanism)), np.zeros(len(mechanism.streamed))
+    step.start(none)
+    jump = none + 2e-3
+    step.step(jump, 0.5 * jump)
+    tau = np.abs([step.step(jump, none)[0] for _ in range(1000)])
     assert tau[500:].max() < 2.0 * tau[2:500].max()
     assert tau[500:].max() > 0.2 * tau[2:500].max()
 

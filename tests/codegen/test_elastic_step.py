@@ -34,6 +34,12 @@ CASES = {
     "a sliding spring": flexible.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True),
     "a spring on a beam": flexible.wall_arm(2, stiffness=3.0),
     "a spring on a beam, spatial": flexible.wall_arm(2, stiffness=3.0, axis=(0.3, 0.5, 0.8)),
+    "a beam on a beam": flexible.double(2, stiffness=3.0),
+    "a beam on a beam, nothing at its tip": flexible.double(2, stiffness=3.0, load=0.0),
+    "a beam on a beam, two planes": flexible.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "torsion": flexible.twisted(2, 2.0),
+    "beams and springs": flexible.springs_between(2, stiffness=3.0),
+    "beams and springs, two planes": flexible.springs_between(1, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8)),
 }
 
 
@@ -103,7 +109,7 @@ def test_a_flexible_mast_stands_on_the_ground():
     assert expected.shape[1] == 1
 
 
-@pytest.mark.parametrize("name", ["two links", "beam second, spatial"])
+@pytest.mark.parametrize("name", ["two links", "a beam on a beam, two planes"])
 def test_the_chip_gives_the_same_bits(name):
     mechanism = CASES[name]
     model, positions = Model.of(mechanism), sampled(mechanism)
