@@ -134,9 +134,8 @@ def _stroboscope(axes, origins: Array, path: Array, frames: int) -> None:
         points = np.vstack([np.zeros(3), origins[k], path[k]])
         axes.plot(*points.T, color="C0", alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o", markersize=2)
     axes.plot(*path.T, color="C3", linewidth=2.0)
-    axes.set(xlabel="x, m", ylabel="y, m", zlabel="z, m")
-    axes.set_aspect("equal")
-    axes.set_box_aspect(None, zoom=0.85)
+    axes.set(xlabel="x, m", ylabel="y, m", title="z up")
+    axes.set_box_aspect(np.ptp([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()], axis=1), zoom=0.85)
     axes.tick_params(labelsize=6)
 
 

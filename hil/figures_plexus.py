@@ -43,7 +43,7 @@ def reduction(short: bool) -> Finding:
                      f"{error:.1e}"))
     link = mechanism.link("upper_arm")
     points = solids.reduce(link.name, link.mass, link.com, link.inertia).points
-    figure = canvas(5.5, 4.5)
+    figure = canvas(6.5, 3.2)
     axes = figure.add_subplot(projection="3d")
     for i, j in solids.EDGES:
         axes.plot(*points[[i, j]].T, color="0.6", linewidth=1.0)
@@ -51,13 +51,13 @@ def reduction(short: bool) -> Finding:
     axes.scatter(*link.com, s=30, color="C0", marker="+")
     for k, p in enumerate(points):
         axes.text(*p, f"  m{k + 1} = M/4", fontsize=8)
-    axes.set(xlabel="x, m", ylabel="y, m", zlabel="z, m")
-    axes.set_aspect("equal")
+    axes.set(xlabel="x, m", xticks=[0.0, 0.1, 0.2, 0.3, 0.4], yticks=[], zticks=[])  # y and z are short
+    axes.set_box_aspect(None, zoom=1.3)
     axes.tick_params(labelsize=6)
     return Finding((within("centre of gravity and inertia of the four points, all links of the six-axis arm", worst, 1e-12,
                            "the given tensor", "relative"),),
-                   (picture(figure, "Reduction of a solid into 4 nodal masses: upper arm of the six-axis arm; + its "
-                                    "centre of gravity"),),
+                   (picture(figure, "Reduction of a solid into 4 nodal masses: upper arm of the six-axis arm, widened across; "
+                                    "+ its centre of gravity"),),
                    (Table("the four points", ("solid", "M, kg", "places about the centre of gravity, mm", "inertia error"),
                           tuple(rows)),))
 

@@ -124,8 +124,9 @@ SUBJECTS = (
             "(hil/scenarios/industrial_robot.toml, hil/design.py)."),
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
             figures_plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
-    Subject("plexus-contact", "plexus", "mechanisms", "Closed loops and contact driven by the board", None,
-            "not built yet: their scenarios come with closed loops and wall contact on the board"),
+    Subject("plexus-contact", "plexus", "mechanisms", "Contact of an arm that a board drives", None,
+            "not built yet: the arm at the wall (Tsujita, below) plays planned torques without a board; closed loops on the "
+            "board stand above, with Isobe"),
     Subject("chapter-two-link", "chapter", "Two-link planar arm", "Newton-Euler, Lagrange's closed form and FEM side by side",
             figures_chapter.two_link, "Nothing differs: the chapter prints formulas and no numbers, so masses and lengths are chosen.",
             ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",), own_data=False),
