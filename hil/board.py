@@ -176,7 +176,7 @@ class VirtualBoard:
         self._host: socket.socket | None = None
         self.port = self._server.getsockname()[1]
         self.ticks = 0
-        self.tick_cycles = 0  # of the last one
+        self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
         self._planned: list[tuple[float, Callable[[], None]]] = []
 
@@ -472,6 +472,7 @@ class VirtualBoard:
         total = Handled(done.entries, sum(h.instructions for h in both), sum(h.cycles for h in both))
         instructions = total.instructions - self._handled.instructions
         cycles = self.tick_cycles = total.cycles - self._handled.cycles
+        self.worst_cycles = max(self.worst_cycles, cycles)
         self._handled = total
         step = self._step_executed()
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)

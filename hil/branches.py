@@ -22,10 +22,10 @@ _decoder.detail = True
 
 @dataclass(frozen=True, order=True)
 class Branch:
-    """A conditional branch. offset: of it in its function, bytes. end: the address behind it."""
+    """A conditional branch. end: the address behind it."""
 
     function: str
-    offset: int
+    address: int
     end: int
     text: str
 
@@ -50,7 +50,7 @@ def of_tick(image: Image, tables: Iterable[str] = ()) -> list[Branch]:
             continue
         seen[at] = _flow(image, at, image.symbol(entries[at]).end)
         waiting += [call for call in seen[at].calls if call in entries] + (list(pointed) if seen[at].indirect else [])
-    return sorted(Branch(entries[at], i.address - at, i.address + i.size, f"{i.mnemonic} {i.op_str}")
+    return sorted(Branch(entries[at], i.address, i.address + i.size, f"{i.mnemonic} {i.op_str}")
                   for at, function in seen.items() for i in function.branches)
 
 

@@ -68,7 +68,7 @@ def mechanism_of(source: Mechanism) -> Mechanism:
     """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index."""
     first, second, *others = source.joints
     first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
-    second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1))
+    second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
     return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
 
 

@@ -123,11 +123,73 @@ class Tour(Course):
         self.session.connect()
         self.session.home(near)
         self.session.arm()
-        for share in (1.1, -1.1, 3.0):
+        for share, seconds in ((3.0, 0.03), (-12.0, 0.02), (3.0, 0.06)):
             push = np.zeros(3)
             push[joint] = share * way * limits.effort
             self.board.plant.hand = lambda p, push=push: push
+            self.wait(seconds)
+        self.cleared()
+
+    def is_pushed_away(self, joint: int) -> None:
+        self.ready()
+        push = np.zeros(3)
+        push[joint] = 3.0 * self.mechanism.moving[joint].limits.effort
+        self.board.plant.hand = lambda p: push
+        self.until("FAULT")
+        self.cleared()
+
+    def is_wanted_when_unwell(self) -> None:
+        self.session.connect()
+        self.session.home(self.start)
+        for name, bad, good in (("bus_voltage", 5.0, 24.0), ("bus_voltage", 40.0, 24.0), ("temperatures", [99.0], [25.0])):
+            setattr(self.board, name, bad)
             self.wait(0.05)
+            assert not self.take("ARM")
+            setattr(self.board, name, good)
+            self.wait(0.05)
+        for ill in (self.board.driver_fault, self.board.estop):
+            ill(True)
+            self.wait(0.05)
+            assert not self.take("ARM")
+            ill(False)
+        self.cleared()
+
+    def is_started_too_early_and_too_late(self) -> None:
+        self.ready()
+        motion = self.motion(self.start, self.there, 1.0)
+        self.buffer(motion, 6)
+        assert not self.take("START")
+        assert self.take("FLUSH") and not self.take("RESUME")
+        self.buffer(motion, 150)
+        self.session.start()
+        self.clock.sleep(0.2)
+        assert self.take("STOP")
+        self.until("HOLD")
+        assert not self.take("START")
+        self.session.resume()
+        self.clock.sleep(0.1)
+        assert self.take("STOP")
+        self.until("HOLD")
+        assert self.take("FLUSH") and not self.take("RESUME")
+        self.cleared()
+
+    def is_nearly_late(self) -> None:
+        """Ticks that are done a little before the next one comes, so little that their duties do not count."""
+        self.session.connect()
+        period = round(self.board.dt * self.board.chip.rcc.hclk)
+        for spare in range(600, 3000, 60):
+            self.board.encoder_faults[0].stall = period - spare
+            self.wait(0.02)
+            with suppress(Refused):
+                self.session.clear()
+
+    def is_stopped_while_it_records(self) -> None:
+        self.ready()
+        Recorder(self.session).start([Column("position", 1)], mode="RING")
+        self.wait(0.05)
+        self.board.estop(True)
+        self.until("ESTOP")
+        self.board.estop(False)
         self.cleared()
 
     def is_wanted_outside_its_limits(self) -> None:
@@ -214,7 +276,10 @@ class Tour(Course):
 LIVES = {part.__name__: (part,) for part in (
     Tour.finds_its_zeros, Tour.finds_no_index, Tour.probes, Tour.jogs, Tour.jogs_to_a_limit, Tour.floats,
     Tour.records, Tour.changes_gains, Tour.has_its_outputs_dropped,
-    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.finds_its_index_only_anew)} | {"motions": Tour.PARTS} | {
+    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.finds_its_index_only_anew,
+    Tour.is_wanted_when_unwell, Tour.is_started_too_early_and_too_late, Tour.is_stopped_while_it_records,
+    Tour.is_nearly_late)} | {"motions": Tour.PARTS} | {
+    f"is pushed away at joint {joint}": (partial(Tour.is_pushed_away, joint=joint),) for joint in range(3)} | {
     f"is held at a limit of joint {joint}, {way:+g}": (partial(Tour.is_held_at_a_limit, joint=joint, way=way),)
     for joint in range(3) for way in (-1.0, 1.0)} | {
     f"is pushed beyond its limits in {state}, {way:+g}": (partial(Tour.is_pushed_beyond_its_limits, state=state, way=way),)
