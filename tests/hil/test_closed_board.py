@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,7 @@ from hil.board import VirtualBoard, VirtualClock
 from hil.plants import plant_of
 from hil.run import Idle, Result, in_motion, play
 from tests.closed import Closed
-from tests.closed_motions import MECHANISMS, SEPTIC
+from tests.closed_motions import MECHANISMS
 
 GRASP, UNTIL = 0.7, 0.8  # s: of the switch, and how far the motion is played
 
@@ -32,18 +35,43 @@ def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) 
     return replace(mechanism, modes=tuple(replace(mode, **changes) for mode in mechanism.modes)), motion
 
 
-def played(mechanism: Mechanism, motion: Trajectory, out: Path) -> tuple[Result, VirtualBoard]:
-    built = build.build(mechanism, out)
-    with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
+@cache
+def folder() -> Path:
+    """Where images are built that several tests share."""
+    return Path(tempfile.mkdtemp(prefix="closed-board-"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cleared():
+    yield
+    shutil.rmtree(folder())
+    folder.cache_clear()
+
+
+def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result, VirtualBoard]:
+    """image: its name; the same mechanism's is built once."""
+    place = folder() / image
+    elf = place / "image.elf"
+    if not elf.exists():
+        elf.write_bytes(build.build(mechanism, place).elf.read_bytes())
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         return play(board, mechanism, knots(motion, mechanism), True), board
 
 
 @pytest.fixture(scope="module")
-def grasped(tmp_path_factory) -> dict[str, tuple[Result, VirtualBoard]]:
+def grasped() -> dict[str, tuple[Result, VirtualBoard]]:
     """Played with the file's ramp and without any."""
-    folder = tmp_path_factory.mktemp("images")
-    return {"ramp": played(*example(), folder / "ramp"), "none": played(*example(ramp_s=0.0), folder / "none")}
+    return {"ramp": played(*example(), "two arms"), "none": played(*example(ramp_s=0.0), "two arms without ramp")}
+
+
+def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
+    for result, board in grasped.values():
+        assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
+        assert result.tracking_max.max() < 1.5e-3
+        # the plant's switch comes where the motion has its own
+        begins = result.record.seconds[in_motion(result.record).start]
+        assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
 
 
 def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped):
@@ -57,15 +85,6 @@ def around_switch(result: Result, board: VirtualBoard) -> int:
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
-
-
-def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
-    for result, board in grasped.values():
-        assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
-        assert result.tracking_max.max() < 1.5e-3
-        # the plant's switch comes where the motion has its own
-        begins = result.record.seconds[in_motion(result.record).start]
-        assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
@@ -121,7 +140,7 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
 CARRIED, ON = 1.1, 0.1  # s: on the way, and how long it goes on from there
 
 
-def test_an_object_is_let_go_in_motion(tmp_path):
+def test_an_object_is_let_go_in_motion():
     """Half-way along the arc the hands open, and both arms go on as if nothing had happened."""
     mechanism, _ = example()
     full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
@@ -129,7 +148,7 @@ def test_an_object_is_let_go_in_motion(tmp_path):
     parts = (part[:last] for part in (full.times, full.positions, full.rates, full.accelerations))
     motion = replace(from_rows(full.joints, *parts), modes=(*full.modes[:2], (CARRIED, "open")))
     assert np.abs(full.at(CARRIED)[1]).min() > 0.3  # rad/s
-    result, board = played(mechanism, motion, tmp_path)
+    result, board = played(mechanism, motion, "two arms")
     assert (result.ended, result.faults, result.modes, board.plant.mode) == ("done", (), (0, 1, 0), "open")
     assert result.bit_identical is True
     (grasped, _, _), (opened, _, missed) = board.switched
@@ -138,25 +157,23 @@ def test_an_object_is_let_go_in_motion(tmp_path):
     assert np.abs(result.target_positions - result.record.q)[after & (np.arange(len(after)) < result.moving.stop)].max() < 1e-3
 
 
-def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault(tmp_path):
+def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
     """The right arm swings through the pose in which the object is held: the place is right, the rate is not."""
     mechanism, motion = example()
-    meeting, way, times = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.1, 0.0]), np.linspace(0.0, 0.6, 61)
-    s, slope, bend = (SEPTIC.deriv(k)(times / 0.6) / 0.6**k if k else SEPTIC(times / 0.6) for k in range(3))
-    parts = [np.outer(2.0 * x - offset, way) for x, offset in ((s, 1.0), (slope, 0.0), (bend, 0.0))]
-    swing = replace(from_rows(motion.joints, times, meeting + parts[0], *parts[1:]), modes=((0.0, "open"), (0.3, "grasp")))
-    joints = tuple(replace(joint, start=x) for joint, x in zip(mechanism.joints, meeting - way, strict=True))
-    result, board = played(replace(mechanism, joints=joints), swing, tmp_path)
+    meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
+    times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
+    passing = from_rows(motion.joints, times, places, [still, swing, still], [still, still, still])
+    result, board = played(mechanism, replace(passing, modes=((0.0, "open"), (0.4, "grasp"))), "two arms")
     assert result.ended != "done" and result.faults == ("MODE",) and result.outputs_safe
     assert board.plant.mode == "open"
     assert all(missed for _, _, missed in board.switched)
 
 
-def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there(tmp_path):
+def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
     """Coupler and rocker stretch out; beyond there is no pose, and another assembly comes back from there."""
     mechanism = Mechanism.load(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
-    result, board = played(mechanism, motion, tmp_path)
+    result, board = played(mechanism, motion, "four-bar")
     assert result.ended != "done" and result.faults == ("LOOPS_SINGULAR",) and result.outputs_safe
     ground, crank, stretched = 0.30, 0.16, 0.40
     singular = np.arccos((ground**2 + crank**2 - stretched**2) / (2.0 * ground * crank))
