@@ -24,6 +24,7 @@ from codegen.model import Body, Model, placed_links
 
 Array = NDArray[np.float64]
 
+NEXT, AFTER = [1, 2, 0], [2, 0, 1]
 GAUSS = 4  # points an element: the mass integrals of cubics are then exact
 CORRECTIONS = 3  # a step: speed terms and contact are iterated, elasticity is implicit
 
@@ -136,16 +137,16 @@ class FlexiblePlant:
         w = np.cumsum(axes * qd[:, None], axis=0)  # angular velocity of each body
         bias = np.zeros((J, 3))  # acceleration of each origin without accelerations of joints
         for j in range(1, J):
-            bias[j] = bias[j - 1] + np.cross(w[j - 1], np.cross(w[j - 1], origins[j] - origins[j - 1]))
+            bias[j] = bias[j - 1] + _cross(w[j - 1], _cross(w[j - 1], origins[j] - origins[j - 1]))
         for j, points in enumerate(self.rigid):
             r = points.place @ self._frames[j].T
-            a = bias[j] + np.cross(w[j], np.cross(w[j], r)) - self.model.gravity
+            a = bias[j] + _cross(w[j], _cross(w[j], r)) - self.model.gravity
             jac = np.zeros((len(r), 3, J + n))
             jac[:, :, : j + 1] = _turning(axes[: j + 1], origins[: j + 1], origins[j] + r)
             _add(M, h, points.mass, jac, a)
         e1, e2 = R[:, 0], R[:, 1]
         r = np.outer(self.x, e1) + np.outer(self.N @ U, e2)
-        a = (bias[-1] + np.cross(w[-1], np.cross(w[-1], r)) + 2.0 * np.cross(w[-1], np.outer(self.N @ Ud, e2))
+        a = (bias[-1] + _cross(w[-1], _cross(w[-1], r)) + 2.0 * _cross(w[-1], np.outer(self.N @ Ud, e2))
              - self.model.gravity)
         jac = np.zeros((len(r), 3, J + n))
         jac[:, :, :J] = _turning(axes, origins, origins[-1] + r)
@@ -184,7 +185,10 @@ class FlexiblePlant:
         return np.zeros(3) if self.wall is None else self.wall.force(tip, v)
 
     def tip(self, y: Array) -> Array:
-        return self.system(y)[2]
+        """Where the tip is, (3,), m."""
+        origins, _, R = self.places(y[: self.J])
+        U = y[self.J : self.J + self.n]
+        return origins[-1] + self.tip_x * R[:, 0] + (self.tip_N @ U) * R[:, 1]
 
 
 @dataclass(frozen=True)
@@ -249,9 +253,14 @@ def _turn(axis: Array, angle: float) -> Array:
     return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
 
 
+def _cross(a: Array, b: Array) -> Array:
+    """numpy.cross along the last axis, several times faster."""
+    return a[..., NEXT] * b[..., AFTER] - a[..., AFTER] * b[..., NEXT]
+
+
 def _turning(axes: Array, origins: Array, at: Array) -> Array:
     """Velocities (P, 3, J) of the points at (P, 3) per rate of each joint."""
-    return np.cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
+    return _cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
 
 
 def _add(M: Array, h: Array, mass: Array, jac: Array, a: Array) -> None:

@@ -34,6 +34,7 @@ class FlexiblePlan:
     trajectory: Trajectory
     motion: TipMotion
     path: Array
+    pressing: float  # largest force of the tip on what it touches, N
     deflection: float  # largest angle between joint and chord, rad
 
     def words(self) -> str:
@@ -42,6 +43,9 @@ class FlexiblePlan:
                  f"{first} conditions at the start, {last} at the end"]
         peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
         lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
+        if self.pressing:
+            lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in how far the "
+                         "links bend, not in what the board adds to its own: there feedback has to bring them up")
         if self.deflection > LARGE:
             lines.append(f"warning: more than {LARGE:g} of the length is no small deflection: strains and statics are "
                          "those of a linear beam")
@@ -54,7 +58,7 @@ class FlexiblePlan:
         """As the JSON object of `femtorque plan`."""
         return {"duration": self.trajectory.duration, "rows": len(self.trajectory.times),
                 "path_start": self.motion.path_start, "conditions": list(self.motion.counts),
-                "peak_torque": self.peaks(), "deflection": self.deflection}
+                "peak_torque": self.peaks(), "pressing": self.pressing, "deflection": self.deflection}
 
 
 def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
@@ -89,7 +93,8 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     trajectory = Trajectory(arm.names, motion.times[rows], q, qd, qdd, source)
     _check(mechanism, arm, trajectory, motion)
     on_path = np.clip(motion.times - motion.path_start, 0.0, chord.duration)
-    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]),
+    pressing = 0.0 if press is None else float(np.linalg.norm(press.at(on_path)[0], axis=1).max())
+    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing,
                         float(np.abs(motion.W @ arm.beam.hub).max()))
 
 

@@ -3,7 +3,7 @@
 The march has the flexible link clamped to its joint, host.tip_motion has it across its chord; so they agree to second
 order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped root the
 boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full 60
-degrees, at which the tip bends by a third of the link's length.
+degrees, at which the tip bends by a fifth of the link's length.
 """
 
 from __future__ import annotations

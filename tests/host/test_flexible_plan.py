@@ -30,6 +30,7 @@ def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd
     answer = json.loads(capfd.readouterr().out)
     assert ended.value.code == 0
     assert answer["conditions"] == [5, 5]
+    assert answer["pressing"] == pytest.approx(2.0)
     assert figure.stat().st_size > 10_000
     written = np.genfromtxt(out, delimiter=",", names=True)
     assert written.dtype.names[0] == "t"
