@@ -18,6 +18,7 @@ from hil.board import VirtualBoard
 from hil.measure import short_motion
 from hil.plant import Plant
 from hil.run import play
+from tests.boards import three_link as on_board
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = (ROOT / "firmware" / "boards" / "f405rg-4.toml").read_text(encoding="utf-8")
@@ -388,3 +389,10 @@ def test_joints_whose_encoders_the_board_does_not_read_are_named(three_link):
     assert boards.open_loop(three_link) == []
     six = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
     assert boards.open_loop(six) == [joint.name for joint in six.moving]
+
+
+def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path):
+    header = boards.render(on_board("odrive-v3.6", tmp_path), boards.load("odrive-v3.6"))["ft_board.h"]
+    assert "FT_INDEX(2, 9)" in header and "FT_INDEX(2, 15)" in header
+    for pin, number in (("PC9", 9), ("PC15", 15)):
+        assert f"FT_PIN(2, {number}, FT_INPUT, FT_DOWN, 0) /* {pin} " in header

@@ -5,8 +5,8 @@ import pytest
 from hil import campaign
 from tests.hil.rig import ROOT, three_link
 
-SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "host gone", "e-stop", "tick overrun",
-          "bit flip in constants", "not a number", "driver fault", "over-voltage")
+# others have tests of their own on every board
+SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "bit flip in constants", "over-voltage")
 
 
 def sampled(injections):
