@@ -22,9 +22,12 @@ MECHANISMS = {
     "the same in space, two planes": lambda n: flexible.beam_second(
         n, stiffness=(5.0, 7.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
     "hand on a spring at the tip": lambda n: flexible.wall_arm(n, stiffness=5.0),
+    "both links bend": lambda n: flexible.double(n, stiffness=5.0),
+    "both in space, two planes": lambda n: flexible.double(n, stiffness=(5.0, 7.0), axis=(0.3, 0.5, 0.8)),
 }
 MODE = {"single link": 96, "two links, elbow on the tip": 96, "rigid link, flexible link": 96,
-        "the same in space, two planes": 117, "hand on a spring at the tip": 96}  # at most, a mode and plane
+        "the same in space, two planes": 117, "hand on a spring at the tip": 96,
+        "both links bend": 112, "both in space, two planes": 140}  # at most, a mode and plane
 
 
 def instructions(mechanism) -> int:
@@ -40,7 +43,7 @@ def test_instructions_grow_in_proportion_to_the_elements():
     print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS) + "   elements, each a mode pair a plane")
     for name, build in MECHANISMS.items():
         found = [instructions(build(n)) for n in ELEMENTS]
-        planes = 2 if "planes" in name else 1
+        planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together
         mode = np.diff(found) / (2 * planes)
         print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
         assert np.ptp(mode) < 6.0  # a loop's end here or there
