@@ -45,8 +45,14 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     """The same of the independent joints about the start, as far as the loops stay well away from singular poses and
-    no other joint has more rate or acceleration than TRAVEL or SLIDE takes."""
+    no other joint has more rate or acceleration than TRAVEL or SLIDE takes.
+
+    Raises Refused where they are not even at the start.
+    """
     assembly = assemble(Model.of(mechanism))
+    if not (near := float(assembly.margin(assembly.start))) > CLEAR * SINGULAR:
+        raise Refused(f"{mechanism.name}: the start is {near:.2g} from a singular pose (1 is far), and random motions keep "
+                      f"{CLEAR * SINGULAR:g} away; start somewhere else")
     model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
     joints = [model.bodies[i].joint for i in free]
     low, high = np.array([_range(joint) for joint in joints]).T

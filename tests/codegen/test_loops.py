@@ -14,6 +14,7 @@ from codegen.errors import BadInput, Refused
 from codegen.loops import SINGULAR, Assembly, ClosedMotion, assemble, bias, cuts, jacobian, residual
 from codegen.mechanism import BASE, Anchor, Joint, Link, Loop, Mechanism
 from codegen.model import Model
+from codegen.motions import random_motion
 from codegen.trajectory import Trajectory, from_rows
 from codegen.tree import pose
 from tests.closed import Closed
@@ -81,6 +82,19 @@ def test_mobility_and_roles_of_the_joints(name: str) -> None:
     assert len(assembly.redundant) == REDUNDANT.get(name, 0)
     assert np.abs(oracle.residual(assembly.start)).max() < 1e-10
     assert {*assembly.independent, *assembly.dependent} == set(range(assembly.model.n))
+
+
+def test_random_motions_keep_away_from_singular_poses_or_say_that_they_cannot() -> None:
+    mechanism, _ = example("four_bar")
+    assembly = assemble(Model.of(mechanism))
+    for seed in range(3):
+        motion = random_motion(mechanism, np.random.default_rng(seed))
+        full = assembly.follow(motion.at(np.linspace(0.0, motion.duration, 200))[0])
+        assert assembly.margin(full).min() > 0.15 and np.ptp(full, axis=0).max() > 0.05
+    crank, *rest = mechanism.joints
+    near = replace(mechanism, joints=(replace(crank, start=2.05), *rest))
+    with pytest.raises(Refused, match="from a singular pose .1 is far., and random motions keep 0.15 away"):
+        random_motion(near, np.random.default_rng(0))
 
 
 def test_a_ball_in_a_plane_has_one_equation_too_many() -> None:
