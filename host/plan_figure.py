@@ -77,6 +77,7 @@ def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
     axes.set(title=title, xlabel=f"{'xyz'[across]}, m", ylabel=f"{'xyz'[up]}, m")
     axes.set_aspect("equal", "datalim")
     axes.margins(0.2)
+    axes.locator_params(nbins=5)
     axes.grid(alpha=0.3)
 
 
