@@ -26,7 +26,7 @@ def test_that_a_short_fuzzing_breaks_no_promise(tmp_path):
     ("ft_knots.c", "ft_motion_credit(&ft.motion) == 0u", "ft_motion_credit(&ft.motion) == 1000u", "ring"),
     ("ft_conditions.c", "return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;", "return joint < 255u ? FT_GOOD : FT_NO_JOINT;",
      "overflow|runtime error|SEGV"),
-    ("ft_capture.c", "m->word[i] >= WORDS", "m->word[i] >= 100u * WORDS", "overflow|runtime error|SEGV"),
+    ("ft_capture.c", "row < ROWS && first", "row < 64u * ROWS && first", "overflow|runtime error|SEGV"),
     ("ft_safety.c", "        outputs_off();\n    else if (how == FT_REACTION_BRAKE)", "        brake();\n    else if (how == FT_REACTION_BRAKE)",
      "outputs are off"),
 ], ids=["frame buffer", "ring", "joint number", "recording", "outputs"])
