@@ -34,6 +34,7 @@ axes are far away, and single precision's noise rises with the lever arms).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import wrap as fill
@@ -120,6 +121,8 @@ def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int],
         closed=closed,
         shares=reads("r["),
         uses_ways=reads("w["),
+        taken=[name for name, text in (("u", r"\bu\["), ("du", r"\bdu\["), ("s", r"\bs->")) if any(
+            re.search(text, line) for block in blocks for line in block.lines)],
         turns=turns,
         rotate=control.trig == "tick" and bool(turns),
         at_knots=control.trig == "knot" and bool(turns),

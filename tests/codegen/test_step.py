@@ -293,6 +293,20 @@ def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
+def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
+    """What a drone has: neither turning frames nor rates are asked for."""
+    arm = planar_chain(1)
+    link, control = arm.links[0], replace(arm.control, scheme=scheme)
+    rotor = replace(link, com=np.zeros(3), inertia=np.diag([0.0, 0.0, 1e-5]))
+    nothing = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+    for body, torque in ((rotor, True), (nothing, False)):
+        model = Model.of(replace(arm, links=(body,), control=control))
+        for precision in ("single", "double"):
+            tau = CompiledStep(model, precision).torque(sampled_quintic(model, np.zeros(1), np.ones(1)))
+            assert bool(np.any(tau)) == torque
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_the_object_needs_nothing_and_holds_no_double_routine(name, tmp_path):
     for file, text in step_source.render(MODELS[name]()).items():
