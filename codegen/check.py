@@ -34,6 +34,7 @@ from codegen.modes import Later, has_modes, in_mode, stretches
 from codegen.nearest import shown
 from codegen.observer import observer_gains
 from codegen.reference import newmark_growth, newton_euler
+from codegen.torsion import with_torsion
 from codegen.trajectory import Trajectory
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
@@ -113,7 +114,8 @@ class Report:
         if self.stability is not None:
             loop = {"spectral_radius": self.stability.radius, "rate_gain": self.stability.rate_gain,
                     "stable": self.stability.radius <= UNSTABLE,
-                    "worst_pose": dict(zip([j.name for j in m.moving], self.stability.pose.tolist(), strict=True))}
+                    "worst_pose": dict(zip([j.name for j in with_torsion(m).moving], self.stability.pose.tolist(),
+                                           strict=True))}
         names = [j.name for j in m.moving]
         return {
             "name": m.name,

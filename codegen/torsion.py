@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.mechanism import Friction, Joint, Link, Mechanism
+from codegen.mechanism import Friction, Joint, Limits, Link, Mechanism
 
 END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
+STEEPEST = np.pi / 4.0  # rad: springs are computed up to here
 SHARE = 1.0 / 3.0  # of a bar's inertia that a linear element has at its end
 
 
@@ -33,8 +34,9 @@ def with_torsion(mechanism: Mechanism) -> Mechanism:
         links += [replace(link, inertia=link.inertia - turning, beam=replace(beam, GJ=None)),
                   Link(end, 0.0, np.zeros(3), turning)]
         stiffness = beam.GJ / length
-        spring = Joint(f"{link.name}'s torsion", "revolute", link.name, end, way, np.zeros(3), np.array([1.0, 0.0, 0.0]),
-                       actuated=False, stiffness=stiffness, friction=Friction(viscous=beam.damping * stiffness))
+        spring = Joint(f"{link.name}'s torsion", "revolute", link.name, end, way, np.zeros(3),
+                       np.array([1.0, 0.0, 0.0]), actuated=False, stiffness=stiffness, limits=Limits(lower=-STEEPEST, upper=STEEPEST),
+                       friction=Friction(viscous=beam.damping * stiffness))
         joints = [replace(j, parent=end, xyz=j.xyz - way) if j.parent == link.name and j.xyz[0] >= length - END else j
                   for j in joints]
         payloads = [replace(p, link=end, com=p.com - way) if p.link == link.name and p.com[0] >= length - END else p

@@ -50,6 +50,16 @@ def test_the_examples_check_without_warnings(path: Path) -> None:
         assert j.name in rendered(report)
 
 
+def test_a_link_that_twists_is_checked_with_its_torsion() -> None:
+    arm = Mechanism.load(MECHANISMS / "flexible_arm.toml")
+    upper, fore = arm.links
+    twists = replace(arm, links=(upper, replace(fore, beam=replace(fore.beam, EI=(2.5, 2.5), GJ=1.5))))
+    data = examine(twists).data()
+    assert set(data["loop"]["worst_pose"]) == {"shoulder", "elbow", "fore's torsion"}
+    assert data["moving"] == ["shoulder", "elbow"]
+    assert data["loop"]["stable"]
+
+
 def test_the_report_says_how_stiff_the_gains_may_be(arm: Mechanism) -> None:
     data = examine(arm).data()
     assert data["stiffest_gains"]["wrist"] == {"ku": 1.67, "kv": 0.0768}
