@@ -38,3 +38,10 @@ def with_torsion(mechanism: Mechanism) -> Mechanism:
                        np.array([1.0, 0.0, 0.0]), actuated=False, stiffness=stiffness,
                        limits=Limits(lower=-STEEPEST, upper=STEEPEST),
                        friction=Friction(viscous=beam.damping * stiffness))
+        joints = [replace(j, parent=end, xyz=j.xyz - way) if j.parent == link.name and j.xyz[0] >= length - END else j
+                  for j in joints]
+        payloads = [replace(p, link=end, com=p.com - way) if p.link == link.name and p.com[0] >= length - END else p
+                    for p in payloads]
+        at = next(k for k, j in enumerate(joints) if j.child == link.name)
+        joints.insert(at + 1, spring)
+    return replace(mechanism, links=tuple(links), joints=tuple(joints), payloads=tuple(payloads))
