@@ -120,8 +120,6 @@ NEVER = {
     # what would take the host or the plant more than is done here
     "if (lab->ticks == 0u || way > c->seek_counts)": "a search that runs out of time before it runs out of way",
     "&& !leads_back(j, in->seen->coarse[j], torque, found)) {": "a torque that leads farther out, in HOLD outside the limits",
-    "if (FT_RARELY(lost(c, away)))": "a joint other than the first left behind",
-    "&& ft_streak_count(&l->stuck[j], in->tick) > ft_joint[j].patience)": "an encoder that is stuck",
     # where a step of the path leads: motions are stopped on whole ticks, so that at full pace every step ends short of a
     # knot's boundary or on it, and the link has prepared what is behind it
     "if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)": "a last segment is left by arriving",
