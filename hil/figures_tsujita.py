@@ -1,26 +1,25 @@
 """Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
 
 The motion is found by host.tip_motion, tried on hil.flexible_arm with more elements. What the paper does not print, or
-prints out of reach, is chosen in mechanisms/wall_arm.toml and here.
+prints out of reach, is chosen in mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
-from scipy.optimize import fsolve
 
 from codegen.mechanism import Mechanism
-from codegen.trajectory import Trajectory
+from hil import scenario
 from hil.figures_isobe import MECHANISMS
 from hil.finding import Finding, Number, Table, canvas, colours, label, picture, within
-from hil.flexible_arm import FlexiblePlant, Run, Wall, run
-from hil.slew import SMOOTH, Slew
-from host.tip_motion import FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip_motion
-from host.tip_path import chord_motion
+from hil.flexible_arm import FlexiblePlant
+from hil.slew import Slew
+from hil.wall_arm import Slide, pressed
+from host.tip_motion import TipMotion, elastic_problem, flexible_arm, tip_motion
 
 Array = NDArray[np.float64]
 
@@ -28,13 +27,7 @@ ANGLE = np.pi / 3  # of the slew, rad
 PLANT_ELEMENTS = 20
 DT = 2.5e-4  # s, of the slew
 
-FLOOR, FROM, TO = -0.6, 0.7, 0.2  # m: the path along the floor
-PRESS = 2.0  # N on the floor
-STIFFNESS, DAMPING = 1e4, 2.0  # of the floor, N/m and N s/m
-GAIN, SENSOR_HZ = 2.0, 5.0  # of the force feedback, N a N; low-pass of the force sensor
-STEP = 5e-4  # s: control and simulation
 TIMES = (0.3, 0.5, 1.0, 2.0)  # s
-PLANT = 3  # elements; the inverse model has the file's 2
 
 
 # ---- the single link -------------------------------------------------------------------------------
@@ -125,90 +118,15 @@ def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
 # ---- the arm at the wall ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Slide:
-    """The tip along the floor, from FROM to TO."""
-
-    duration: float
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)
-        none, way = np.zeros_like(x), TO - FROM
-        return (np.stack([FROM + way * SMOOTH(x), np.full_like(x, FLOOR), none], -1),
-                np.stack([way * SMOOTH.deriv()(x) / self.duration, none, none], -1),
-                np.stack([way * SMOOTH.deriv(2)(x) / self.duration**2, none, none], -1))
-
-
-class Press:
-    """PRESS on the floor, always."""
-
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
-        none = np.zeros_like(np.asarray(t, float))
-        return np.stack([none, none - PRESS, none], -1), np.zeros((*none.shape, 3)), np.zeros((*none.shape, 3))
-
-
-@dataclass(frozen=True)
-class Pressed:
-    """One motion at the wall: what was planned, what the plant did under the planned torques."""
-
-    duration: float
-    arm: FlexibleArm
-    chord: Trajectory
-    motion: TipMotion
-    done: Run
-
-    @property
-    def error(self) -> Array:
-        """Of the pressing force, N."""
-        return self.done.force[:, 1] - PRESS
-
-    @property
-    def rms(self) -> float:
-        return float(np.sqrt(np.mean(self.error**2)))
-
-
-def pressed(duration: float, feedback: bool) -> Pressed:
-    """Torques alone drive the arm, as in the paper; with feedback a motor in the third joint adds GAIN times the lever
-    times the force that its low-passed sensor misses, one step late."""
-    mechanism = Mechanism.load(MECHANISMS / "wall_arm.toml")
-    arm = flexible_arm(mechanism)
-    start = np.array([body.joint.start for body in arm.rigid.bodies])
-    chord = chord_motion(arm, Slide(duration), duration, STEP, start)
-    motion = tip_motion(arm, chord, duration, STEP, ends="static", press=Press())
-    wall = Wall(np.array([0.0, 1.0, 0.0]), FLOOR + PRESS / STIFFNESS, STIFFNESS, DAMPING)
-    plant = FlexiblePlant(mechanism, PLANT, wall=wall, frame="chord")
-    sensed, lever = PRESS, mechanism.link("hand").com[0] * 2.0
-
-    def drive(t: float, y: Array, force: Array) -> tuple[Array, float]:
-        nonlocal sensed
-        torque = motion.torque[min(int(t / STEP + 0.5), len(motion.torque) - 1)]
-        if not feedback:
-            return torque, 0.0
-        sensed += STEP * 2.0 * np.pi * SENSOR_HZ * (force[1] - sensed)
-        downward = -plant.places(y[: plant.J])[2][1, 1]
-        return torque, GAIN * lever * downward * (PRESS - sensed)
-
-    return Pressed(duration, arm, chord, motion, run(plant, _resting(plant, chord, motion), duration, STEP, drive))
-
-
-def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Array:
-    """The state in which the plant rests at the wall under the first torques."""
-
-    def left(at: Array) -> Array:
-        return plant.system(np.concatenate([at, np.zeros(len(at))]))[1] + plant.driven(motion.torque[0])
-
-    at = fsolve(left, np.concatenate([chord.positions[0], np.zeros(plant.n)]), xtol=1e-12)
-    return np.concatenate([at, np.zeros(len(at))])
-
-
 def force(short: bool) -> Finding:
     """Fig. 2: the force on the surface, t_f = 0.5 s."""
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
-    runs = {name: pressed(0.5, feedback) for name, feedback in (("feed-forward", False), ("with force feedback", True))}
+    wall = scenario.load("wall_contact")
+    runs = {name: pressed(wall, 0.5, feedback) for name, feedback in (("feed-forward", False), ("with force feedback", True))}
     for name, found in runs.items():
         axes.plot(found.done.times, found.done.force[:, 1], linewidth=1.2, label=f"{name}: {found.rms:.2g} N rms")
-    axes.axhline(PRESS, color="0.6", linewidth=0.8)
+    axes.axhline(wall.file.contact.press, color="0.6", linewidth=0.8)
     axes.legend(fontsize=8)
     label(axes, "t_f = 0.5 s", y="force on the surface, N")
     open_loop, closed = (found.rms for found in runs.values())
@@ -221,7 +139,8 @@ def force(short: bool) -> Finding:
 def force_error(short: bool) -> Finding:
     """Fig. 3: the error of the force over the time of the motion."""
     durations = TIMES[1:3] if short else TIMES
-    runs = {d: (pressed(d, False), pressed(d, True)) for d in durations}
+    wall = scenario.load("wall_contact")
+    runs = {d: (pressed(wall, d), pressed(wall, d, feedback=True)) for d in durations}
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
     for k, name in enumerate(("feed-forward", "with force feedback")):
@@ -243,10 +162,11 @@ def force_error(short: bool) -> Finding:
 
 def sticks(short: bool) -> Finding:
     """Fig. 4: stick diagram."""
-    found = pressed(0.5, False)
+    wall = scenario.load("wall_contact")
+    contact, found = wall.file.contact, pressed(wall, 0.5)
     figure = canvas(6.0, 5.0)
     axes = figure.subplots()
-    plant = FlexiblePlant(Mechanism.load(MECHANISMS / "wall_arm.toml"), PLANT, frame="chord")
+    plant = FlexiblePlant(wall.mechanism, contact.elements, frame="chord")
     rows = np.linspace(0, len(found.done.times) - 1, 12).astype(int)
     along = np.argsort(plant.x)
     for colour, k in zip(colours(len(rows)), rows, strict=True):
@@ -255,10 +175,10 @@ def sticks(short: bool) -> Finding:
         line = np.outer(plant.x, R[:, 0]) + np.outer(plant.N @ y[plant.J : plant.J + plant.n], R[:, 1])
         shape = np.vstack([origins[0], origins[1], origins[1] + line[along], found.done.tip[k]])
         axes.plot(shape[:, 0], shape[:, 1], color=colour, linewidth=1.3)
-    axes.axhline(FLOOR, color="0.5", linewidth=3.0)
+    axes.axhline(contact.floor, color="0.5", linewidth=3.0)
     axes.set_aspect("equal")
     label(axes, "t_f = 0.5 s", x="x, m", y="y, m")
-    off = float(np.abs(found.done.tip[:, 0] - Slide(0.5).at(found.done.times)[0][:, 0]).max())
+    off = float(np.abs(found.done.tip[:, 0] - Slide(contact, 0.5).at(found.done.times)[0][:, 0]).max())
     return Finding((within("tip from where it should be on the floor", off, 1e-3, "the path asked for", "m"),),
                    (picture(figure, "Stick diagram during the motion, from dark to light: rigid upper arm, bent forearm, hand"),))
 

@@ -55,7 +55,7 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
     played = [case for case in cases if case.name not in left_out]
     if not played:
         raise BadInput("command line", "--scenario", name, "has nothing that can be played on this board",
-                       "; ".join(f"{run}: {why}" for run, why in left_out.items()) or f"`femtorque reproduce {name}` shows it")
+                       "; ".join(f"{run}: {why}" for run, why in left_out.items()) or "no board takes part in it; `femtorque reproduce` shows it")
     runner: Runner = run if board is None else partial(pil.run, board, wall=wall)
     results = {case.name: scenario.play(chosen, case, short=short, fault=fault, runner=runner) for case in played}
     checks = scenario.checks(chosen, results, short) if fault is None else []

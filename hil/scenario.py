@@ -3,7 +3,7 @@
 A scenario names a mechanism and a motion. Its [[run]]s are played on the virtual board with the articulated plant, which
 may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the bodies
 that a form with a density encloses. [design] chooses motors, gears and gains (hil/design.py). [servo] lets the plant's
-own servo turn it, without any board (hil/servo_arm.py).
+own servo turn it, without any board (hil/servo_arm.py). [contact] takes the tip along a wall (hil/wall_arm.py).
 """
 
 from __future__ import annotations
@@ -120,6 +120,33 @@ class ServoTest(Table):
     run: list[ServoRun]
 
 
+class ContactRun(Table):
+    """A motion along the wall in `seconds`. at_most: of the rms error of the force, N; with compared_with, of that run's."""
+
+    name: str
+    seconds: Positive
+    feedback: bool = False
+    compared_with: str | None = None
+    at_most: Positive
+    brief: bool = True
+
+
+class Contact(Table):
+    """A wall at y = floor, m, along which the tip goes in x and on which it presses with `press` N; the wall's N/m and
+    N s/m; gain and low-pass of the force feedback; elements of the plant (hil/wall_arm.py)."""
+
+    floor: float
+    from_: float = Field(alias="from")
+    to: float
+    press: Positive
+    stiffness: Positive
+    damping: float
+    gain: float
+    sensor_hz: Positive
+    elements: int
+    run: list[ContactRun]
+
+
 class File(Table):
     title: str
     source: str
@@ -129,7 +156,8 @@ class File(Table):
     run: list[Run] = []
     solid: list[Solid] = []
     design: Design | None = None
-    servo: ServoTest | None = Field(default=None)
+    servo: ServoTest | None = None
+    contact: Contact | None = None
 
 
 @dataclass(frozen=True)

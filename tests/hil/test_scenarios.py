@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
 from codegen.errors import BadInput
-from hil import scenario, sensitivity, servo_arm
+from hil import scenario, sensitivity, servo_arm, wall_arm
 from hil.run import Result
 from tests import oracle
 
@@ -35,7 +35,7 @@ def holds(checks: list[scenario.Check]) -> None:
 
 def test_every_scenario_is_run_under_its_name_somewhere():
     here = Path(__file__).read_text() + (Path(__file__).parent / "test_scenarios_arms.py").read_text()
-    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis", "three_link"]
+    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis", "three_link", "wall_contact"]
     assert all(f"\ndef test_{name}(" in here for name in scenario.names())
 
 
@@ -49,6 +49,12 @@ def test_four_bar():
     s = scenario.load("four_bar")
     checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
     assert len(checks) == 3
+    holds(checks)
+
+
+def test_wall_contact():
+    checks = wall_arm.checks(scenario.load("wall_contact"), short=True)
+    assert len(checks) == 2
     holds(checks)
 
 
