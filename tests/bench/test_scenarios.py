@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hil import reproduce
+from codegen import build
+from hil import reproduce, scenario
+from hil.board import VirtualBoard, VirtualClock
+from hil.performance import perform
+from hil.run import Idle, folder
 from tests.hil.browser import chromium
 from tests.hil.test_reproduce import looked_at
 
@@ -37,3 +41,14 @@ def test_the_whole_page_in_a_browser(report):
     with chromium() as browser:
         looked_at(browser, report, OUT / "reproduce.png")
     assert (OUT / "reproduce.png").stat().st_size > 300_000
+
+
+@pytest.mark.parametrize("name", ["three_axis", "four_bar"])
+def test_a_scenario_is_played_on_a_real_board(name):
+    """The virtual board with the pil image stands behind the port; three_link is in tests/hil/test_performance.py."""
+    mechanism = scenario.load(name).mechanism
+    elf = build.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
+    with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:
+        board.recording = False
+        shown = perform(name, "feed-forward + PD", short=True, board=board.url, wall=VirtualClock(board))
+    assert shown.good and shown.checks
