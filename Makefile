@@ -26,8 +26,9 @@ $(VENV)/.test: $(VENV)/.demo
 demo: $(VENV)/.demo
 	@$(RUN) -m hil.demo
 
+# three workers on two processors: one always waits for a board's clock or a compiler
 test: $(VENV)/.test
-	@$(RUN) -m pytest -n 2 --dist loadfile -m "not bench and not soak"
+	@$(RUN) -m pytest -n 3 --dist loadfile -m "not bench and not soak"
 
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench

@@ -152,7 +152,7 @@ def test_a_zero_that_is_far_off_keeps_the_driver_in_fault(tmp_path):
     assert coil.machine["fault"] == 1 and coil.machine.outputs[0] == 0.0
 
 
-@pytest.mark.parametrize("name", ["f405rg-4", "odrive-v3.6"])
+@pytest.mark.parametrize("name", ["f405rg-4", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
     """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
     from codegen.trajectory import knots

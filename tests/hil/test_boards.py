@@ -37,6 +37,7 @@ def armed(board: VirtualBoard, mechanism: Mechanism) -> Session:
     return session
 
 
+@pytest.mark.bench
 def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
     """The same mechanism, trajectory, plant and code above the chip: joint by joint the same errors within a tenth."""
     results = {}

@@ -121,6 +121,7 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
     np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
 
 
+@pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque changes."""
     mechanism, motion = example()

@@ -18,15 +18,17 @@ from codegen.mechanism import Mechanism
 from hil.board import VirtualBoard
 from hil.measure import measure
 from hil.plant import Plant
+from hil.run import folder
 from tests.hil.course import Course
 
+ROOT = Path(__file__).parents[2]
 BUDGET = 2000  # instructions
 
 
 @pytest.fixture(scope="module")
-def arm(tmp_path_factory) -> tuple[Mechanism, build.BuildResult]:
-    mechanism = Mechanism.load(Path(__file__).parents[2] / "mechanisms" / "six_axis.toml")
-    return mechanism, build.build(mechanism, tmp_path_factory.mktemp("six-axis"))
+def arm() -> tuple[Mechanism, build.BuildResult]:
+    mechanism = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    return mechanism, build.build(mechanism, ROOT / folder(mechanism, True))
 
 
 @pytest.fixture(scope="module")
