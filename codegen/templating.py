@@ -1,16 +1,10 @@
-"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own.
-
-Templates are compiled once and kept in the user's cache directory, which takes a third of a second off every command.
-"""
+"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own."""
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, Template
-
-from codegen.cache import cache_directory
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 
 def template(name: str, package: str = "codegen", *, page: bool = False, trim: bool = True) -> Template:
@@ -21,14 +15,4 @@ def template(name: str, package: str = "codegen", *, page: bool = False, trim: b
 @cache
 def _environment(package: str, page: bool, trim: bool) -> Environment:
     return Environment(loader=PackageLoader(package), undefined=StrictUndefined, autoescape=page, trim_blocks=trim,
-                       lstrip_blocks=trim, keep_trailing_newline=not page, bytecode_cache=_kept())
-
-
-def _kept() -> FileSystemBytecodeCache | None:
-    """Where compiled templates are kept; nowhere, if there is no place to write."""
-    folder = cache_directory() / "templates"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return FileSystemBytecodeCache(str(folder)) if os.access(folder, os.W_OK) else None
+                       lstrip_blocks=trim, keep_trailing_newline=not page)

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from codegen import board as board_file
 from codegen.board import ADC_V
-from codegen.errors import Refused
 from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
 from hil import chips
@@ -32,7 +31,7 @@ from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
 from hil.elf import Image
 from hil.nvic import PENDSV, SYSTICK
-from hil.plants import Plant, wired
+from hil.plants import Plant, follow, wired
 from hil.stm32.chip import FLASH_START
 
 Array = NDArray[np.float64]
@@ -334,22 +333,13 @@ class VirtualBoard:
             self._before_change()
             self._drive(now, self._volts)
         while self._switches and now > self._switches[0][0] - TOGETHER:
-            self._switch(self._switches.pop(0)[1])
+            self.switched.append((self.seconds, *follow(self.plant, self.mechanism, self._switches.pop(0)[1])))
 
     def _drive(self, until: float, volts: Array) -> None:
         if until - self._plant_at > TOGETHER:
             if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
                 self.plant.drive(until - self._plant_at, volts)
             self._plant_at = until
-
-    def _switch(self, mode: int) -> None:
-        """The plant follows the board into another mode: hands close, feet change. Where these do not fit they miss."""
-        name, missed = self.mechanism.modes[mode].name, ""
-        try:
-            self.plant.switch(name)
-        except Refused as refusal:
-            missed = str(refusal)
-        self.switched.append((self.seconds, name, missed))
 
     # -- time ---------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from codegen.trajectory import Trajectory, check_limits, check_streamable, knots
 from codegen.units import position_unit
 from hil.board import Disturbance, EncoderFault, Record, telemetry_type
 from hil.faults import FAULTS
-from hil.plants import Plant, plant_of, wired
+from hil.plants import Plant, follow, plant_of, wired
 from hil.run import Result, play
 from host.clock import Clock, WallClock
 from host.configuration import Configuration
@@ -130,22 +130,13 @@ class Relay:
         self._samples.append((status, q, v, self.seconds))
         self._outputs = drive.outputs
         if self._outputs and self._held_mode != self._mode:
-            self._switch(self._held_mode)
+            self._mode = self._held_mode
+            self.switched.append((self.seconds, *follow(self.plant, self.mechanism, self._mode)))
         self.plant.drive(self.dt, self._voltages())
         self._held, self._held_mode = np.array(drive.duty, np.float32), status.mode
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self.ticks += 1
         self._to_board, self._written = self._written, bytearray()
-
-    def _switch(self, mode: int) -> None:
-        """The plant follows the board into another mode; where it does not fit, it stays in its own."""
-        name, missed = self.mechanism.modes[mode].name, ""
-        try:
-            self.plant.switch(name)
-        except Refused as refusal:
-            missed = str(refusal)
-        self._mode = mode
-        self.switched.append((self.seconds, name, missed))
 
     def _counts(self) -> list[int]:
         """What the encoders show, as the wire has it."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.errors import Refused
 from codegen.mechanism import BASE, Mechanism
 from hil import plant as minimal
 from hil.flexible_plant import FlexibleArmPlant
@@ -49,6 +50,17 @@ def refined(mechanism: Mechanism, times: int) -> Mechanism:
     links = tuple(link if link.beam is None else
                   replace(link, beam=replace(link.beam, elements=times * link.beam.elements)) for link in mechanism.links)
     return replace(mechanism, links=links)
+
+
+def follow(plant: Plant | Wired, mechanism: Mechanism, mode: int) -> tuple[str, str]:
+    """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant stays
+    in its own or "")."""
+    name = mechanism.modes[mode].name
+    try:
+        plant.switch(name)
+    except Refused as refusal:
+        return name, str(refusal)
+    return name, ""
 
 
 class Wired:

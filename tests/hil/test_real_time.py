@@ -51,8 +51,7 @@ def real_time_factor(seconds: float) -> float:
 
 
 @pytest.mark.bench
-@pytest.mark.xfail(strict=True, reason="not reached, 0.6: six timers of 20 kHz bring 120 updates in every millisecond, and "
-                   "the registers of six motors and encoders as much again")
+@pytest.mark.xfail(strict=True, reason="not reached, 0.6")
 def test_six_joints_run_in_real_time():
     factor = real_time_factor(10.0)
     print(f"real-time factor of board, plant and host, six joints, 1 kHz, 10 s: {factor:.2f}")
