@@ -102,13 +102,17 @@ class Gains:
 
 @dataclass(frozen=True)
 class Beam:
-    """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s."""
+    """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s.
+
+    GA_s: shear stiffness (shear modulus times shear area) in the planes of EI, N; infinite without shear.
+    """
 
     length: float
     EI: tuple[float, float]
     elements: int
     damping: float = 0.0
     GJ: float | None = None
+    GA_s: tuple[float, float] = (np.inf, np.inf)
 
 
 @dataclass(frozen=True)

@@ -287,7 +287,16 @@ class _Reader:
             inertia = _inertia(t.inertia or [0.0] * 6)
         self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
         section = None if t.section is None else Section(t.section.area, t.section.radius)
-        return Link(t.name, t.mass, com, inertia, section, None if t.beam is None else _beam(t.beam))
+        return Link(t.name, t.mass, com, inertia, section, None if t.beam is None else self._beam(f"{key}.beam", t.beam))
+
+    def _beam(self, key: str, t: BeamTable) -> Beam:
+        rigid = (None, None)
+        for about, EI, GA_s in zip("yz", t.EI, t.GA_s or rigid, strict=True):
+            if EI is None and GA_s is not None:
+                self.fail(f"{key}.GA_s", t.GA_s, f"shears where EI says that it does not bend, about {about}",
+                          "give both for a plane or none")
+        (y, z), (shear_y, shear_z) = ([np.inf if value is None else value for value in pair] for pair in (t.EI, t.GA_s or rigid))
+        return Beam(t.length, (y, z), t.elements, t.damping, t.GJ, (shear_y, shear_z))
 
     def _payload(self, t: PayloadTable) -> Payload:
         key = f"payload.{t.name}"
@@ -562,10 +571,5 @@ def _inertia(values: Sequence[float]) -> NDArray[np.float64]:
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float) + 0.0
     matrix.setflags(write=False)
     return matrix
-
-
-def _beam(t: BeamTable) -> Beam:
-    y, z = (np.inf if value is None else value for value in t.EI)
-    return Beam(t.length, (y, z), t.elements, t.damping, t.GJ)
 
 

@@ -82,7 +82,7 @@ class SectionTable(Table):
 
 
 def _pair(value: Any) -> Any:
-    """One EI bends about z alone: about y the link is rigid (None)."""
+    """One EI bends about z alone: about y the link is rigid (None). Its GA_s is that of the same plane."""
     return [None, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
@@ -92,6 +92,7 @@ class BeamTable(Table):
     elements: Annotated[int, Field(gt=0, le=64)]
     damping: NotNegative = 0.0
     GJ: Positive | None = None
+    GA_s: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)] | None = None
 
 
 class LinkTable(Table):

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codegen.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,16 @@ def show(answer: Answer) -> None:
     # what goes to a file or a pipe is not squeezed to the width of a terminal
     terminal = sys.stdout.isatty()
     Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160).print(answer.text)
+
+
+def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
+    """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their names."""
+    from codegen.board import open_loop
+
+    names = open_loop(mechanism)
+    if names:
+        print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)", file=sys.stderr)
+    return names
 
 
 @contextmanager

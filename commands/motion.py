@@ -13,8 +13,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from codegen.errors import BadInput
-from commands.answer import Answer
+from commands.answer import Answer, warn_of_open_loop
 from commands.options import Json, Mech, Port, Traj, Udp, Web
+
+RESERVE = 0.1  # of the effort
 
 
 def plan(
@@ -31,7 +33,7 @@ def plan(
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
     speed: Annotated[float, typer.Option(metavar="SHARE", min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
     reserve: Annotated[float, typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
-                                           "feedback")] = 0.1,
+                                           "feedback")] = RESERVE,
     ends: Annotated[Literal["free", "static"], typer.Option(
         help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
@@ -45,7 +47,7 @@ def plan(
     """
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
-    from host import flexible_plan, plan_figure
+    from host import flexible_plan, plan_figure, tip_file
     from host import plan as planning
     from host import waypoints as files
     from host.board import Board
@@ -57,7 +59,14 @@ def plan(
     if port:
         with Board.connect(port, mechanism, look=True) as board:
             begin = board.positions
-    if any(link.beam for link in mechanism.links):
+    flexible = any(link.beam for link in mechanism.links)
+    if flexible and (back or reserve != RESERVE):
+        raise BadInput("command line", "--back" if back else "--reserve", None, "is not for an arm with a flexible link")
+    if flexible and speed != 1.0 and tip_file.timed(waypoints):
+        raise BadInput("command line", "--speed", speed, f"{waypoints} has its own times")
+    if not flexible and ends != "free":
+        raise BadInput("command line", "--ends", ends, "is for an arm that ends in a flexible link")
+    if flexible:
         bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
         found, draw = bent, flexible_plan.draw
     else:
@@ -95,7 +104,8 @@ def stream(
     from host.display import outcome_table, stream_bar
     from host.stream import Interrupts
 
-    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+    mechanism = Mechanism.load(mech)
+    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
         if clear:
             board.clear()
@@ -112,7 +122,8 @@ def stream(
                 traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed, loop=loop,
                 approach=approach, hold_after_stop=math.inf if asks else 0.0,
             )
-    return Answer(outcome.report(configuration), outcome_table(outcome, configuration), good=outcome.ended == "done")
+    return Answer(outcome.report(configuration) | {"open_loop": warn_of_open_loop(mechanism)},
+                  outcome_table(outcome, configuration), good=outcome.ended == "done")
 
 
 def monitor(

@@ -54,6 +54,7 @@ KEYS = {
     "link.section.area": "of the member, m²: stresses in the plant", "link.section.radius": "outer, m",
     "link.beam.length": "of a flexible link along x, m", "link.beam.EI": "N m²: about its own z, or [EIy, EIz]",
     "link.beam.elements": "finite elements", "link.beam.damping": "strain-proportional, s",
+    "link.beam.GA_s": "N: shear stiffness, G times the shear area; one a plane as EI; rigid without",
     "link.beam.GJ": "N m²: torsion, by a spring of GJ / length at the tip; rigid without",
     "joint.name": "", "joint.type": "continuous: revolute without end", "joint.parent": "a link, or `base`, the ground",
     "joint.child": "the link it carries", "joint.xyz": "joint frame in the parent link's frame, m, as in URDF",

@@ -2,7 +2,8 @@
 
 Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
 it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
-Turning and bending are coupled without simplification; strains are small, and the shortening of the bent beam is left out
+Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are coupled
+without simplification; strains are small, and the shortening of the bent beam is left out
 as it is in host.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
 - "root": other coordinates than those of the inverse model, with which it agrees to second order in the deflection;
@@ -79,7 +80,7 @@ class FlexiblePlant:
         beyond = end.place[:, 0] - (0.0 if outer else beam.length)  # of the beam's end
         reach = point if point is not None else 2.0 * outer.com[0] if outer else 0.0
         tip, slope = 2 * elements, 2 * elements + (2 if outer else 1)
-        N, K = self._beam(elements, link.mass, beam.EI[1], slope + 1)
+        N, K = self._beam(elements, link.mass, beam.EI[1], beam.GA_s[1], slope + 1)
         C = beam.damping * K
         row = np.zeros((len(beyond), slope + 1))
         row[:, tip] = 1.0
@@ -99,22 +100,32 @@ class FlexiblePlant:
         self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
         self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
 
-    def _beam(self, elements: int, mass: float, EI: float, size: int) -> tuple[Array, Array]:
-        """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size)."""
+    def _beam(self, elements: int, mass: float, EI: float, GA_s: float, size: int) -> tuple[Array, Array]:
+        """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size).
+
+        Slopes in U are the section's. An element's w is the cubic through its ends whose own slopes are larger by the
+        shear strain g; g is what makes EI w''^2 + GA_s g^2 least.
+        """
         l = self.length / elements
         s, weight = np.polynomial.legendre.leggauss(GAUSS)
         s = 0.5 * (s + 1.0)
         N = np.zeros((elements * GAUSS, size))
-        bend = np.zeros_like(N)
+        bend, sheared = np.zeros_like(N), np.zeros((elements, size))
+        cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)], 1)
+        curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
+        both = curved[:, 1] + curved[:, 3]  # of a shear strain of 1, the section's slopes being zero
+        held = EI * 0.5 * l * weight * both
+        strain = -(held @ curved) / (held @ both + GA_s * l)
         for e in range(elements):
             rows, at = slice(e * GAUSS, (e + 1) * GAUSS), slice(2 * e, 2 * e + 4)
-            N[rows, at] = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3,
-                                    l * (s**3 - s**2)], 1)
-            bend[rows, at] = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
+            N[rows, at] = cubic + np.outer(cubic[:, 1] + cubic[:, 3], strain)
+            bend[rows, at] = curved + np.outer(both, strain)
+            sheared[e, at] = strain
         across = np.tile(0.5 * l * weight, elements)
         self.mass = mass / self.length * across
         self.x = (np.repeat(np.arange(elements), GAUSS) + np.tile(s, elements)) * l
-        return N, (bend.T * (EI * across)) @ bend
+        K = (bend.T * (EI * across)) @ bend
+        return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
 
     def places(self, q: Array) -> tuple[Array, Array, Array]:
         """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""

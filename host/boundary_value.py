@@ -31,6 +31,8 @@ Array = NDArray[np.float64]
 Ends = Literal["free", "static"]
 
 ON_AXIS = 1e-9  # of the largest root: real parts below this belong to neither side
+SINGULAR = 1e12  # condition of the mass matrix, beyond which rounding alone is more than 1e-4 of the solution
+LARGEST = 40_000_000  # numbers in the bands: about 1 GB while they are solved
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class Solution:
     acceleration: Array
 
 
+def most_steps(n: int) -> int:
+    """How many time steps of n coordinates are solved at once."""
+    return LARGEST // (2 * n * _bands(2 * n))
+
+
 def roots(M: Array, C: Array, K: Array) -> Array:
     """The 2 n roots s of det(M s^2 + C s + K) = 0, 1/s."""
     return np.linalg.eigvals(first_order(M, C, K))
@@ -71,8 +78,13 @@ def first_order(M: Array, C: Array, K: Array) -> Array:
 def count(problem: Problem) -> tuple[int, int]:
     """How many conditions belong to the start (stable roots there) and to the end (unstable roots there).
 
-    Raises Refused where they are not 2 n together: the motion has no conditions that determine it.
+    Raises Refused where they are not 2 n together: the motion has no conditions that determine it; and where rounding
+    leaves no roots to count.
     """
+    condition = float(np.linalg.cond(problem.M))
+    if not condition < SINGULAR:
+        raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision (condition "
+                      f"{condition:.1g} of their mass matrix): fewer elements; five leave micrometres")
     stable = _side(problem, 0, "stable")
     unstable = _side(problem, -1, "unstable")
     if len(stable) + len(unstable) != 2 * problem.n:
@@ -92,6 +104,8 @@ def solved(problem: Problem, ends: Ends = "free") -> Solution:
     """The motion between two rests. Raises Refused, with the count, where the ends do not determine it."""
     n, T = problem.n, len(problem.F)
     first, last = count(problem)
+    if T > most_steps(n):
+        raise Refused(f"the flexible motion has {T} time steps of {problem.dt:g} s, and {most_steps(n)} are solved at once")
     if ends == "static" and first != last:
         raise Refused(f"static ends are ill-posed: {first} stable roots and {last} unstable ones, and each end gives "
                       f'{n} conditions; ends = "free" serves any count')
@@ -153,7 +167,7 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
 
     # equation e of interval t stands in row first + t 2n + e, over the columns of instants t and t + 1
     below, above = first + two - 1, 2 * two - first - 1
-    bands = np.zeros((below + above + 1, T * two))
+    bands = np.zeros((_bands(two), T * two))
     value = np.zeros(T * two)
     t, e, c = np.ogrid[: T - 1, :two, :two]
     row = first + t * two + e
@@ -167,6 +181,11 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
     bands[above + r - c, c] = end
     value[T * two - len(end) :] = at_end
     return solve_banded((below, above), bands, value)
+
+
+def _bands(two: int) -> int:
+    """Diagonals that rows of `two` unknowns an instant, tied to the next instant's, take with any number of end rows."""
+    return 3 * two - 1
 
 
 def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solution:

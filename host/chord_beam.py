@@ -2,8 +2,8 @@
 
 The point is on the chord whatever the link does, so that its path gives the chord's motion by rigid kinematics and the
 elastic coordinates are left with a problem of their own (Tsujita et al., Eqs 12-15, put right where they print terms
-wrongly: THEORY.md). The link is a uniform Euler beam of cubic elements and, beyond its end, a rigid part that is fixed
-to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second axis:
+wrongly: THEORY.md). The link is a uniform beam, of Timoshenko's kind if it shears, and, beyond its end, a rigid part that is
+fixed to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second axis:
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.elastic import hermite
+from codegen.elastic import beam_elements
 
 Array = NDArray[np.float64]
 
@@ -63,8 +63,9 @@ class ChordBeam:
         return len(self.B)
 
     @staticmethod
-    def of(length: float, mass: float, EI: float, elements: int, damping: float = 0.0, end: End | None = None) -> ChordBeam:
-        """A uniform beam of `length` m and `mass` kg, EI N m^2, strain-proportional damping time s.
+    def of(length: float, mass: float, EI: float, elements: int, damping: float = 0.0, end: End | None = None,
+           GA_s: float = np.inf) -> ChordBeam:
+        """A uniform beam of `length` m and `mass` kg, EI N m^2, strain-proportional damping time s, GA_s N.
 
         Nodal coordinates first, [w, slope] a node and the end part's own slope; then the two ends of the chord are
         put to zero by writing the end node's deflection in terms of the end part's slope.
@@ -73,7 +74,7 @@ class ChordBeam:
         nodes = 2 * (elements + 1)
         n = nodes + 1
         BB, K, B, Bx = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n)
-        free = hermite(length, mass, elements)
+        free = beam_elements(length, mass, elements, EI / GA_s)
         BB[:nodes, :nodes], K[:nodes, :nodes] = free.M, EI * free.K
         B[:nodes], Bx[:nodes] = free.first, free.second
         C = damping * K

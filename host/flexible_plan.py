@@ -17,7 +17,8 @@ from codegen.trajectory import Trajectory, check_limits
 from host import boundary_value, plan, tip_file, waypoints
 from host.boundary_value import Ends
 from host.plot import FORMATS
-from host.tip_motion import FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
+from host.tip import Tip
+from host.tip_motion import ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
 from host.tip_path import chord_motion
 
 Array = NDArray[np.float64]
@@ -25,6 +26,9 @@ Array = NDArray[np.float64]
 STEPS = 4  # of the boundary-value problem a control tick of 1 kHz; fewer where ticks are shorter
 SMALL = 1e-4  # of what the deflection is at the ends: pre- and post-actuation last until it is that
 LARGE = 0.1  # of the link's length: a linear beam is not right beyond it
+BENT = np.pi / 4.0  # rad between joint and chord: nothing of a linear beam is left
+NEAR = 0.01  # rad: how near to the end of the motion before a path of the tip has to begin
+REST_ROUNDS = 12  # to the chord whose joint, bent as it stands, is where it should be
 
 
 @dataclass(frozen=True)
@@ -65,27 +69,51 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
          speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
     """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
 
-    begin (J,): pose near the path's start, or start of the waypoints; by default the mechanism's. Raises Refused where
-    the path is out of reach, the problem ill-posed, or a limit broken.
+    begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must begin
+    there, or, by default, near it. tip_point: LINK or LINK:x,y,z, of what is the end of the arm by default. Raises Refused
+    where the path is out of reach, the problem ill-posed, or a limit broken.
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
     every = int(np.ceil(STEPS * 1000 / hz))  # steps a knot
     dt = 1.0 / (hz * every)
+    longest = boundary_value.most_steps(arm.beam.n) * dt
     start = np.array([body.joint.start for body in arm.rigid.bodies]) if begin is None else begin
-    if tip_file.timed(source):
+    timed = tip_file.timed(source)
+    if timed:
         asked = tip_file.load(source)
+        if asked.place.duration > longest:
+            raise BadInput(source, "t", f"0 .. {asked.place.duration:g}", f"with {arm.beam.n} elastic coordinates at most "
+                           f"{longest:.2g} s are solved at once", "times are in s; fewer elements take more of them")
+        if tip_point is not None:
+            arm = _to_point(mechanism, arm, tip_point)
         press: Motion | None = asked.press
         duration = np.ceil(asked.place.duration * hz - 1e-6) / hz
         chord: Trajectory = chord_motion(arm, asked.place, duration, dt, start)
+        _check_press(arm, source, asked)
     else:
-        press, chord = None, _as_if_rigid(mechanism, arm, source, start, speed, tip_point)
+        rigid, press = _as_if_rigid(mechanism, arm), None
+        way = waypoints.load(source, rigid, tip_point)
+        if point := way.tip or tip_point:
+            arm = _to_point(mechanism, arm, point)
+        chord = plan.plan(rigid, way, begin=_chord_at(arm, start, dt), speed=speed).trajectory
         duration = np.ceil(chord.duration * hz - 1e-6) / hz
     lead = (0.0, 0.0)
     if ends == "free":
         problem = elastic_problem(arm, chord, np.array([0.0, chord.duration]), dt, press)
         lead = tuple(np.ceil(s * hz) / hz for s in boundary_value.settling(problem, SMALL))
+    if max(duration, *lead) > longest:
+        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does and for "
+                      f"{lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
     motion = tip_motion(arm, chord, duration, dt, ends=ends, press=press, lead=lead)
+    bent = float(np.abs(motion.W @ arm.beam.hub).max())
+    if bent > BENT:
+        raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower motion, less "
+                      "force, or a stiffer link")
+    if timed and begin is not None and (off := np.abs(motion.q[0] - begin)).max() > NEAR:
+        j = int(np.argmax(off))
+        raise BadInput(source, "t = 0", None, f"begins with {arm.names[j]} at {motion.q[0, j]:.4g} rad, and the arm is at "
+                       f"{begin[j]:.4g} rad", "plan a motion there first")
     rows = slice(None, None, every)
     q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
     if ends == "free":  # what is left there is smaller than SMALL
@@ -94,8 +122,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     _check(mechanism, arm, trajectory, motion)
     on_path = np.clip(motion.times - motion.path_start, 0.0, chord.duration)
     pressing = 0.0 if press is None else float(np.linalg.norm(press.at(on_path)[0], axis=1).max())
-    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing,
-                        float(np.abs(motion.W @ arm.beam.hub).max()))
+    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing, bent)
 
 
 def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
@@ -122,13 +149,40 @@ def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm, source: Path, start: Array, speed: float,
-                 tip_point: str | None) -> Trajectory:
-    """The waypoints' motion with every link rigid and the passive joint locked: of the chord."""
+def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
+    """With every link rigid and the passive joint locked: moves as the chord does."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
-    rigid = replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
-                    lock=mechanism.lock | passive)
-    return plan.plan(rigid, waypoints.load(source, rigid, tip_point), begin=start, speed=speed).trajectory
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links), lock=mechanism.lock | passive)
+
+
+def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
+    """The arm whose chord ends in this point. Raises BadInput where it is not beyond the flexible link, on its axis."""
+    if isinstance(point, str):
+        table = waypoints.tip_option(point)
+        point = Tip(_as_if_rigid(mechanism, arm), table.link, table.xyz, "command line")
+    link = next(link for link in mechanism.links if link.beam is not None)
+    length = link.beam.length  # type: ignore[union-attr]
+    beyond = point.place - [length, 0.0, 0.0]
+    if point.body != arm.hub or np.abs(beyond[1:]).max() > ON_LINE * length or beyond[0] < -ON_LINE * length:
+        raise BadInput(point.source, "tip", point.link, f"the point that follows a path must be the end of {link.name} or beyond, on its axis",
+                       f"{link.name}:{length:g},0,0")
+    return flexible_arm(mechanism, point=max(float(beyond[0]), 0.0))
+
+
+def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
+    """Pose (J,) of the chord in which the joints rest at `joints`: the sag turns the root against the chord."""
+    chord = joints
+    for _ in range(REST_ROUNDS):
+        still = Trajectory(arm.names, np.array([0.0, 1.0]), *(np.stack([row, row]) for row in (chord, 0.0 * chord, 0.0 * chord)))
+        sag = boundary_value.static(elastic_problem(arm, still, np.zeros(1), dt), 0)
+        chord = joints.copy()
+        chord[arm.hub] -= sag @ arm.beam.hub
+    return chord
+
+
+def _check_press(arm: FlexibleArm, source: Path, asked: tip_file.TipPath) -> None:
+    if asked.press is not None and (aside := np.abs(asked.press.values @ arm.normal).max()) > ON_LINE:
+        raise BadInput(source, "fx, fy, fz", None, f"press out of the plane of the arm by {aside:.3g} N", "leave that component out")
 
 
 def _check(mechanism: Mechanism, arm: FlexibleArm, trajectory: Trajectory, motion: TipMotion) -> None:

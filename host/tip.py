@@ -40,7 +40,7 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point fixed in a link. offset (3,): in the link's frame, m."""
+    """A point fixed in a link. offset (3,): in the link's frame, m; place (3,): in the frame of the body that carries it."""
 
     def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0), source: object = "") -> None:
         """Raises BadInput for a link that is not there or does not move."""
@@ -50,26 +50,26 @@ class Tip:
         self.body, R, p = places[link]
         if self.body == GROUND:
             raise BadInput(source, "tip", link, "does not move", f"ends of the arm: {', '.join(ends(mechanism))}")
-        self.mechanism, self.model, self.link = mechanism, Model.of(mechanism), link
-        self._R, self._p = R, p + R @ np.asarray(offset, float)
+        self.mechanism, self.model, self.link, self.source = mechanism, Model.of(mechanism), link, source
+        self._R, self.place = R, p + R @ np.asarray(offset, float)
         self.chain = _chain(self.model, self.body)
 
     def at(self, q: ArrayLike) -> Goal:
         """Where the tip is at joint positions q (J,)."""
         frames = pose(self.model, q)
         R, origin = frames.R[self.body], frames.origin[self.body]
-        return Goal(origin + R @ self._p, Rotation.from_matrix(R @ self._R))
+        return Goal(origin + R @ self.place, Rotation.from_matrix(R @ self._R))
 
     def points(self, q: ArrayLike) -> Array:
         """Positions (..., 3) m of the tip at joint positions (..., J)."""
         frames = pose(self.model, q)
         R = frames.R[..., self.body, :, :]
-        return frames.origin[..., self.body, :] + np.einsum("...ij,j->...i", R, self._p)
+        return frames.origin[..., self.body, :] + np.einsum("...ij,j->...i", R, self.place)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """(6, J): velocity and angular velocity of the tip, global axes, per joint rate."""
         frames, J = pose(self.model, q), np.zeros((6, self.model.n))
-        point = frames.origin[self.body] + frames.R[self.body] @ self._p
+        point = frames.origin[self.body] + frames.R[self.body] @ self.place
         for i in self.chain:
             axis = frames.R[i] @ self.model.bodies[i].axis
             if self.model.bodies[i].prismatic:
@@ -161,7 +161,7 @@ class Tip:
     def _reach(self) -> float:
         """A length to weigh radians with: the way along the chain to the tip, m."""
         along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.chain[1:])
-        return max(along + float(np.linalg.norm(self._p)), 1e-3)
+        return max(along + float(np.linalg.norm(self.place)), 1e-3)
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
         """The sentence that says what is in the way."""

@@ -90,7 +90,7 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
     bodies = list(model.bodies[: hub + 1])
     bodies[hub] = replace(bodies[hub], mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)), children=())
     beam = ChordBeam.of(link.beam.length, link.mass, link.beam.EI[1], elements or link.beam.elements,
-                        link.beam.damping, _end(mechanism, model, hub, name, point))
+                        link.beam.damping, _end(mechanism, model, hub, name, point), link.beam.GA_s[1])
     return FlexibleArm(replace(model, bodies=tuple(bodies)), hub, normal,
                        np.array([float(np.round(a @ normal)) for a in axes[: hub + 1]]), beam)
 

@@ -35,6 +35,7 @@ from codegen.nearest import hint, shown
 from host.tip import Goal, Tip, ends
 
 XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause")
+TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # what others call the column t
 MOST = 10_000  # waypoints
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0, le=3600.0)]
@@ -89,7 +90,7 @@ def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     file = _toml(path, text, mechanism) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
     points = tuple(_waypoint(path, i, table, mechanism) for i, table in enumerate(file.waypoint))
     needed = any(point.goal for point in points)
-    table = _tip_option(tip) if tip else file.tip
+    table = tip_option(tip) if tip else file.tip
     return Waypoints(path, points, _tip(path, mechanism, table) if needed else None)
 
 
@@ -101,7 +102,8 @@ def _tip(path: Path, mechanism: Mechanism, table: TipTable | None) -> Tip:
     return Tip(mechanism, table.link, table.xyz, path)
 
 
-def _tip_option(text: str) -> TipTable:
+def tip_option(text: str) -> TipTable:
+    """What --tip says. Raises BadInput."""
     link, _, offset = text.partition(":")
     try:
         xyz = [float(x) for x in offset.split(",")] if offset else [0.0, 0.0, 0.0]
@@ -154,7 +156,8 @@ def _csv(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
                            "a file with t is a trajectory already: stream it, or take the column out")
         if name not in known or header.count(name) > 1:
             rule = "is named twice" if name in known else "no such column"
-            raise BadInput(path, "line 1", shown(name), rule, "" if name in known else hint(name, known, "columns"))
+            meant = "times, in s, are in a column t" if name.lower() in TIMES else hint(name, known, "columns")
+            raise BadInput(path, "line 1", shown(name), rule, "" if name in known else meant)
     tables = []
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(header):

@@ -42,6 +42,13 @@ def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: A
                rate_hz, gravity)
 
 
+def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanism:
+    """With a shear stiffness, N, in every flexible link; one GA_s is that of bending about z."""
+    pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
+    return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
+                                          for x in mechanism.links))
+
+
 def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
              stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
     """A flexible upper arm and a rigid forearm with a skew elbow, its centre of gravity beside the axis."""

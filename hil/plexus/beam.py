@@ -4,8 +4,8 @@ A beam of E elements has E + 1 nodes. The mass of half an element on each side o
 slender solid with its own rotary inertia; so the whole beam has exactly the mass, the centre of gravity and the
 inertia of a uniform beam, the mass matrix stays diagonal and a mechanism joins a node as it joins any solid.
 
-Between two nodes lies an Euler-Bernoulli element in the co-rotational frame of its chord c = pB - pA of length l: the
-slopes of the nodes against the chord and the twist are its strains,
+Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l: the slopes of
+the nodes, which are those of sections, against the chord and the twist are its strains,
 
     phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
 
@@ -14,7 +14,8 @@ each element (sine of the slope for the slope: 0.2 % at 0.1 rad). The elastic en
 
     U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
 
-whose exact gradient is the force on the points: energy is conserved. The chord keeps its length by a row: an
+whose exact gradient is the force on the points: energy is conserved. With shear (Timoshenko) the energy V^2 l / (2 GA_s)
+of the shear force V = (M_A + M_B) / l adds 1 / (GA_s l) to all entries of bending's flexibility. The chord keeps its length by a row: an
 inextensible beam has no axial waves, which would otherwise set the stability step. Damping is proportional to the
 strain rate: moments K (phi + damping dphi/dt).
 """
@@ -38,7 +39,7 @@ Array = NDArray[np.float64]
 POISSON = 0.3  # of a round section, where the file gives no torsional stiffness: GJ = EI / (1 + nu)
 UNIFORM = 1e-6  # of M L^2: how exactly a flexible link has to be a uniform beam
 STRAINS = ("slope of a about 3", "slope of b about 3", "slope of a about 2", "slope of b about 2", "twist")
-BENDING = np.array([[4.0, 2.0], [2.0, 4.0]])  # EI/l times this: end moments of end slopes
+BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # l / (6 EI) times this: end slopes of end moments, without shear
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,12 @@ class Element:
     EI: tuple[float, float]  # about axes 2 and 3
     GJ: float
     damping: float
+    GA_s: tuple[float, float]  # in the planes of EI
+
+    def bending(self, about: int) -> Array:
+        """End moments (2, 2), N m, of end slopes in the plane of bending about axis 2 or 3."""
+        EI, GA_s = self.EI[about - 2], self.GA_s[about - 2]
+        return np.linalg.inv(self.length / (6.0 * EI) * BENDING + 1.0 / (GA_s * self.length))
 
 
 def cells(link: Link) -> list[Cell]:
@@ -119,7 +126,7 @@ def torsion(link: Link) -> float:
 def elements(link: Link, frames: list[Frame]) -> list[Element]:
     """The elements between the nodes of a flexible link."""
     beam = link.beam
-    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping)
+    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping, beam.GA_s)
             for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
 
 
@@ -142,9 +149,9 @@ class Beams:
         self.stiffness = np.zeros((len(elements), 5, 5))
         for k, e in enumerate(elements):  # what is infinitely stiff is left to its rows
             if np.isfinite(e.EI[1]):
-                self.stiffness[k, 0:2, 0:2] = e.EI[1] / e.length * BENDING
+                self.stiffness[k, 0:2, 0:2] = e.bending(3)
             if np.isfinite(e.EI[0]):
-                self.stiffness[k, 2:4, 2:4] = e.EI[0] / e.length * BENDING
+                self.stiffness[k, 2:4, 2:4] = e.bending(2)
             if np.isfinite(e.GJ):
                 self.stiffness[k, 4, 4] = e.GJ / e.length
         self.damping = np.array([e.damping for e in elements])[:, None]

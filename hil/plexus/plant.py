@@ -127,9 +127,10 @@ class Plant:
         fresh = [loop.name for loop in after.loops if loop not in before.loops]
         if self._loose and before.modes[0].root != after.modes[0].root:
             fresh.append(switching.GROUND)
-        switching.check(system, z, still, fresh, name)
+        # a payload picked up too fast first: its jolt makes closures slip, too
         alone = switching.carried(old.solids[1:], new.solids[1:], new.solids[1:], x, v)[1]
         switching.check_pick_up(kept.solids[1:], new.solids[1:], alone, name)
+        switching.check(system, z, still, fresh, name)
         system, z = closed(system, z, self.q)
         energy = self.kinetic() + self.potential()
         self._enter(after, new, system, z, still, self.q, self.time)

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from codegen.check import examine, supported
-from codegen.elastic import elastic_link, hermite
+from codegen.elastic import beam_elements, elastic_link
 from codegen.elastic_discretisation import Elastic
 from codegen.elastic_mass import elastic_mass_matrix
 from codegen.errors import BadInput
@@ -18,14 +18,16 @@ from codegen.flexible_tree import flexible_tree
 from codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
 from codegen.model import Model
 from tests import flexible_chain as flexible
-from tests import oracle
-from tests.flexible_chain import EI, L, M
+from tests import oracle, timoshenko
+from tests.flexible_chain import EI, L, M, sheared
+
+GA_s = 100.0  # N: a tenth of the static deflection under a force at the tip is by shear
 
 CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
 
 
-def link_of(elements: int, **options):
-    mechanism = flexible.single(elements, 0.0, **options)
+def link_of(elements: int, GA_s: float | tuple[float, float] = np.inf, **options):
+    mechanism = sheared(flexible.single(elements, 0.0, **options), GA_s)
     return elastic_link(mechanism, mechanism.links[0])
 
 
@@ -35,6 +37,43 @@ def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements
     assert np.all(errors > 0.0)  # a Galerkin method is too stiff
     assert np.all(errors[1:] < 0.08 * errors[:-1])
     assert errors[2, 0] < 1e-6
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_length(pinned):
+    exact = timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=GA_s, pinned=pinned)
+    errors = []
+    for n in (4, 8):
+        if pinned:
+            M_all, K, _ = elastic_mass_matrix(Model.of(sheared(flexible.single(n, 0.0), GA_s)), [[0.3]])
+            found = np.sqrt(eigh(K, M_all[0], eigvals_only=True)[1:3])
+        else:
+            found = np.sqrt(link_of(n, GA_s=GA_s).stiffness["y"][:2])
+        errors.append(found / exact - 1.0)
+    assert np.all(errors[1] > 0.0) and np.all(errors[1] < 0.03)
+    np.testing.assert_allclose(errors[0] / errors[1], 4.0, rtol=0.15)
+    assert np.all(exact < 0.99 * timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=1e9, pinned=pinned))
+
+
+def test_without_shear_timoshenkos_beam_is_eulers():
+    assert timoshenko.frequencies(3, length=L, mass=M, EI=EI, GA_s=1e12) == pytest.approx(
+        np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4), rel=1e-9)
+    plain, stiff = link_of(3), link_of(3, GA_s=1e12)
+    np.testing.assert_allclose(stiff.stiffness["y"], plain.stiffness["y"], rtol=1e-8)
+    np.testing.assert_allclose([stiff.beta, stiff.gamma, stiff.tip, stiff.slope],
+                               [plain.beta, plain.gamma, plain.tip, plain.slope], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("elements", [1, 2, 5])
+def test_static_deflection_with_shear_is_exact(elements):
+    """Under a force and a moment at the tip, F L^3 / 3 EI + F L / GA_s, and under the link's own weight."""
+    link = link_of(elements, GA_s=GA_s)
+    compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
+    exact = np.array([[L**3 / 3.0 + EI / GA_s * L, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
+    np.testing.assert_allclose(compliance, exact, rtol=1e-10)
+    sag = link.beta / link.stiffness["y"]
+    assert link.tip @ sag == pytest.approx(M / L * (L**4 / (8.0 * EI) + L**2 / (2.0 * GA_s)), rel=1e-10)
+    assert link.slope @ sag == pytest.approx(M / L * L**3 / (6.0 * EI), rel=1e-10)
 
 
 @pytest.mark.parametrize("elements", [1, 2, 5])
@@ -53,7 +92,7 @@ def test_static_deflection_under_its_own_weight_is_exact_at_the_tip():
 
 
 def test_a_free_beam_has_the_momentum_of_a_rigid_one_and_no_elastic_force():
-    parts = hermite(L, M, 4)
+    parts = beam_elements(L, M, 4)
     rigid = np.zeros((2, 10))
     rigid[0, 0::2], rigid[1, 0::2], rigid[1, 1::2] = 1.0, np.linspace(0.0, L, 5), 1.0
     np.testing.assert_allclose(rigid @ parts.M @ rigid.T, [[M, M * L / 2.0], [M * L / 2.0, M * L**2 / 3.0]], rtol=1e-12)
@@ -63,7 +102,7 @@ def test_a_free_beam_has_the_momentum_of_a_rigid_one_and_no_elastic_force():
 
 def test_modes_hold_the_whole_momentum_of_the_nodes():
     """Any deflection the elements can have is a sum of modes, and its momenta are those of its mass."""
-    link, parts = link_of(4), hermite(L, M, 4)
+    link, parts = link_of(4), beam_elements(L, M, 4)
     nodes = np.zeros(10)
     nodes[0::2], nodes[1::2] = np.linspace(0.0, L, 5) ** 3, 3.0 * np.linspace(0.0, L, 5) ** 2  # x^3
     assert parts.first @ nodes == pytest.approx(M * L**3 / 4.0)
@@ -81,6 +120,9 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
     np.testing.assert_allclose(link.stiffness["y"] / link.stiffness["z"], 3.0, rtol=1e-12)
     assert link.planes == ("y", "z")
     assert link_of(2, stiffness=(0.2, np.inf)).planes == ("z",)
+    sheared = link_of(2, stiffness=(0.2, 0.6), GA_s=(100.0, 300.0))
+    np.testing.assert_allclose(sheared.stiffness["y"] / sheared.stiffness["z"], 3.0, rtol=1e-12)
+    assert np.all(sheared.stiffness["y"] < link.stiffness["y"])
 
 
 def test_a_pinned_link_swings_as_a_pinned_free_beam():
@@ -138,6 +180,8 @@ def test_what_is_not_computed_is_refused_by_name():
     refused(with_arm(inertia=np.diag([0.0, 0.01, 0.01])), "link.arm.inertia.*uniform")
     refused(with_arm(mass=0.0), "link.arm.mass")
     refused(with_arm(beam=replace(arm.beam, EI=(np.inf, np.inf))), "bends in no plane")
+    refused(sheared(flexible.single(2, stiffness=(0.2, 0.6)), (300.0, 300.0)),
+            r"link.arm.beam.GA_s = .*both planes must have the same shapes.*GA_s = \[100, 300\]")
     refused(replace(one, control=replace(one.control, scheme="midpoint")), "control.scheme.*newton-euler alone")
     middle = Payload("load", "arm", 0.1, np.array([L / 2.0, 0.0, 0.0]), np.zeros((3, 3)))
     refused(replace(one, payloads=(middle,)), "payload.load.com.*root and at its tip")

@@ -171,9 +171,10 @@ b = { link = "base", xyz = [0.3, 0.0, 0.0] }
         supported(both)
     with pytest.raises(BadInput, match=r"mode\.grasp: closes no loop, and nothing moves elbow"):
         supported(Mechanism.load(written(tmp_path, ARM + mode.replace('loops = ["coupler"]\n', ""))))
-    beam = edited(("rod = 0.2", "beam = { length = 0.2, EI = 0.55, elements = 3, damping = 1e-3 }"))
+    beam = edited(("rod = 0.2", "beam = { length = 0.2, EI = 0.55, elements = 3, damping = 1e-3, GA_s = 2e3 }"))
     flexible = Mechanism.load(written(tmp_path, beam))
     assert flexible.link("fore").beam.EI == (np.inf, 0.55) and flexible.link("fore").com[0] == 0.1
+    assert flexible.link("fore").beam.GA_s == (np.inf, 2e3)
     supported(flexible)
     supported(Mechanism.load(written(tmp_path, ARM)))
 
@@ -302,6 +303,10 @@ BAD = {
     "loop twice": (("[[payload]]", "".join(f'[[loop]]\nname = "{name}"\ntype = "ball"\na = {{ link = "{a}" }}\nb = {{ link = "{b}" }}\n'
                                            for name, a, b in (("l", "fore", "base"), ("m", "base", "fore"))) + "[[payload]]"),
                    r"^loop\.m: is loop 'l' once more$"),
+    "shear without bending": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 2, GA_s = [1e3, 1e3] }"),
+                              r"^link\.fore\.beam\.GA_s = \[1000\.0, 1000\.0\]: shears where EI says that it does not bend, about y"),
+    "shear stiffness of zero": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 2, GA_s = 0.0 }"),
+                                r"^link\.fore\.beam\.GA_s.*must be greater than 0$"),
     "beam without elements": (("rod = 0.2", "beam = { length = 0.2, EI = 0.5, elements = 0 }"), r"^link\.fore\.beam\.elements = 0: must be greater than 0$"),
 }
 

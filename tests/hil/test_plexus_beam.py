@@ -14,7 +14,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Beam, Joint, Link, Section
 from hil.plexus.plant import Plant
 from hil.plexus.servo import Servo
-from tests import oracle
+from tests import oracle, timoshenko
 
 L, M, EI = 0.4, 0.24, 0.55
 PACE = np.sqrt(EI / (M / L) / L**4)  # rad/s
@@ -89,6 +89,15 @@ def test_a_cantilever_has_its_natural_frequencies_in_both_planes_at_second_order
     coarse, fine = worst(4), worst(8)
     assert fine[0] < 8e-4 and fine[1] < 2e-2
     assert 3.3 < coarse[0] / fine[0] < 4.7 and 3.3 < coarse[1] / fine[1] < 4.7
+
+
+def test_with_shear_a_cantilever_has_timoshenkos_frequencies_at_second_order():
+    exact = timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=100.0)
+    errors = [frequencies(Plant.from_mechanism(flexible(n, stiffness=(np.inf, EI), type="fixed",
+                                                        beam={"GA_s": (np.inf, 100.0)})))[:2] / exact - 1.0 for n in (4, 8)]
+    assert exact[1] < 0.8 * CLAMPED[1] ** 2 * PACE
+    assert np.abs(errors[1]).max() < 2e-2
+    np.testing.assert_allclose(errors[0] / errors[1], 4.0, rtol=0.2)
 
 
 def test_the_stability_step_is_just_below_that_of_the_fastest_oscillation():

@@ -15,7 +15,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from codegen.compiled import CompiledStep
-from codegen.elastic import hermite
+from codegen.elastic import beam_elements
 from codegen.model import Model
 from hil import chip_step
 from hil.slew import Slew
@@ -51,7 +51,7 @@ def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tu
 
     solved with theta' and what is quadratic taken from the round before.
     """
-    parts, tip = hermite(LENGTH, MASS, 3), np.zeros(6)
+    parts, tip = beam_elements(LENGTH, MASS, 3), np.zeros(6)
     tip[-2] = 1.0
     M, K = parts.M[2:, 2:] + LOAD * np.outer(tip, tip), EI * parts.K[2:, 2:]
     c, I = parts.second[2:] + LOAD * LENGTH * tip, MASS * LENGTH**2 / 3.0 + LOAD * LENGTH**2

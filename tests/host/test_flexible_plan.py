@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,66 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
     found = flexible_plan.make(arm, file)
     slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
     assert found.trajectory.positions[-1] == pytest.approx([-1.25, 1.3 + slope], abs=1e-6)
+
+
+def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
+    """Bent by the weights, the root stands off the chord: waypoints go on from the joints, not from the chord."""
+    file = tmp_path / "way.csv"
+    file.write_text("shoulder,elbow\n-1.2,1.25\n")
+    begin = np.array([-1.25, 1.4])
+    found = flexible_plan.make(arm, file, begin=begin)
+    assert found.trajectory.positions[0] == pytest.approx(begin, abs=1e-4)
+    assert found.motion.W[0] @ flexible_arm(arm).beam.hub > 0.01
+    with pytest.raises(BadInput, match="t = 0: begins with elbow at 0.598. rad, and the arm is at 1.4 rad"):
+        flexible_plan.make(arm, PATH, begin=begin)
+
+
+def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
+    """Half-way along the hand there are not as many roots on both sides; the triangle of the arm tells the chord."""
+    found = flexible_plan.make(arm, PATH, tip_point="hand:0.05,0,0")
+    assert found.motion.counts == (4, 6)
+    inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)
+    during = np.argmin(np.abs(found.motion.times - found.motion.path_start))
+    slope = found.motion.W[during] @ flexible_arm(arm, point=0.05).beam.hub
+    assert found.motion.q[during, 1] - slope == pytest.approx(np.arccos(inside), abs=1e-9)
+    with pytest.raises(Refused, match="static ends are ill-posed: 4 stable roots and 6 unstable"):
+        flexible_plan.make(arm, PATH, tip_point="hand:0.05,0,0", ends="static")
+
+
+@pytest.mark.parametrize(("tip", "words"), [
+    ("finger", "tip = 'finger': no such link"),
+    ("upper:0.1,0,0", "must be the end of forearm or beyond, on its axis; forearm:0.4,0,0"),
+    ("forearm:0.2,0,0", "must be the end of forearm or beyond"),
+    ("hand:0.1,0.02,0", "must be the end of forearm or beyond"),
+    ("hand:0.1", "must be LINK or LINK:x,y,z"),
+])
+def test_a_tip_that_no_path_can_be_planned_for_is_refused(arm, tip, words):
+    with pytest.raises(BadInput, match=words):
+        flexible_plan.make(arm, PATH, tip_point=tip)
+
+
+@pytest.mark.parametrize(("scale", "press", "words"), [
+    (1000.0, (0.0, 0.0), r"t = '0 \.\. 1000': .* at most 34 s .*times are in s"),
+    (1.0, (0.0, 3.0), "press out of the plane of the arm by 3 N"),
+    (1.0, (-2000.0, 0.0), "the root would turn by .* rad against the chord"),
+])
+def test_paths_in_other_units_and_impossible_forces_are_refused(arm, tmp_path, scale, press, words):
+    file = tmp_path / "path.csv"
+    file.write_text("t,x,y,fy,fz\n" + "\n".join(f"{scale * t:g},{0.7 - 0.1 * t:g},-0.6,{press[0]:g},{press[1]:g}"
+                                              for t in np.linspace(0.0, 1.0, 8)))
+    with pytest.raises((BadInput, Refused), match=words):
+        flexible_plan.make(arm, file)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--back"], "--back: is not for an arm with a flexible link"),
+    (["--reserve", "0.3"], "--reserve: is not for an arm"),
+    (["--speed", "0.5"], "--speed = 0.5: .* has its own times"),
+])
+def test_options_that_mean_nothing_here_are_refused(tmp_path, capfd, options, words):
+    with pytest.raises(SystemExit):
+        main(["plan", str(ARM), str(PATH), "-o", str(tmp_path / "m.csv"), *options])
+    assert re.search(words, capfd.readouterr().err)
 
 
 @pytest.mark.parametrize(("text", "words"), [

@@ -212,7 +212,7 @@ def test_waypoints_as_csv(arm, tmp_path):
     found = plan(arm, waypoints.load(path, arm, "hand:0.2,0,0"))
     np.testing.assert_allclose(found.trajectory.at(found.arrivals[0][0])[0], [0.3, -0.5, 0.4], atol=1e-7)
     np.testing.assert_allclose(found.tip[-1], [0.3, 0.2, 0.0], atol=2e-6)
-    for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"),
+    for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"), ("Time,elbow\n0,1\n", "are in a column t"),
                         ("x,y\n1,2\n", "z: is missing"), ("elbow\nmuch\n", "must be a number"), ("elbw\n1\n", "did you mean 'elbow'")):
         with pytest.raises(BadInput, match=words):
             waypoints.load(points(tmp_path, text, "x.csv"), arm)
