@@ -170,10 +170,14 @@ def build(
         if missing.name not in EXTRA:
             raise
         return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
-    cost = measure(mechanism, result, feedforward)
+    with build_bar() as progress:
+        cost = measure(mechanism, result, feedforward, progress)
+    above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
     words += (
-        f"worst tick {cost.instructions_tick} instructions, {cost.instructions_step} of them the step; by the cycle model "
-        f"{cost.cycles_tick} cycles, with flash {cost.cycles_tick_flash} of {cost.cycles_budget}: margin {cost.margin:.1%}"
+        f"in motion at most {cost.instructions_tick} instructions a tick, {cost.instructions_step} of them the step\n"
+        f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} more "
+        f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}"
+        + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out)
     )
     return Answer(asdict(result) | asdict(cost), words)
 

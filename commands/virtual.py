@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from codegen.errors import BadInput
-from commands.answer import Answer
+from commands.answer import Answer, warn_of_open_loop
 from commands.options import Json
 
 
@@ -54,7 +54,6 @@ def hil(
     board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
     and judged.
     """
-    from codegen.board import open_loop
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
     from hil import run as virtual
@@ -86,9 +85,7 @@ def hil(
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
                      log=log, on_progress=on_progress)
-    unmeasured = open_loop(mechanism)
-    if unmeasured:
-        print(f"open loop, feed-forward alone: {', '.join(unmeasured)} (the board reads no encoder of theirs)", file=sys.stderr)
+    unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} a tick"
     table = tracking_table(title, mechanism.streamed, result.tracking_rms, result.tracking_max)

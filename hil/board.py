@@ -1,7 +1,7 @@
-"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a TCP port.
+"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a TCP port.
 
 Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
-moves in between: outcomes do not depend on how fast the machine is. The plant is brought up to date whenever the
+moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. The plant is brought up to date whenever the
 chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
 """
 
@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from codegen import board as board_file
 from codegen.board import ADC_V
-from codegen.mechanism import Joint, Mechanism
+from codegen.mechanism import Mechanism
 from codegen.units import position_unit
 from hil import chips
+from hil.bridges import Bridge, pin_of
+from hil.cable import Cable
 from hil.cortex_m4 import CortexM4, Handled
 from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
@@ -33,6 +35,7 @@ from hil.elf import Image
 from hil.nvic import PENDSV, SYSTICK
 from hil.plants import Plant, follow, wired
 from hil.stm32.chip import FLASH_START
+from hil.stm32.gpio import Gpio
 
 Array = NDArray[np.float64]
 
@@ -133,7 +136,8 @@ class EncoderFault:
 
 
 class VirtualBoard:
-    """One board with its plant. `port` is the TCP port of its serial link, `url` what pyserial opens."""
+    """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link, `url`
+    what pyserial opens."""
 
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0) -> None:
         self.mechanism, self.plant = mechanism, wired(plant)
@@ -151,9 +155,10 @@ class VirtualBoard:
         self.joints = board_file.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.dead_sensors: set[int] = set()  # joints whose current sensor gives nothing
+        self.motor_wires = [1.0 for _ in self.joints]  # share of a bridge's voltage at its motor; -1: the wrong way round
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
-        self._volts = np.full(len(self.joints), np.nan)  # on the motors, until _changed_at
+        self._terminals: list[float | None] = [None for _ in self.joints]  # V on the motors, until _changed_at
         self._steps: dict[int, bytes] = {}
         self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
         self._mode = 0  # of the plant, by its number
@@ -172,7 +177,7 @@ class VirtualBoard:
         self.chip.core.on_exception = self._exception_done
         self._server = socket.create_server((HOST, port))
         self._server.setblocking(False)
-        self._host: socket.socket | None = None
+        self._host: socket.socket | Cable | None = None
         self.port = self._server.getsockname()[1]
         self.ticks = 0
         self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
@@ -183,7 +188,12 @@ class VirtualBoard:
     def url(self) -> str:
         return f"socket://{HOST}:{self.port}"
 
-    line = url  # what the host's link is to open
+    def plug_in(self) -> Cable:
+        """A cable for the link of a host in this process, in the place of any other host."""
+        if self._host:
+            self._hang_up()
+        self._host = Cable(self.url)
+        return self._host
 
     @property
     def seconds(self) -> float:
@@ -205,6 +215,8 @@ class VirtualBoard:
 
     def _wire(self) -> None:
         chip = self.chip
+        self._bridges = [Bridge(self.board, chip, joint, channel) if channel else None for joint, channel in self.joints]
+        self._enable = self._pin(self.board.outputs.enable) if self.board.outputs else None
         chip.before_change, chip.before_read = self._before_change, self._bring_plant_up
         for j, (_, channel) in enumerate(self.joints):
             if channel:
@@ -220,8 +232,8 @@ class VirtualBoard:
             chip.spi.exchange = self._exchange
             self.chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
 
-    def _pin(self, name: str) -> tuple[object, int]:
-        return self.chip.gpio[name[1]], int(name[2:])
+    def _pin(self, name: str) -> tuple[Gpio, int]:
+        return pin_of(self.chip, name)
 
     def _counter(self, j: int, channel: board_file.Channel) -> Callable[[], int]:
         (port_a, a), (port_b, b) = self._pin(channel.encoder.a), self._pin(channel.encoder.b)
@@ -280,39 +292,22 @@ class VirtualBoard:
         port, number = self._pin(pin)
         return port.driven(number)
 
-    def _connected(self, pwm: board_file.ChannelPwm) -> bool:
-        """Whether the timer's signals are on the pins of an output."""
-        signal = f"{pwm.timer}_CH{pwm.output}"
-        pins = [(signal, pwm.pin)] + ([(f"{signal}N", pwm.low)] if pwm.low else [])
-        return all(self._pin(pin)[0].alternate(int(pin[2:])) == self.board.function(name, pin) for name, pin in pins)
-
     def voltages(self) -> Array:
         """What the drivers put on the motors (n,) V; NaN where they let them float."""
-        volts = np.full(len(self.joints), np.nan)
-        outputs = self.board.outputs
-        if outputs is None or not self._high(outputs.enable) or outputs.gated and self._estop_open:
-            return volts
-        for j, (joint, channel) in enumerate(self.joints):
-            if channel:
-                share = self._bridges(channel) if channel.opposite else self._bridge(joint, channel)
-                volts[j] = np.nan if share is None else joint.motor.sign * share * self.bus_voltage
-        return volts
+        return _floating(self._driven())
 
-    def _bridge(self, joint: Joint, channel: board_file.Channel) -> float | None:
-        """Share of the bus voltage (-1..1) that an H-bridge with PWM and direction (or enable) gives; None: it is off."""
-        high = self.chip.timers[channel.pwm.timer].duty(channel.pwm.output) if self._connected(channel.pwm) else 0.0
-        pin_high = self._high(channel.direction)
-        if joint.motor.drive == "antiphase":
-            return 2.0 * high - 1.0 if pin_high else None
-        return -high if pin_high else high
-
-    def _bridges(self, channel: board_file.Channel) -> float | None:
-        """The same of two half bridges: the difference of what they give."""
-        shares = [self.chip.timers[pwm.timer].half_bridge(pwm.output) if self._connected(pwm) else None
-                  for _, pwm in channel.switches]
-        if None in shares or not all(driver.awake(self.seconds) for driver in self.gate_drivers):
-            return None
-        return shares[0] - shares[1]
+    def _driven(self) -> list[float | None]:
+        """The same; None where they float."""
+        floating: list[float | None] = [None for _ in self._bridges]
+        if self._enable is None or not self._enable[0].driven(self._enable[1]):
+            return floating
+        if self.board.outputs.gated and self._estop_open:
+            return floating
+        shares = [bridge.share if bridge else None for bridge in self._bridges]
+        if self.gate_drivers and not all(driver.awake(self.seconds) for driver in self.gate_drivers):
+            return floating
+        wires = zip(shares, self.motor_wires, strict=True)
+        return [None if share is None else share * self.bus_voltage * wire for share, wire in wires]
 
     def outputs_safe(self) -> bool:
         """Whether no motor is driven: drivers off, or every PWM output low."""
@@ -321,22 +316,23 @@ class VirtualBoard:
 
     def _before_change(self) -> None:
         """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
-        volts = self.voltages()
-        if not np.array_equal(volts, self._volts, equal_nan=True):
-            self._drive(self._changed_at, self._volts)
-            self._volts = volts
+        terminals = self._driven()
+        if terminals != self._terminals:
+            self._drive(self._changed_at)
+            self._terminals = terminals
         self._changed_at = self.chip.seconds
 
     def _bring_plant_up(self) -> None:
         now = self.chip.seconds
         if now - self._plant_at > TOGETHER:
             self._before_change()
-            self._drive(now, self._volts)
+            self._drive(now)
         while self._switches and now > self._switches[0][0] - TOGETHER:
             self.switched.append((self.seconds, *follow(self.plant, self.mechanism, self._switches.pop(0)[1])))
 
-    def _drive(self, until: float, volts: Array) -> None:
+    def _drive(self, until: float) -> None:
         if until - self._plant_at > TOGETHER:
+            volts = _floating(self._terminals)
             if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
                 self.plant.drive(until - self._plant_at, volts)
             self._plant_at = until
@@ -523,6 +519,11 @@ class VirtualBoard:
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
         return record.target * np.array([position_unit(joint) for joint, _ in self.joints])
+
+
+def _floating(terminals: list[float | None]) -> Array:
+    """Voltages (n,) V, NaN where a terminal floats."""
+    return np.array([np.nan if volts is None else volts for volts in terminals], float)
 
 
 class VirtualClock:

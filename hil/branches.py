@@ -15,7 +15,10 @@ from capstone import arm as codes
 from hil.cortex_m4 import CortexM4
 from hil.elf import Image
 
-HANDLERS = ("ft_tick_interrupt", "ft_boundary_interrupt", "ft_current_interrupt")
+TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
+CURRENT = "ft_current_interrupt"
+HANDLERS = (*TICK, CURRENT)
+TABLES = ("ft_faults", "ft_conditions", "table")  # of functions that the tick calls: checks, actions of states
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True
 
@@ -31,27 +34,42 @@ class Branch:
 
 
 @dataclass
-class _Function:
+class Function:
+    """What the flow through a function comes to. instructions: by address. ways: from an instruction to all that may be
+    next, where that is not the one behind it alone; an empty list leaves the function. calls: functions by the
+    instruction that may call each of them; unknown ones, by pointer, are those that the tables hold."""
+
+    name: str
+    address: int
+    instructions: dict[int, CsInsn] = field(default_factory=dict)
+    ways: dict[int, list[int]] = field(default_factory=dict)
+    calls: dict[int, list[int]] = field(default_factory=dict)
     branches: list[CsInsn] = field(default_factory=list)
-    calls: set[int] = field(default_factory=set)
-    indirect: bool = False
 
 
-def of_tick(image: Image, tables: Iterable[str] = ()) -> list[Branch]:
+def of_tick(image: Image, tables: Iterable[str] = TABLES) -> list[Branch]:
     """Every conditional branch that a control tick can come to. tables: objects that hold the functions that are called
     through pointers."""
+    return sorted(Branch(function.name, i.address, i.address + i.size, f"{i.mnemonic} {i.op_str}")
+                  for function in functions(image, HANDLERS, tables).values() for i in function.branches)
+
+
+def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
+    """All functions, by address, that the roots, as far as there are any, come to."""
     entries = {symbol.address: name for name, symbol in image.symbols.items() if symbol.size and name in _code(image)}
-    pointed = {address for table in tables for address in _pointers(image, table) if address in entries}
-    waiting = [image.symbol(name).address for name in HANDLERS if name in image.symbols]
-    seen: dict[int, _Function] = {}
+    pointed = sorted({address for table in tables if table in image.symbols for address in _pointers(image, table)
+                      if address in entries})
+    waiting = [image.symbol(name).address for name in roots if name in image.symbols]
+    seen: dict[int, Function] = {}
     while waiting:
         at = waiting.pop()
         if at in seen:
             continue
-        seen[at] = _flow(image, at, image.symbol(entries[at]).end)
-        waiting += [call for call in seen[at].calls if call in entries] + (list(pointed) if seen[at].indirect else [])
-    return sorted(Branch(entries[at], i.address, i.address + i.size, f"{i.mnemonic} {i.op_str}")
-                  for at, function in seen.items() for i in function.branches)
+        seen[at] = _flow(image, entries[at], at, image.symbol(entries[at]).end)
+        for place, calls in seen[at].calls.items():
+            seen[at].calls[place] = [call for call in calls if call in entries] or pointed
+            waiting += seen[at].calls[place]
+    return seen
 
 
 def _code(image: Image) -> set[str]:
@@ -65,24 +83,26 @@ def _pointers(image: Image, table: str) -> set[int]:
     return {word - 1 for word in words if word & 1}
 
 
-def _flow(image: Image, start: int, end: int) -> _Function:
+def _flow(image: Image, name: str, start: int, end: int) -> Function:
     """Follow a function's instructions from its entry."""
-    found, waiting, known = _Function(), [start], set()
+    found, waiting = Function(name, start), [start]
     while waiting:
         at = waiting.pop()
-        while start <= at < end and at not in known:
-            known.add(at)
+        while start <= at < end and at not in found.instructions:
             first = at - image.start
-            i = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
+            i = found.instructions[at] = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
             following, goes_on = _ways(image, i, found, end)
-            waiting += following
+            if following or not goes_on:
+                inside = [target for target in following if start <= target < end]
+                found.ways[at] = inside + ([at + i.size] if goes_on else [])
+                waiting += inside
             if not goes_on:
                 break
             at += i.size
     return found
 
 
-def _ways(image: Image, i: CsInsn, found: _Function, end: int) -> tuple[list[int], bool]:
+def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
     """Where an instruction may send the flow, and whether it may go on behind it."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
@@ -91,10 +111,10 @@ def _ways(image: Image, i: CsInsn, found: _Function, end: int) -> tuple[list[int
         found.branches.append(i)
         return [target], True
     if name == "bl":
-        found.calls.add(target)
+        found.calls[i.address] = [target]
         return [], True
     if name.startswith("blx"):
-        found.indirect = True
+        found.calls[i.address] = []
         return [], True
     if name in ("tbb", "tbh"):
         return _table(image, i, end, 1 if name == "tbb" else 2), False
@@ -102,14 +122,15 @@ def _ways(image: Image, i: CsInsn, found: _Function, end: int) -> tuple[list[int
     if i.id == codes.ARM_INS_B:
         if conditional:
             found.branches.append(i)
-        found.calls.add(target)
+        if not found.address <= target < end:  # a call that does not come back
+            found.calls[i.address] = [target]
         return [target], conditional
     if returns:
         if conditional:
             found.branches.append(i)
         return [], conditional
     if name.startswith("bx"):
-        found.indirect = True
+        found.calls[i.address] = []
         return [], False
     return [], True
 

@@ -82,7 +82,7 @@ class Scene:
         self.clock = VirtualClock(self.board)
         self.witness = Witness(self.board)
         configuration = Configuration.of(mechanism)
-        self.session = Session(Link(self.board.line, clock=self.clock, baud=configuration.baud), configuration)
+        self.session = Session(Link(self.board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
 
@@ -137,9 +137,10 @@ class Scene:
 
 
 def strike(injection: Injection, mechanism: Mechanism, elf: Path,
-           watch: Callable[[VirtualBoard], None] = lambda board: None) -> Outcome:
-    """Do one injection and look. watch: is shown the board at the end."""
+           watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None) -> Outcome:
+    """Do one injection and look. watch: is shown the board before it runs; what it returns is called at the end."""
     scene = Scene(mechanism, elf)
+    done = watch(scene.board, injection)
     try:
         if injection.early:
             injection.strike(scene)
@@ -164,7 +165,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         fault = scene.witness.faults[-1] if scene.witness.faults else ""
         return Outcome(injection, scene.witness.state, fault, seconds, arrived and stayed, why)
     finally:
-        watch(scene.board)
+        done()
         scene.close()
 
 
@@ -374,8 +375,9 @@ def _numbers() -> Iterator[Injection]:
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
         on_outcome: Callable[[Outcome], None] = lambda outcome: None,
-        watch: Callable[[VirtualBoard], None] = lambda board: None) -> list[Outcome]:
-    """Build the image of the campaign and do what is picked of it."""
+        watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None,
+        ) -> list[Outcome]:
+    """Build the image of the campaign and do what is picked of it. watch: see strike."""
     arm = mechanism_of(mechanism)
     elf = build.build(arm, out).elf
     outcomes = []

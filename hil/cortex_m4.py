@@ -7,7 +7,9 @@ interrupts come at block boundaries, and a register that shows time shows that o
 
 from __future__ import annotations
 
+import mmap
 import struct
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +25,12 @@ from hil.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, NMI, SVCALL, SYSTICK, US
 from hil.registers import WORD, Bus, Unmodelled
 from hil.scs import BASE as SCS_BASE
 from hil.scs import Dwt, SystemControl
+from hil.timing import FlashFetch
+from hil.unicorn_calls import Read, Registers, Write, map_memory, map_peripherals
 
-_FRAME = [arm.UC_ARM_REG_R0, arm.UC_ARM_REG_R1, arm.UC_ARM_REG_R2, arm.UC_ARM_REG_R3, arm.UC_ARM_REG_R12,
-          arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC, arm.UC_ARM_REG_XPSR]
-_FLOATS = [arm.UC_ARM_REG_D0 + i for i in range(8)]  # s0 to s15
+_FRAME = (arm.UC_ARM_REG_R0, arm.UC_ARM_REG_R1, arm.UC_ARM_REG_R2, arm.UC_ARM_REG_R3, arm.UC_ARM_REG_R12,
+          arm.UC_ARM_REG_LR)
+_FLOATS = (*(arm.UC_ARM_REG_D0 + i for i in range(8)), arm.UC_ARM_REG_FPSCR)  # s0 to s15 and the status
 _ALIGNED = 1 << 9  # in the stacked xPSR: the stack pointer was moved by four for alignment
 _FPCA = 1 << 2  # CONTROL: the floating-point unit holds something
 _SPSEL = 1 << 1  # CONTROL: thread mode runs on the process stack
@@ -71,12 +75,12 @@ class CortexM4:
         self.uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
         self.regions, self.vectors, self.bus = regions, vectors, bus
-        for region in regions:
+        self._memories = [(region.start, region.start + region.size, mmap.mmap(-1, region.size)) for region in regions]
+        self._held: list[Any] = []  # by Unicorn
+        for region, (_, _, memory) in zip(regions, self._memories, strict=True):
             rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
-            self.uc.mem_map(region.start, region.size, rights)
+            self._held.append(map_memory(self.uc, region.start, memory, rights))
         self.uc.mem_write(vectors, image)
-        for start, size in _TO_PERIPHERALS:
-            self.uc.mmio_map(start, size, self._mmio_read, start, self._mmio_write, start)
         self.events, self.nvic = Events(), Nvic()
         self.on_systick: Callable[[], None] = lambda: None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
@@ -86,8 +90,18 @@ class CortexM4:
         bus.attach(self.dwt, 0x1000)
         self._counter = BlockCounter(self.uc)
         self._count = self._counter.state
+        for start, size in _TO_PERIPHERALS:
+            self._held.append(map_peripherals(self.uc, start, size, self._reader(start), self._writer(start), self._refuse))
         self.uc.hook_add(UC_HOOK_INTR, self._on_interrupt)
-        self.handled: dict[int, Handled] = {}
+        self._pc_register, self._stack, self._status, self._control, self._faultmask = (
+            Registers(self.uc, register) for register in (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_SP, arm.UC_ARM_REG_XPSR,
+                                                          arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_FAULTMASK))
+        self._masks = Registers(self.uc, arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK)
+        self._before = Registers(self.uc, arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_SP, *_FRAME, arm.UC_ARM_REG_XPSR)
+        self._entered = Registers(self.uc, arm.UC_ARM_REG_SP, arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_LR)
+        self._after = Registers(self.uc, *_FRAME, arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_SP)
+        self._floats = Registers(self.uc, *_FLOATS)
+        self.handled: dict[int, Handled] = defaultdict(Handled)
         self.reset_requested = False
         self.reset()
 
@@ -102,7 +116,7 @@ class CortexM4:
         self.floating_point = False
         self.asleep = self.locked_up = self.reset_requested = False
         self._interrupt: int | None = None
-        self._refused: Exception | None = None
+        self._refused: BaseException | None = None
         self._count.last_refill = 0
         self._since = (self.instructions, self.events.now)
         for register in (arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,
@@ -128,7 +142,10 @@ class CortexM4:
         self._count.now += cycles
 
     def memory(self, address: int, size: int) -> bytes:
-        return bytes(self.uc.mem_read(address, size))
+        for start, end, memory in self._memories:
+            if start <= address and address + size <= end:
+                return memory[address - start:address - start + size]
+        raise UcError(const.UC_ERR_READ_UNMAPPED, address, size)
 
     @property
     def instructions(self) -> int:
@@ -154,6 +171,7 @@ class CortexM4:
             wake = min(events.next(), until)
             if self.asleep or self.locked_up:
                 events.now = max(events.now, wake)
+                events.done = events.now - 1
                 continue
             # an exception that waits behind a mask is looked at after every block
             events.deadline = min(wake, events.now + 1) if nvic.pending & nvic.enabled else wake
@@ -163,14 +181,15 @@ class CortexM4:
     def _execute(self) -> None:
         """Run until the deadline, or something in the code itself, ends it."""
         count, self._interrupt = self._count, None
-        count.stopped, count.now, count.deadline = 0, self.events.now, self.events.deadline
+        events = self.events
+        count.stopped, count.now, count.began, count.deadline = 0, events.now, events.now, events.deadline
         fault = None
         try:
             self.uc.emu_start(self._pc | 1, _UNTIL)
         except UcError as error:
             fault = error
-        self.events.now = count.now
-        self._pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
+        events.now, events.done = count.now, count.began
+        self._pc, = self._pc_register.read()
         if self._refused:
             refused, self._refused = self._refused, None
             raise refused
@@ -194,6 +213,15 @@ class CortexM4:
         """The known blocks that start at addresses [start, end): each has `runs` and `instructions`."""
         return self._counter.within(start, end)
 
+    def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
+        """See BlockCounter.watch; before anything has run."""
+        return self._counter.watch(fetches, start, end)
+
+    @property
+    def flash_readers(self) -> set[int]:
+        """Addresses of the instructions that have loaded from the watched flash."""
+        return self._counter.readers
+
     @property
     def known_blocks(self) -> int:
         return self._counter.known
@@ -204,33 +232,37 @@ class CortexM4:
 
     # -- memory-mapped registers --------------------------------------------
 
-    def _mmio_read(self, uc: Uc, offset: int, size: int, base: int) -> int:
-        self.events.now = self._count.now
-        if self.bus.watch:
-            self.bus.watch(base + offset, size, None)
-        try:
-            peripheral = self.bus.find(base + offset)
-            return peripheral.read(base + offset - peripheral.base, size)
-        except Exception as error:
-            self._refuse(error)
-            return 0
-        finally:
-            self._count.deadline = self.events.deadline
+    def _reader(self, base: int) -> Read:
+        events, bus, count = self.events, self.bus, self._count
 
-    def _mmio_write(self, uc: Uc, offset: int, size: int, value: int, base: int) -> None:
-        self.events.now = self._count.now
-        if self.bus.watch:
-            self.bus.watch(base + offset, size, value)
-        try:
-            peripheral = self.bus.find(base + offset)
-            peripheral.write(base + offset - peripheral.base, size, value)
-        except Exception as error:
-            self._refuse(error)
-        finally:
-            self._count.deadline = self.events.deadline
+        def read(engine: object, offset: int, size: int, user: object) -> int:
+            events.now, events.done = count.now, count.began
+            address = base + offset
+            if bus.watch:
+                bus.watch(address, size, None)
+            peripheral = bus.find(address)
+            value = peripheral.read(address - peripheral.base, size)
+            count.deadline = events.deadline
+            return value
 
-    def _refuse(self, error: Exception) -> None:
-        """Stop execution; the error leaves run() with the place in the image added."""
+        return read
+
+    def _writer(self, base: int) -> Write:
+        events, bus, count = self.events, self.bus, self._count
+
+        def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
+            events.now, events.done = count.now, count.began
+            address = base + offset
+            if bus.watch:
+                bus.watch(address, size, value)
+            peripheral = bus.find(address)
+            peripheral.write(address - peripheral.base, size, value)
+            count.deadline = events.deadline
+
+        return write
+
+    def _refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
+        """A peripheral raised this: stop execution; the error leaves run() with the place in the image added."""
         if self._refused is None:
             pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
             self._refused = type(error)(f"{error}, in the block at pc 0x{pc:08X}") if isinstance(
@@ -283,9 +315,8 @@ class CortexM4:
         self._enter(number)
 
     def _level(self) -> int:
-        read = self.uc.reg_read
-        return self.nvic.running(read(arm.UC_ARM_REG_PRIMASK) & 1, read(arm.UC_ARM_REG_BASEPRI),
-                                 read(arm.UC_ARM_REG_FAULTMASK) & 1)
+        primask, basepri, faultmask = self._masks.read()
+        return self.nvic.running(primask & 1, basepri, faultmask & 1)
 
     def _take_exception(self) -> None:
         number = self.nvic.candidate()
@@ -296,42 +327,36 @@ class CortexM4:
             self._enter(number)
 
     def _inside_it_block(self) -> bool:
-        return bool(self.uc.reg_read(arm.UC_ARM_REG_XPSR) & 0x0600FC00)
+        return bool(self._status.read()[0] & 0x0600FC00)
 
     def _enter(self, number: int) -> None:
         """Stack the frame (ARMv7-M B1.5.6) and go to the handler."""
-        uc = self.uc
-        control = uc.reg_read(arm.UC_ARM_REG_CONTROL)
+        control, stack, *frame, xpsr = self._before.read()
         thread = not self.nvic.active
         floats = bool(control & _FPCA)
-        frame = [value & WORD for value in uc.reg_read_batch(_FRAME)]
-        frame[6] = self._pc
-        frame[7] |= 1 << 24  # Thumb
-        stack = uc.reg_read(arm.UC_ARM_REG_SP)
+        xpsr |= 1 << 24  # Thumb
         top = stack - (0x68 if floats else 0x20)
         if top & 4:
             top -= 4
-            frame[7] |= _ALIGNED
+            xpsr |= _ALIGNED
         else:
-            frame[7] &= ~_ALIGNED
-        stacked = struct.pack("<8I", *frame)
+            xpsr &= ~_ALIGNED
+        stacked = struct.pack("<8I", *frame, self._pc, xpsr)
         if floats:
-            values = [uc.reg_read(d) for d in _FLOATS]
-            stacked += struct.pack("<8QII", *values, uc.reg_read(arm.UC_ARM_REG_FPSCR) & WORD, 0)
+            *values, status = self._floats.read()
+            stacked += struct.pack("<8QII", *values, status & WORD, 0)
         if not self._stack_is_memory(top, len(stacked)):
             self.locked_up = True
             return
-        uc.mem_write(top, stacked)
-        uc.reg_write(arm.UC_ARM_REG_SP, top)
+        self.uc.mem_write(top, stacked)
         code = _EXC_RETURN | (0 if floats else 0x10)
         code |= 0x8 | (0x4 if control & _SPSEL else 0) if thread else 0
         self._account(number)
         self.nvic.enter(number)
-        uc.reg_write(arm.UC_ARM_REG_XPSR, (1 << 24) | number)  # handler mode: the main stack
-        uc.reg_write(arm.UC_ARM_REG_CONTROL, control & ~(_FPCA | _SPSEL | 8))
-        uc.reg_write(arm.UC_ARM_REG_LR, code)
+        # handler mode: the main stack
+        self._entered.write(top, (1 << 24) | number, control & ~(_FPCA | _SPSEL | 8), code)
         vectors = self.scs.value["VTOR"] or self.vectors
-        self._pc = struct.unpack("<I", uc.mem_read(vectors + 4 * number, 4))[0]
+        self._pc = int.from_bytes(self.memory(vectors + 4 * number, 4), "little")
         self._count.last_refill = 0
         self.events.now += timing.EXCEPTION_ENTRY + (timing.FLOATING_POINT_FRAME if floats else 0)
 
@@ -340,43 +365,36 @@ class CortexM4:
 
     def _return(self, code: int) -> None:
         """Unstack the frame (ARMv7-M B1.5.8) that EXC_RETURN `code` names."""
-        uc = self.uc
         if code & 0xFFFFFFE3 != _EXC_RETURN or not self.nvic.active:
             self._fault(USAGE_FAULT, _INVSTATE)
             return
         self._account(None)
         number = self.nvic.leave()
         if number not in (NMI, ):
-            uc.reg_write(arm.UC_ARM_REG_FAULTMASK, 0)
+            self._faultmask.write(0)
         floats, thread, process = not code & 0x10, bool(code & 0x8), bool(code & 0x4)
         if thread:  # switch modes first, so that SP names the stack the frame is on
-            uc.reg_write(arm.UC_ARM_REG_XPSR, 1 << 24)
-        uc.reg_write(arm.UC_ARM_REG_CONTROL, (_SPSEL if process else 0) | (_FPCA if floats else 0))
-        top = uc.reg_read(arm.UC_ARM_REG_SP)
-        frame = struct.unpack("<8I", uc.mem_read(top, 32))
+            self._status.write(1 << 24)
+        self._control.write((_SPSEL if process else 0) | (_FPCA if floats else 0))
+        top, = self._stack.read()
+        *frame, pc, xpsr = struct.unpack("<8I", self.memory(top, 32))
         if floats:
-            *values, status, _ = struct.unpack("<8QII", uc.mem_read(top + 32, 72))
-            for register, value in zip(_FLOATS, values, strict=True):
-                uc.reg_write(register, value)
-            uc.reg_write(arm.UC_ARM_REG_FPSCR, status)
-        for register, value in zip(_FRAME[:6], frame[:6], strict=True):
-            uc.reg_write(register, value)
-        stack = top + (0x68 if floats else 0x20) + (4 if frame[7] & _ALIGNED else 0)
-        uc.reg_write(arm.UC_ARM_REG_XPSR, frame[7] & ~_ALIGNED)
-        uc.reg_write(arm.UC_ARM_REG_SP, stack)
-        self._pc = frame[6] & ~1
+            self._floats.write(*struct.unpack("<8QI", self.memory(top + 32, 68)))
+        stack = top + (0x68 if floats else 0x20) + (4 if xpsr & _ALIGNED else 0)
+        self._after.write(*frame, xpsr & ~_ALIGNED, stack)
+        self._pc = pc & ~1
         self._count.last_refill = 0
         self.events.now += timing.EXCEPTION_RETURN + (timing.FLOATING_POINT_FRAME if floats else 0)
 
     def _account(self, entering: int | None) -> None:
         """Charge what was executed since the last entry or return to the handler (or thread) that executed it."""
         running = self.nvic.active[-1] if self.nvic.active else 0
-        done = self.handled.setdefault(running, Handled())
+        done = self.handled[running]
         done.instructions += self.instructions - self._since[0]
         done.cycles += self.events.now - self._since[1]
         self._since = (self.instructions, self.events.now)
         if entering is not None:
-            self.handled.setdefault(entering, Handled()).entries += 1
+            self.handled[entering].entries += 1
         else:
             self.on_exception(running, done)
 

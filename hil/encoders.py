@@ -17,7 +17,7 @@ class Encoders:
 
     def __init__(self, joints: Sequence[Joint], origin: Array) -> None:
         self._origin = origin.copy()
-        self._counts_per_unit = np.array([_counts_per_unit(joint) for joint in joints])
+        self._counts_per_unit = np.array([counts_per_unit(joint) for joint in joints])
         self._counts = [joint.encoder.counts if joint.encoder else 1 for joint in joints]
 
     def counts(self, q: Array) -> NDArray[np.int64]:
@@ -29,7 +29,7 @@ class Encoders:
         return float(way * self._counts_per_unit[joint] / self._counts[joint])
 
 
-def _counts_per_unit(joint: Joint) -> float:
+def counts_per_unit(joint: Joint) -> float:
     """Signed encoder counts a radian (metre) of the joint."""
     encoder, motor = joint.encoder, joint.motor
     if encoder is None:

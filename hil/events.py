@@ -21,12 +21,15 @@ class Event:
 
 
 class Events:
-    """The queue. `deadline` is the cycle at which execution must look at it again: the next event or the horizon."""
+    """The queue. `deadline` is the cycle at which execution must look at it again: the next event or the horizon.
+
+    done: everything up to this cycle has happened; what is due later waits for the end of the block that runs.
+    """
 
     def __init__(self) -> None:
         self._queue: list[tuple[int, int, Event]] = []
         self._order = 0
-        self.now = 0  # kept by whoever runs the clock
+        self.now = self.done = 0  # kept by whoever runs the clock
         self.deadline = NEVER
 
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
@@ -55,6 +58,7 @@ class Events:
         while self.next() <= self.now:
             action = heapq.heappop(self._queue)[2].action
             action()
+        self.done = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
         """The processor clock changed: what is pending keeps its time in seconds."""

@@ -147,11 +147,12 @@ def industrial_robot(short: bool) -> Finding:
     figure = canvas(13.0, 4.8)
     _draw_robot(figure.add_subplot(1, 2, 1, projection="3d"), s)
     axes = figure.add_subplot(1, 2, 2)
-    for (name, result), colour in zip(results.items(), ("C3", "C0", "C2"), strict=True):
+    colours = {"start, PD": "C3", "start, feed-forward + PD": "C1", "optimised, PD": "C0"}
+    for name, result in results.items():
         gap = wrapped(result.target_positions - result.record.q, result.mechanism)[result.moving]
         seconds = result.record.seconds[result.moving]
-        axes.semilogy(seconds - seconds[0], 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), color=colour, linewidth=1.0,
-                      label=name)
+        axes.semilogy(seconds - seconds[0], 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), linewidth=1.0,
+                      color=colours.get(name, "C2"), label=name)
     label(axes, "tracking error on the virtual board, all joints", y="mrad")
     axes.legend(fontsize=8)
     table = Table(f"chosen in {choice.trials} simulations: start -> optimum", design.COLUMNS, tuple(choice.table()))

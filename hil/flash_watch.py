@@ -3,12 +3,13 @@ the model of the chip's flash (hil.timing.FlashFetch), its caches empty at each 
 
 from __future__ import annotations
 
-from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
-
 from hil.board import VirtualBoard
-from hil.nvic import SYSTICK
+from hil.nvic import FIRST_IRQ
 from hil.stm32.chip import FLASH_START
-from hil.timing import FLASH_MEMORIES, FlashFetch, decoded
+from hil.timing import FLASH_MEMORIES, FlashFetch
+
+BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # a tick, by the first of these that an image has
+CURRENT = "ft_current_interrupt"  # comes above it
 
 
 class TooLong(Exception):
@@ -20,41 +21,34 @@ class TooLong(Exception):
 
 
 class FlashWatch:
-    """Hung on a board before it runs. limit: cycles; raises TooLong at the first tick that takes more. stalls: cycles of
-    every tick so far."""
+    """Hung on a board before it runs. limit: cycles; raises TooLong at the first tick that takes more.
+
+    stalls: cycles of every tick so far, what comes above it in the meantime included. worst: cycles and stalls of the
+    tick that has taken longest, both together. current: cycles, with stalls, of the longest run of the current loops.
+    """
 
     def __init__(self, board: VirtualBoard, limit: int) -> None:
-        self._core, self._tick = board.chip.core, board.tick_exception
-        self._board, self._limit = board, limit
-        self._memory = FLASH_MEMORIES[board.board.chip.name]
-        self._fetch = FlashFetch(self._memory)
-        self._decoded: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        self._board, self._limit, core = board, limit, board.chip.core
         self.stalls: list[int] = []
-        uc = self._core.uc
-        uc.hook_add(UC_HOOK_BLOCK, self._block)
-        uc.hook_add(UC_HOOK_MEM_READ, self._read, begin=FLASH_START, end=FLASH_START + board.chip.REGIONS[0].size - 1)
-        done = self._core.on_exception
-        self._core.on_exception = lambda number, handled: (done(number, handled), self._ended(number))
+        self.worst, self.current = (0, 0), 0
+        symbols, memory = board.image.symbols, FLASH_MEMORIES[board.board.chip.name]
+        handlers = [next(name for name in BEGINS if name in symbols), *(name for name in (CURRENT, ) if name in symbols)]
+        self._fetches = [FlashFetch(memory) for _ in handlers]
+        addresses = [symbols[name].address for name in handlers]
+        end = FLASH_START + board.chip.REGIONS[0].size
+        self._watches = core.watch_flash(dict(zip(addresses, self._fetches, strict=True)), FLASH_START, end)
+        self._before = 0
+        done = core.on_exception
+        core.on_exception = lambda number, handled: (done(number, handled), self._ended(number, handled.cycles))
 
-    def _in_tick(self) -> bool:
-        return bool({self._tick, SYSTICK} & set(self._core.nvic.active))
-
-    def _block(self, uc: Uc, address: int, size: int, _: object) -> None:
-        if not self._in_tick():
-            return
-        key = (address, size)
-        if key not in self._decoded:
-            self._decoded[key] = decoded(address, self._core.memory(address, size))
-        for instruction in self._decoded[key]:
-            self._fetch.execute(*instruction)
-
-    def _read(self, uc: Uc, access: int, address: int, size: int, value: int, _: object) -> None:
-        if self._in_tick():
-            self._fetch.read(address)
-
-    def _ended(self, number: int) -> None:
-        if number == self._tick:
-            self.stalls.append(self._fetch.stalls)
-            self._fetch = FlashFetch(self._memory)
-            if self._board.tick_cycles + self.stalls[-1] > self._limit:
-                raise TooLong(self._board.tick_cycles + self.stalls[-1], self.stalls[-1])
+    def _ended(self, number: int, cycles: int) -> None:
+        if number == self._board.tick_exception:
+            self._watches[0].running = 0
+            self.stalls.append(self._fetches[0].stalls)
+            self.worst = max(self.worst, (self._board.tick_cycles, self.stalls[-1]), key=sum)
+            if sum(self.worst) > self._limit:
+                raise TooLong(sum(self.worst), self.worst[1])
+        elif len(self._watches) > 1 and self._watches[1].running and number >= FIRST_IRQ:
+            self._watches[1].running = 0
+            self.current = max(self.current, cycles - self._before + self._fetches[1].stalls)
+            self._before = cycles

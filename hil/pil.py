@@ -96,9 +96,8 @@ class Relay:
     def close(self) -> None:
         """The host hangs up; plant and board go on for whoever lets them."""
 
-    @property
-    def line(self) -> Relay:
-        """What the host's link is to open."""
+    def plug_in(self) -> Relay:
+        """What the host's link is to open, as of a virtual board."""
         return self
 
     # -- time ---------------------------------------------------------------

@@ -64,6 +64,7 @@ class Plant(Driven):
         self.stiffness = np.array([j.stiffness for j in joints])
         self.rest = np.array([j.rest for j in joints])
         self.motors = Motors([j.motor for j in joints])
+        self._rotors = np.diag(self.motors.inertia)
         self.book = EnergyBook()
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
         self.stops = None if stops is None else np.asarray(stops, float)
@@ -92,7 +93,7 @@ class Plant(Driven):
         v = self.v
         middle = self.q + 0.5 * h * v
         at = self.tree.at(middle, v)
-        mass = at.mass + np.diag(self.motors.inertia)
+        mass = at.mass + self._rotors
         damping = self.viscous + self.motors.damping
         active = self.motors.torque() + torque
         if self.hand is not None:
@@ -126,7 +127,7 @@ class Plant(Driven):
 
     def kinetic(self) -> float:
         """Kinetic energy with the rotors', J."""
-        mass = self.tree.at(self.q, self.v).mass + np.diag(self.motors.inertia)
+        mass = self.tree.at(self.q, self.v).mass + self._rotors
         return 0.5 * float(self.v @ mass @ self.v)
 
     def potential(self) -> float:

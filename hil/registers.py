@@ -30,7 +30,7 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
-    storage. Stored values are in `self.value[NAME]`.
+    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out.
     """
 
     REGISTERS: dict[int, Register] = {}
@@ -39,6 +39,7 @@ class Peripheral:
     def __init__(self, name: str, base: int) -> None:
         self.name, self.base = name, base
         self.clocked = True  # the clock controller switches this for peripherals behind a gate
+        self.changes = 0
         self.value: dict[str, int] = {}
         self._read: dict[int, Callable[[], int]] = {}
         self._write: dict[int, tuple[Callable[[int], None], int]] = {}
@@ -79,6 +80,7 @@ class Peripheral:
         if alien:
             raise Unmodelled(f"bits 0x{alien:X} written to {self._where(offset)}")
         writer(value)
+        self.changes += 1
 
     def _where(self, offset: int) -> str:
         register = self.REGISTERS.get(offset & ~3)

@@ -3,20 +3,44 @@
 Written for the plant and sharing nothing with the inverse model: world-frame Jacobians of the centres of gravity,
 M = sum m Jv' Jv + Jw' I Jw, and the velocity forces as a matrix that is linear in the rates and symmetric in its two
 arguments, C(v) w = C(w) v, with C(v) v the Coriolis, centrifugal and gyroscopic forces. That symmetry is what the
-integrator of hil.plant uses.
+integrator of hil.plant uses. For joints k <= j, k being j or carrying it,
+
+    d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
+
+so that, with Omega_j the angular velocity of j's body, of body i and its joint j
+
+    nv_j = Omega_j x jv_j + w_j x (velocity that the joints beyond j give the centre of gravity)
+    nw_j = (Omega_j x w_j + w_j x (Omega_i - Omega_j)) / 2
+    C = sum m Jv' Nv + (I Jw)' Nw + Jw' ([Omega x] I - [I Omega x]) Jw / 2
+
+hil/rigid_tree.c is the sums.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+import cffi
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen import compiled
 from codegen.errors import Refused
 from codegen.mechanism import BASE, Mechanism
 
 Array = NDArray[np.float64]
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_CDEF = """
+typedef struct {
+    int64_t n; const int64_t *parent; const double *turns, *offset, *slide, *fixed, *cosine, *sine,
+    *axis, *mass, *centre, *inertia, *gravity; double *rotation, *origin, *omega, *jv, *jw, *spun, *nv, *nw, *gyro;
+} rigid_tree;
+void rigid_tree_at(const rigid_tree *t, const double *q, const double *v, double *found);
+"""
 
 
 @dataclass(frozen=True)
@@ -40,45 +64,39 @@ class RigidTree:
             raise Refused(f"{mechanism.name}: the plant has no flexible links yet")
         joints = mechanism.moving
         self.n = n = len(joints)
-        self.gravity = np.asarray(mechanism.gravity, float)
-        self.parent = [-1] * n
+        self._parent = np.zeros(n, np.int64)  # the body that carries a joint, of 1 to n; 0 is the base
         self._offset = np.zeros((n, 3))  # of the joint in its parent body's frame
         frames = np.zeros((n, 3, 3))
         axes = np.array([j.axis for j in joints]).reshape(n, 3)
-        self.prismatic = np.array([j.type == "prismatic" for j in joints], bool)
+        prismatic = np.array([j.type == "prismatic" for j in joints], bool)
         solids: list[list[tuple[float, Array, Array]]] = [[] for _ in joints]
         self._walk(mechanism, frames, solids)
-        self._axes = axes
-        self._turning = np.where(self.prismatic, 0.0, 1.0)
         # R(q) = frames (a a' + cos q (1 - a a') + sin q [a x]) as three constant matrices
         along = axes[:, :, None] * axes[:, None, :]
-        self._fixed = frames @ np.where(self.prismatic[:, None, None], np.eye(3), along)
-        turning = self._turning[:, None, None]
-        self._cosine, self._sine = turning * (frames @ (np.eye(3) - along)), turning * (frames @ _skew(axes))
-        self._slide = np.where(self.prismatic[:, None], (frames @ axes[:, :, None])[:, :, 0], 0.0)
+        fixed = frames @ np.where(prismatic[:, None, None], np.eye(3), along)
+        turns = np.where(prismatic, 0.0, 1.0)
+        cosine, sine = (turns[:, None, None] * (frames @ part) for part in (np.eye(3) - along, _skew(axes)))
+        slide = np.where(prismatic[:, None], (frames @ axes[:, :, None])[:, :, 0], 0.0)
         merged = [_merge(parts) for parts in solids]
-        self.masses = mass_scale * np.array([m for m, _, _ in merged])
-        self._com = np.array([c for _, c, _ in merged]).reshape(n, 3)
-        self._inertia = mass_scale * np.array([inertia for _, _, inertia in merged]).reshape(n, 3, 3)
-        carries = np.zeros((n, n), bool)  # [i, j]: joint j moves body i
-        for i in range(n):
-            j = i
-            while j >= 0:
-                carries[i, j] = True
-                j = self.parent[j]
-        self._carries = carries.astype(float)[:, None, :]
+        names = ("origin", "omega", "jv", "jw", "spun", "nv", "nw", "gyro")
+        self._tree = _structure(
+            n, parent=self._parent, turns=turns, offset=self._offset, slide=slide, fixed=fixed, cosine=cosine, sine=sine,
+            axis=axes, mass=mass_scale * np.array([m for m, _, _ in merged]), centre=np.array([c for _, c, _ in merged]),
+            inertia=mass_scale * np.array([inertia for _, _, inertia in merged]), gravity=np.array(mechanism.gravity, float),
+            rotation=np.tile(np.eye(3), (n + 1, 1, 1)),  # that of the base stays so
+            **{name: np.zeros((n + 1, 3)) for name in names})
 
     def _walk(self, mechanism: Mechanism, frames: Array, solids: list[list[tuple[float, Array, Array]]]) -> None:
         """Where every link is: carried by which moving body, and where in it."""
         index = {joint.name: i for i, joint in enumerate(mechanism.moving)}
-        at: dict[str, tuple[int, Array, Array]] = {BASE: (-1, np.eye(3), np.zeros(3))}
+        at: dict[str, tuple[int, Array, Array]] = {BASE: (0, np.eye(3), np.zeros(3))}
         for joint in mechanism.joints:
             body, rotation, point = at[joint.parent]
             frame, origin = rotation @ _rpy(joint.rpy), point + rotation @ np.asarray(joint.xyz, float)
             if joint.name in index:
                 i = index[joint.name]
-                self.parent[i], frames[i], self._offset[i] = body, frame, origin
-                at[joint.child] = (i, np.eye(3), np.zeros(3))
+                self._parent[i], frames[i], self._offset[i] = body, frame, origin
+                at[joint.child] = (i + 1, np.eye(3), np.zeros(3))
             else:
                 held = mechanism.lock.get(joint.name, 0.0)
                 if joint.type == "prismatic":
@@ -90,62 +108,38 @@ class RigidTree:
         parts += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
         for link, mass, com, inertia in parts:
             body, rotation, point = at[link]
-            if body >= 0:
-                solids[body].append((mass, point + rotation @ com, rotation @ inertia @ rotation.T))
+            if body > 0:
+                solids[body - 1].append((mass, point + rotation @ com, rotation @ inertia @ rotation.T))
 
     def at(self, q: Array, v: Array) -> Dynamics:
         """Everything the equations of motion need at positions q and rates v, both (n,)."""
-        n = self.n
-        cosines, sines = np.cos(q)[:, None, None], np.sin(q)[:, None, None]
-        local = self._fixed + cosines * self._cosine + sines * self._sine
-        shift = self._offset + q[:, None] * self._slide
-        rotation, origin = np.empty((n, 3, 3)), np.empty((n, 3))
-        for k, parent in enumerate(self.parent):
-            if parent < 0:
-                rotation[k], origin[k] = local[k], shift[k]
-            else:
-                np.dot(rotation[parent], local[k], out=rotation[k])
-                origin[k] = origin[parent] + rotation[parent].dot(shift[k])
-        axis = (rotation @ self._axes[:, :, None])[:, :, 0]
-        com = origin + (rotation @ self._com[:, :, None])[:, :, 0]
-        inertia = rotation @ self._inertia @ rotation.transpose(0, 2, 1)
-        angular = (axis * self._turning[:, None]).T  # (3, n): what a unit rate of each joint turns
-        cross = _skew(angular.T)  # (n, 3, 3)
-        levers = com[:, None, :] - origin  # (body, joint, 3)
-        swing = (cross @ levers[..., None])[..., 0]  # (body, joint, 3)
-        swing += (axis * self.prismatic[:, None])
-        jv = swing.transpose(0, 2, 1) * self._carries  # (body, 3, joint)
-        jw = angular * self._carries
-        weighted = self.masses[:, None, None] * jv
-        spun = inertia @ jw
-        mass = _contract(weighted, jv) + _contract(jw, spun)
-        return Dynamics(
-            mass=mass,
-            gravity=(self.gravity @ weighted).sum(axis=0),
-            coriolis=self._velocity_forces(v, jv, jw, weighted, spun, inertia, cross),
-            potential=-float(self.masses @ (com @ self.gravity)),
-        )
-
-    def _velocity_forces(self, v: Array, jv: Array, jw: Array, weighted: Array, spun: Array, inertia: Array,
-                         cross: Array) -> Array:
-        """C(v) (n, n). With k <= j meaning that joint k is j or carries it: d jv_j / d q_k = w_k x jv_j, symmetric in
-        j and k; d jw_j / d q_k = w_k x w_j, which is made symmetric by halves."""
-        omega = jw @ v  # (n, 3): of each body
-        spin = _skew(omega)
-        # joint j's column: Omega_j x jv_j + w_j x (what joints beyond j do to the centre of gravity)
-        upto = (jv * v) @ self._carries[:, 0, :].T  # (body, 3, joint): moved by joints that carry j, and j
-        beyond = ((jv @ v)[:, :, None] - upto) * self._carries
-        nv = (spin @ jv.transpose(2, 1, 0)).transpose(2, 1, 0) + (cross @ beyond.transpose(2, 1, 0)).transpose(2, 1, 0)
-        beyond_w = (omega[:, :, None] - omega.T) * self._carries
-        nw = 0.5 * ((spin @ jw.transpose(2, 1, 0)).transpose(2, 1, 0)
-                    + (cross @ beyond_w.transpose(2, 1, 0)).transpose(2, 1, 0))
-        gyro = 0.5 * (spin @ inertia - _skew((inertia @ omega[:, :, None])[:, :, 0]))
-        return _contract(weighted, nv) + _contract(spun, nw) + _contract(jw, gyro @ jw)
+        ffi, lib = _library()
+        n, square = self.n, self.n**2
+        found = np.zeros(2 * square + n + 1)
+        q, v = np.ascontiguousarray(q, np.float64), np.ascontiguousarray(v, np.float64)
+        lib.rigid_tree_at(self._tree.pointer, *(ffi.from_buffer("double[]", a) for a in (q, v, found)))
+        return Dynamics(mass=found[:square].reshape(n, n), coriolis=found[square:2 * square].reshape(n, n),
+                        gravity=found[2 * square:-1], potential=float(found[-1]))
 
 
-def _contract(a: Array, b: Array) -> Array:
-    """Sum over bodies and directions of a' b; both (body, 3, joint)."""
-    return a.reshape(-1, a.shape[2]).T @ b.reshape(-1, b.shape[2])
+@cache
+def _library() -> tuple[cffi.FFI, Any]:
+    return compiled.build({_SOURCE.name: _SOURCE.read_text()}, _CDEF)
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """`rigid_tree` of the C, and the arrays that it points to."""
+
+    pointer: Any
+    held: dict[str, Any]
+
+
+def _structure(n: int, **arrays: NDArray[Any]) -> _Structure:
+    ffi, _ = _library()
+    held = {name: ffi.from_buffer(f"{'int64_t' if a.dtype == np.int64 else 'double'}[]", np.ascontiguousarray(a))
+            for name, a in arrays.items()}
+    return _Structure(ffi.new("rigid_tree *", {"n": n, **held}), held)
 
 
 def _skew(v: Array) -> Array:

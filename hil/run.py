@@ -1,7 +1,7 @@
 """Plant, board and host together: what `femtorque hil MECH TRAJ` does.
 
 The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over
-the board's TCP link. What is reported of the motion is the plant's truth, not what the board measured.
+the board's link. What is reported of the motion is the plant's truth, not what the board measured.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
     """The host's part, from connecting to disarming, and the figures of it. pil: board is a hil.pil.Relay."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
-    link = Link(board.line, clock=clock, baud=configuration.baud)
+    link = Link(board.plug_in(), clock=clock, baud=configuration.baud)
     session, outcome, ended = Session(link, configuration), None, "done"
     early = fault is not None and FAULTS[fault].early
     writer = None if log is None else Log(log, configuration, {"board": "virtual" if not pil else "pil"})

@@ -222,6 +222,21 @@ def _check(path: Path, scenario: Scenario) -> None:
         if (r.compared_with is None) != (r.at_most is None):
             raise BadInput(path, f"run.{r.name}", None, "compared_with and at_most belong together")
         known.append(r.name)
+    if scenario.file.contact:
+        _check_contact(path, scenario.file.contact.run)
+
+
+def _check_contact(path: Path, runs: list[ContactRun]) -> None:
+    known: dict[str, bool] = {}
+    for r in runs:
+        if r.compared_with is not None:
+            if r.compared_with not in known:
+                raise BadInput(path, f"contact.run.{r.name}.compared_with", r.compared_with, "no such run before this one",
+                               hint(r.compared_with, known))
+            if r.brief and not known[r.compared_with]:
+                raise BadInput(path, f"contact.run.{r.name}.compared_with", r.compared_with,
+                               "is left out of the short form, in which this run is", "brief = false here, too")
+        known[r.name] = r.brief
 
 
 def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit, root
 
+from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
 from hil.plexus.plant import Plant
 from hil.plexus.servo import Servo
@@ -85,6 +86,9 @@ def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
     """s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
     link, joint = mechanism.links[0], mechanism.moving[0]
     beam, rho = link.beam, link.mass / link.beam.length
+    if np.isfinite(beam.GA_s).any():
+        raise BadInput(mechanism.source or mechanism.name, f"link.{link.name}.beam.GA_s", list(beam.GA_s),
+                       "the swing on a servo is known for a beam without shear only")
     tip = sum(payload.mass for payload in mechanism.payloads)
     J = joint.motor.gear**2 * joint.motor.inertia if joint.motor else 0.0
     pace = np.sqrt(beam.EI[1] / rho) / beam.length**2

@@ -7,10 +7,14 @@ are models, not silicon.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
+
+from codegen import compiled
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
@@ -29,20 +33,34 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A straight run of instructions. start, end: addresses; refill: cycles more if its branch is taken."""
+    """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction; refill:
+    cycles more if its branch is taken."""
 
-    __slots__ = ("start", "end", "instructions", "cycles", "refill", "floating_point")
+    __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
     def __init__(self, start: int, code: bytes) -> None:
         decoded = list(_decoder.disasm_lite(code, start))
         if sum(size for _, size, _, _ in decoded) != len(code):
             raise ValueError(f"code at 0x{start:08X} does not decode: {code.hex()}")
         self.start, self.end = start, start + len(code)
-        self.instructions = len(decoded)
-        self.cycles = sum(cycles(name, operands) for _, _, name, operands in decoded)
+        self.code = [(address, size, cycles(name, operands)) for address, size, name, operands in decoded]
+        self.cycles = sum(cost for _, _, cost in self.code)
         last, operands = (decoded[-1][2], decoded[-1][3]) if decoded else ("", "")
         self.refill = REFILL if _branches(last, operands) else 0
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
+
+
+FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("flash_fetch.h", "flash_fetch.c")}
+FLASH_CDEF = """
+typedef struct { uint32_t address, size, cycles; } instruction;
+typedef struct { uint32_t room, used, lines[128]; } flash_cache;
+typedef struct {
+    uint32_t wait_states, line; uint64_t stalls; int64_t at; uint32_t spent; flash_cache code, data;
+} flash_fetch;
+void flash_empty(flash_fetch *f);
+void flash_execute(flash_fetch *f, const instruction *code, uint32_t count);
+void flash_read(flash_fetch *f, uint32_t address);
+"""
 
 
 @dataclass(frozen=True)
@@ -63,7 +81,7 @@ FLASH_MEMORIES = {
 
 class FlashFetch:
     """Cycles that a chip waits for its flash, caches empty at first; as it stands an STM32F405 at 168 MHz. What is
-    modelled (RM0090, 3.5; RM0440, 3.3):
+    modelled (RM0090, 3.5; RM0440, 3.3), in hil/flash_fetch.c:
 
     - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
     - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
@@ -81,52 +99,38 @@ class FlashFetch:
     CODE_LINES, DATA_LINES = 64, 8
 
     def __init__(self, memory: FlashMemory | None = None) -> None:
-        if memory:
-            self.WAIT_STATES, self.LINE = memory.wait_states, memory.line
-            self.CODE_LINES, self.DATA_LINES = memory.code_lines, memory.data_lines
-        self.stalls = 0
-        self._line = -2  # being executed
-        self._spent = 0  # cycles executed from it
-        self._code: OrderedDict[int, None] = OrderedDict()
-        self._data: OrderedDict[int, None] = OrderedDict()
+        m = memory or FlashMemory(self.WAIT_STATES, self.LINE, self.CODE_LINES, self.DATA_LINES)
+        self._ffi, self._lib = _flash_model()
+        self._state: Any = self._ffi.new("flash_fetch *")
+        self._state.wait_states, self._state.line = m.wait_states, m.line
+        self._state.code.room, self._state.data.room = m.code_lines, m.data_lines
+        self.empty()
+
+    def empty(self) -> None:
+        """Nothing in the caches, nothing waited for."""
+        self._lib.flash_empty(self._state)
+
+    @property
+    def stalls(self) -> int:
+        return self._state.stalls
+
+    @property
+    def address(self) -> int:
+        """Where the C's state lies."""
+        return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
         """One instruction. It starts when its last byte is there."""
-        for line in range(address // self.LINE, (address + size - 1) // self.LINE + 1):
-            if line != self._line:
-                self._enter(line)
-        self._spent += cycles
+        self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:
         """A load of a constant from flash."""
-        if not _used(self._data, address // self.LINE, self.DATA_LINES):
-            self.stalls += self.WAIT_STATES
-
-    def _enter(self, line: int) -> None:
-        if line in self._code:
-            self._code.move_to_end(line)
-        elif line == self._line + 1:
-            self.stalls += max(0, 1 + self.WAIT_STATES - self._spent)
-        else:
-            self.stalls += self.WAIT_STATES
-            _used(self._code, line, self.CODE_LINES)
-        self._line, self._spent = line, 0
+        self._lib.flash_read(self._state, address)
 
 
-def _used(cache: OrderedDict[int, None], line: int, room: int) -> bool:
-    """Whether the line was there; it is now, as the last one used."""
-    there = line in cache
-    cache[line] = None
-    cache.move_to_end(line)
-    if len(cache) > room:
-        cache.popitem(last=False)
-    return there
-
-
-def decoded(start: int, code: bytes) -> list[tuple[int, int, int]]:
-    """Address, size and cycles of every instruction of a straight run."""
-    return [(address, size, cycles(name, operands)) for address, size, name, operands in
-            _decoder.disasm_lite(code, start)]
+@cache
+def _flash_model() -> tuple[Any, Any]:
+    return compiled.build(FLASH_SOURCES, FLASH_CDEF)
 
 
 def _branches(name: str, operands: str) -> bool:

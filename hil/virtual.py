@@ -34,7 +34,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
         chip.brakes = True
         configuration = Configuration.of(mechanism)
-        session = Session(Link(chip.line, clock=VirtualClock(chip), baud=configuration.baud), configuration)
+        session = Session(Link(chip.plug_in(), clock=VirtualClock(chip), baud=configuration.baud), configuration)
         session.connect()
         with Board(session, mechanism) as board:
             yield board

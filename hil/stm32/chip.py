@@ -89,7 +89,7 @@ class Stm32(ABC):
         for peripheral in (self.rcc, self.watchdog, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
         for part in (*self.gpio.values(), *self.timers.values()):
-            part.before_change = lambda: self.before_change()
+            part.before_change = self._announcement(part)
         for part in (*self.timers.values(), *self.converters):
             part.before_read = lambda: self.before_read()
         for name, timer in self.timers.items():
@@ -98,8 +98,16 @@ class Stm32(ABC):
         for name, usart in self.usarts.items():
             usart.request = self._line(self.FAMILY.usarts[name].interrupt)
         self.rcc.on_clock = self._clock_changed
+        self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
         self.watchdog.on_bite = self._bite
+
+    def _announcement(self, part: Peripheral) -> Callable[[], None]:
+        """What a part calls before it changes what it puts out."""
+        def announce() -> None:
+            self.before_change()
+            part.changes += 1
+        return announce
 
     def _line(self, number: int) -> Callable[[bool], None]:
         """What drives one interrupt request."""
@@ -119,6 +127,10 @@ class Stm32(ABC):
     def _clock_changed(self, old: int, new: int) -> None:
         self.seconds_before += (self.core.now - self._cycles_then) / old
         self._cycles_then = self.core.now
+
+    def _tree_changed(self) -> None:
+        for timer in self.timers.values():
+            timer.clock_changed()
 
     def run(self, seconds: float) -> None:
         """Run until `seconds` after power-on, through clock changes and resets."""

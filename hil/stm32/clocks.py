@@ -37,7 +37,8 @@ class ClockController(Peripheral):
         self.events, self.hse_hz = events, hse_hz
         self.hse_alive = hse_hz is not None
         self.gates: dict[tuple[str, int], Peripheral] = {}  # (enable register, bit) -> what it clocks
-        self.on_clock: Callable[[int, int], None] = lambda old, new: None
+        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # another HCLK
+        self.on_tree: Callable[[], None] = lambda: None  # the clock tree was taken over
         self.on_clock_failure: Callable[[], None] = lambda: None
         self.hclk = HSI_HZ
         self.reset_flags = 0
@@ -94,6 +95,7 @@ class ClockController(Peripheral):
         if hclk != old:
             self.events.rescale(old, hclk)
             self.on_clock(old, hclk)
+        self.on_tree()
 
     # oscillators
     def write_CR(self, value: int) -> None:

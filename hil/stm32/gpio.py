@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from hil.registers import Peripheral, Register
 
@@ -62,7 +63,12 @@ class Gpio(Peripheral):
         return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
 
     def read_IDR(self) -> int:
-        return sum(self.level(pin) << pin for pin in range(16) if self.mode(pin) != 3)
+        outputs, analogue = _pins(self.value["MODER"], 1), _pins(self.value["MODER"], 3)
+        levels = self.value["ODR"] & outputs | _pins(self.value["PUPDR"], 1) & ~outputs
+        for pin in {**self._wired, **self.sources}:
+            if not (outputs | analogue) >> pin & 1:
+                levels = levels & ~(1 << pin) | self.level(pin) << pin
+        return levels & ~analogue
 
     def _output(self, value: int) -> None:
         if value != self.value["ODR"]:
@@ -83,3 +89,9 @@ class Gpio(Peripheral):
         self.before_change()
         self.value["MODER"] = value
         self.on_output()
+
+
+@cache
+def _pins(register: int, code: int) -> int:
+    """The pins, as bits, whose two bits in a register are `code`."""
+    return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from hil.events import Event, Events
@@ -107,41 +107,56 @@ class Serial(Peripheral):
         self._transmit()
 
     def _receive(self) -> None:
-        listening = self.value["CR1"] & (self.UE | RE) == self.UE | RE
-        while self._line_in and self._line_in[0][0] <= self.events.now:
-            _, byte, errors = self._line_in.popleft()
-            if not listening:
-                continue
-            self._status |= errors
-            if not (self.value["CR3"] & DMAR and self.receive_stream and self.receive_stream.put(byte)):
-                if self._status & RXNE:
-                    self._status |= ORE
-                else:
-                    self._received = byte
-                    self._status |= RXNE
-            if self._status & ERRORS:
-                self._ask()
+        """Take in what has arrived: by DMA as long as it takes bytes, then through the data register."""
+        line, now = self._line_in, self.events.now
+        if not line or line[0][0] > now:
+            return
+        arrived, errors = bytearray(), 0
+        while line and line[0][0] <= now:
+            _, byte, wrong = line.popleft()
+            arrived.append(byte)
+            errors |= wrong
+        if self.value["CR1"] & (self.UE | RE) != self.UE | RE:
+            return
+        self._status |= errors
+        stream = self.receive_stream if self.value["CR3"] & DMAR else None
+        for byte in arrived[stream.put(arrived) if stream else 0:]:
+            if self._status & RXNE:
+                self._status |= ORE
+            else:
+                self._received = byte
+                self._status |= RXNE
+        if self._status & ERRORS:
+            self._ask()
 
     def _transmit(self) -> None:
+        """Let out what has been shifted out by now, and what had its turn after it."""
+        self._refill()
         now = float(self.events.now)
-        free = now  # when the shift register could start
-        while True:
-            if self._shifting:
-                if self._shifting[0] > now:
-                    self._refill()
-                    return
-                free, byte = self._shifting
-                self._out.append(byte)
-                self._shifting = None
-            self._refill()
-            if self._held is None:
-                return
-            self._shifting, self._held = (free + self.byte_cycles, self._held), None
+        if self._shifting is None:
+            if self._held is not None:
+                self._shifting, self._held = (now + self.byte_cycles, self._held), None
+                self._refill()
+            return
+        end, byte = self._shifting
+        if end > now:
+            return
+        period = self.byte_cycles
+        gone = 1 + int((now - end) // period)
+        queue = [byte, *([] if self._held is None else [self._held]), *self._fetched(gone)]
+        self._out += bytes(queue[:gone])
+        follows, self._held, *_ = *queue[gone:], None, None
+        self._shifting = None if follows is None else (end + gone * period, follows)
 
     def _refill(self) -> None:
         """DMA fills the transmit data register as soon as it is empty."""
-        if self._held is None and self.value["CR3"] & DMAT and self.transmit_stream:
-            self._held = self.transmit_stream.take()
+        if self._held is None and (fetched := self._fetched(1)):
+            self._held = fetched[0]
+
+    def _fetched(self, count: int) -> bytes:
+        """As many of the next bytes as DMA has."""
+        stream = self.transmit_stream
+        return stream.take(count) if stream and stream.left and self.value["CR3"] & DMAT else b""
 
     # registers that the families name
     def _flags(self) -> int:
@@ -198,27 +213,34 @@ class Stream:
         """All bytes have been moved, and it does not go round."""
         self.control &= ~1
 
-    def _step(self) -> int:
-        """Address of the next byte; counts it."""
-        address = self.memory + self.reload - self.left
-        self.left -= 1
-        if self.left == self.reload // 2:
-            self.half = True
+    def _moved(self, count: int) -> None:
+        """So many bytes have been moved, of those that are left."""
+        half = self.reload // 2
+        self.half |= self.left - count <= half < self.left
+        self.left -= count
         if self.left == 0:
             self.complete = True
             if self.control & self._circular:
                 self.left = self.reload
             else:
                 self.ended()
-        return address
 
-    def put(self, byte: int) -> bool:
-        """A byte from the peripheral to memory; False if the stream does not run."""
-        if not self.enabled or not self.left:
-            return False
-        self._store(self._step(), bytes([byte]))
-        return True
+    def _pieces(self, count: int) -> Iterator[tuple[int, int]]:
+        """Where the next `count` bytes lie, fewer if there are not so many: address and length; they count as moved."""
+        while count and self.enabled and self.left:
+            length = min(self.left, count)
+            yield self.memory + self.reload - self.left, length
+            self._moved(length)
+            count -= length
 
-    def take(self) -> int | None:
-        """The next byte from memory for the peripheral."""
-        return self._fetch(self._step(), 1)[0] if self.enabled and self.left else None
+    def put(self, data: bytes) -> int:
+        """Bytes from the peripheral to memory; how many of them the stream has taken."""
+        taken = 0
+        for address, length in self._pieces(len(data)):
+            self._store(address, bytes(data[taken:taken + length]))
+            taken += length
+        return taken
+
+    def take(self, count: int) -> bytes:
+        """The next bytes from memory for the peripheral, fewer if there are not so many."""
+        return b"".join([self._fetch(address, length) for address, length in self._pieces(count)])

@@ -22,6 +22,9 @@ class Timer(Peripheral):
     Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
     and the level of the break pin by `set_break`. `before_change` is called before an output changes,
     `before_read` before an encoder's count is read.
+
+    An update event is scheduled only if it brings something: preloaded values, an interrupt, a call of `on_update`. Of
+    the others the last one's time is found when a register is accessed.
     """
 
     REGISTERS = {
@@ -39,11 +42,12 @@ class Timer(Peripheral):
         self._cycles_per_clock = cycles_per_clock
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
-        self.on_update: Callable[[], None] = lambda: None
+        self._on_update: Callable[[], None] | None = None
         self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
         self._break_low = False
         self._event: Event | None = None
+        self._period = 0.0  # cycles from update to update; 0: there is none
         super().__init__(name, base)
         self.reset()
 
@@ -54,7 +58,7 @@ class Timer(Peripheral):
         self.value["ARR"] = self._full
         if self._event:
             self._event.cancel()
-        self._event = None
+        self._event, self._period = None, 0.0
         self._shadow = {"PSC": 0, "ARR": self._full, "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
         self._repetition = 0
         self._phase, self._rising = 0, True  # cycle and direction of the last over- or underflow, or of the start
@@ -77,37 +81,84 @@ class Timer(Peripheral):
 
     # -- time base ----------------------------------------------------------
 
+    @property
+    def on_update(self) -> Callable[[], None] | None:
+        """Called at every update."""
+        return self._on_update
+
+    @on_update.setter
+    def on_update(self, call: Callable[[], None] | None) -> None:
+        self._settle()
+        self._on_update = call
+        self._schedule()
+
+    def read(self, offset: int, size: int) -> int:
+        self._settle()
+        return super().read(offset, size)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        self._settle()
+        super().write(offset, size, value)
+        self._schedule()
+
+    def clock_changed(self) -> None:
+        """The cycles of a clock may have changed."""
+        self._settle()
+        self._schedule()
+
+    def _settle(self) -> None:
+        """Account for the updates that have passed without an event."""
+        if self._event or not self._period:
+            return
+        passed = (self.events.done - self._phase) // self._period
+        if passed > 0:
+            self._pass(passed)
+            self.value["SR"] |= UIF
+
+    def _pass(self, updates: float) -> None:
+        """Move on by whole periods."""
+        self._phase += updates * self._period
+        if self.value["CR1"] & CMS and updates * (self._repetition + 1) % 2:
+            self._rising = not self._rising
+
+    def _schedule(self) -> None:
+        """The next update, if there is one and it brings something, is an event."""
+        counting = self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"]
+        self._period = (self._repetition + 1) * self._lap() if counting else 0.0
+        due = round(self._phase + self._period) if counting and self._brings_something() else None
+        if self._event and self._event.at != due:
+            self._event.cancel()
+            self._event = None
+        if due is not None and not self._event:
+            self._event = self.events.at(due, self._update_due)
+
+    def _brings_something(self) -> bool:
+        value = self.value
+        return bool(self._on_update or value["DIER"] or value["RCR"] != self._repetition
+                    or any(value[key] != old for key, old in self._shadow.items()))
+
     def _lap(self) -> float:
         """Cycles from one over- or underflow to the next."""
         centred = self.value["CR1"] & CMS
         counts = self._shadow["ARR"] if centred else self._shadow["ARR"] + 1
         return counts * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
 
-    def _schedule(self) -> None:
-        if self._event:
-            self._event.cancel()
-            self._event = None
-        if self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"]:
-            laps = self._repetition + 1
-            at = self._phase + laps * self._lap()
-            self._event = self.events.at(round(at), lambda: self._update_due(at, laps))
-
-    def _update_due(self, at: float, laps: int) -> None:
-        self._phase = at
-        if self.value["CR1"] & CMS and laps % 2:
-            self._rising = not self._rising
+    def _update_due(self) -> None:
+        self._event = None
+        self._pass(1)
         self._update()
         self._schedule()
 
     def _update(self) -> None:
         """The update event: preloaded values are taken over together."""
         taken = {key: self.value[key] for key in self._shadow}
-        if taken != self._shadow:  # outputs need a look only then, and most updates of a fast PWM bring nothing new
+        if taken != self._shadow:  # outputs need a look only then
             self.before_change()
             self._shadow = taken
         self._repetition = self.value["RCR"]
         self.value["SR"] |= UIF
-        self.on_update()
+        if self._on_update:
+            self._on_update()
         self._ask()
 
     def _ask(self) -> None:
@@ -130,7 +181,6 @@ class Timer(Peripheral):
                 raise Unmodelled(f"{self.name}: started with CNT = {self.value['CNT']}")
             gone = self.value["CNT"] * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
             self._phase, self._rising = self.events.now - gone, True
-        self._schedule()
 
     def write_DIER(self, value: int) -> None:
         self.value["DIER"] = value
@@ -141,7 +191,6 @@ class Timer(Peripheral):
             self._phase, self._rising = self.events.now, True
             self.value["CNT"] = 0
             self._update()
-            self._schedule()
 
     def read_EGR(self) -> int:
         return 0

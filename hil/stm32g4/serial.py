@@ -120,7 +120,7 @@ class Dma(Peripheral):
             self._write[at + offset] = (setter(key), self._write[at + offset][1])
 
     def _catch_up(self) -> None:
-        for usart, _ in self.requests.values():
+        for usart in dict.fromkeys([usart for usart, _ in self.requests.values()]):
             usart.catch_up()
 
     def _control(self, number: int, channel: Channel, value: int) -> None:

@@ -159,6 +159,20 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
     assert growth(spatial(), "flash_bytes") <= GROWTH
 
 
+def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
+    """The whole control tick and the whole image, at 50 knots a second, which the link carries for 32 joints too."""
+    rows = []
+    for n in (SPATIAL[0], SPATIAL[-1]):
+        tree = rooted_tree(np.random.default_rng(0), n)
+        tree = replace(tree, board=BoardUse("compute"), control=replace(tree.control, knot_hz=50))
+        built = build.build(tree, tmp_path / str(n))
+        found = measure(tree, built)
+        rows.append((n, found.instructions_tick / n, found.cycles_tick_flash / n, built.flash_bytes / n))
+    table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions a joint",
+               "cycles a joint, with flash", "flash a joint, bytes"], [[n, *(f"{x:.0f}" for x in row)] for n, *row in rows])
+    assert all(large <= GROWTH * small for small, large in zip(rows[0][1:], rows[1][1:], strict=True))
+
+
 @pytest.mark.xfail(strict=True, reason="not reached, 1.6: the arithmetic alone grows from 67 to 134 "
                    "operations a link, as of 4 links the first two are next to the ground")
 def test_a_link_of_a_large_tree_takes_hardly_more_instructions_than_one_of_a_small_tree():

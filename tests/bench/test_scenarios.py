@@ -43,12 +43,15 @@ def test_the_whole_page_in_a_browser(report):
     assert (OUT / "reproduce.png").stat().st_size > 300_000
 
 
-@pytest.mark.parametrize("name", ["three_axis", "four_bar"])
-def test_a_scenario_is_played_on_a_real_board(name):
+@pytest.mark.parametrize("name, run", [
+    ("three_axis", "feed-forward + PD"), ("four_bar", "feed-forward + PD"), ("flexible_arm", "feed-forward + PD"),
+    ("industrial_robot", "start, feed-forward + PD"),
+])
+def test_a_scenario_is_played_on_a_real_board(name, run):
     """The virtual board with the pil image stands behind the port; three_link is in tests/hil/test_performance.py."""
     mechanism = scenario.load(name).mechanism
     elf = build.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:
         board.recording = False
-        shown = perform(name, "feed-forward + PD", short=True, board=board.url, wall=VirtualClock(board))
+        shown = perform(name, run, short=True, board=board.url, wall=VirtualClock(board))
     assert shown.good and shown.checks

@@ -27,7 +27,7 @@ class Course:
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         self.board, self.mechanism, self.clock = board, mechanism, VirtualClock(board)
         configuration = Configuration.of(mechanism)
-        self.session = Session(Link(board.line, clock=self.clock, baud=configuration.baud), configuration)
+        self.session = Session(Link(board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
         self.names = [joint.name for joint in mechanism.moving]
         self.start = np.array([joint.start for joint in mechanism.moving])
         self.there = self.start - REACH * np.sign(self.start)

@@ -39,7 +39,7 @@ def session(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[tuple[
     plant = plant or Plant(mechanism)
     with VirtualBoard(elf, mechanism, plant) as board:
         configuration = Configuration.of(mechanism)
-        link = Link(board.line, clock=VirtualClock(board), baud=configuration.baud)
+        link = Link(board.plug_in(), clock=VirtualClock(board), baud=configuration.baud)
         talk = Session(link, configuration)
         try:
             talk.connect()

@@ -101,7 +101,7 @@ def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
     stiffer = replace(mechanism, joints=tuple(replace(j, gains=replace(j.gains, ku=j.gains.ku + 1)) for j in mechanism.joints))
     expected = Configuration.of(stiffer)
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.url, clock=VirtualClock(board)), expected)
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), expected)
         with pytest.raises(Refused) as refusal:
             session.connect()
         assert expected.digest.hex()[:16] in str(refusal.value)
@@ -112,7 +112,7 @@ def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
 def test_frames_of_another_configuration_are_refused_by_the_chip():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
         session.connect()
         session.home(rig.start())
         right = session.link.tag
@@ -130,7 +130,7 @@ def test_frames_of_another_configuration_are_refused_by_the_chip():
 def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
         for _ in range(60):
             board.run(0.5e-3)
             assert board.outputs_safe()
@@ -150,7 +150,7 @@ def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
 def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
         session.connect()
         session.home(rig.start())
         session.arm()

@@ -12,6 +12,7 @@ from codegen.mechanism import Mechanism
 from codegen.messages import FAULTS, STATES
 from codegen.trajectory import Trajectory, knots
 from hil.board import VirtualBoard, VirtualClock
+from hil.bridges import Bridge
 from hil.demo import TRAJECTORY
 from hil.measure import short_motion
 from hil.plant import Plant
@@ -30,7 +31,7 @@ def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
 
 
 def armed(board: VirtualBoard, mechanism: Mechanism) -> Session:
-    session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+    session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
     session.connect()
     session.home(np.array([joint.start for joint in mechanism.moving]))
     session.arm()
@@ -115,6 +116,33 @@ def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
         session.link.close()
 
 
+@pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
+def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
+    """Shares of the bus are kept until a part may have changed; here they are formed anew after every step, too."""
+    mechanism, built = image(name, drive)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        seen = set()
+
+        def compare() -> None:
+            afresh = [Bridge(board.board, board.chip, joint, channel).share for joint, channel in board.joints]
+            volts = [np.nan if share is None else share * board.bus_voltage for share in afresh]
+            if not np.isnan(board.voltages()).all():  # what lies between bridge and motor lets it through
+                np.testing.assert_array_equal(board.voltages(), volts)
+                seen.update(volts)
+
+        session = armed(board, mechanism)
+        board.plant.v[0] = 0.5  # a push, which the loop answers
+        for _ in range(200):
+            board.run(47e-6)
+            compare()
+        board.estop(True)
+        compare()
+        board.reset("pin")
+        compare()
+        assert len(seen) > 5
+        session.link.close()
+
+
 def test_gate_drivers_are_told_before_anything_switches():
     mechanism, built = image("odrive-v3.6")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
@@ -138,7 +166,7 @@ def test_a_gate_driver_that_does_not_answer_is_a_fault():
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.gate_drivers[1].deaf = True
         board.chip.reset("power")
-        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
         session.connect()
         session.pump()
         assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["CHIP"][0]

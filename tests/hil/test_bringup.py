@@ -50,8 +50,7 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
 
     def turn_motor_round(board):
-        plain = board.voltages
-        board.voltages = lambda: plain() * np.array([1.0, -1.0, 1.0])
+        board.motor_wires[1] = -1.0
 
     said, file = looked_at("--write", wired=lambda _: wired, spoil=turn_motor_round)
     assert "encoder counts the wrong way" in said["shoulder"] and "motor" not in said["shoulder"]
@@ -66,8 +65,7 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
 def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(looked_at):
     def loose(board):
         board.encoder_faults[0].frozen = 0
-        plain = board.voltages
-        board.voltages = lambda: plain() * np.array([1.0, 0.0, 1.0])  # short-circuited, as with one wire off
+        board.motor_wires[1] = 0.0  # short-circuited, as with one wire off
 
     said, _ = looked_at(spoil=loose)
     assert said["shoulder"].startswith("its encoder does not count")

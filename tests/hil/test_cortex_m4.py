@@ -293,6 +293,19 @@ def test_touching_what_is_not_modelled_is_refused_with_its_place(program):
         program("void start(void) { REG(0x4001042C) = 1; for (;;) { } }").run(1e-3)
 
 
+def test_an_interrupt_from_the_keyboard_leaves_from_within_a_register_access(program):
+    run = program("void start(void) { for (;;) { (void)REG(0x40023C00); } }")
+
+    def pressed(address: int, size: int, value: int | None) -> None:
+        raise KeyboardInterrupt
+
+    run.chip.bus.watch = pressed
+    with pytest.raises(KeyboardInterrupt):
+        run.run(1e-3)
+    run.chip.bus.watch = None
+    run.run(1e-3)
+
+
 def test_floating_point_without_enabling_it_is_refused(program):
     with pytest.raises(Unmodelled, match="CPACR is off"):
         program("void start(void) { volatile float x = 1.5f; x = x * x; for (;;) { } }").run(1e-3)

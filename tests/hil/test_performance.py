@@ -45,7 +45,7 @@ def test_runs_that_a_board_cannot_play_are_named_with_the_reason():
     (["--scenario", "???"], "known: flexible_arm, four_bar, industrial_robot, three_axis, three_link, wall_contact"),
     (["--scenario", "three_link", "--run", "PID"], "no such run of three_link"),
     (["mechanisms/three_link.toml", "--scenario", "three_link"], "takes neither MECH nor TRAJ"),
-    (["--scenario", "flexible_arm"], "has nothing that can be played"),
+    (["--scenario", "wall_contact"], "has nothing that can be played"),
     ([], "give a mechanism file, or --scenario NAME"),
 ])
 def test_what_is_wrong_is_said_in_one_line(capfd, arguments, said):

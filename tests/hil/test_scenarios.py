@@ -59,7 +59,11 @@ def test_wall_contact():
 
 
 def test_flexible_arm():
-    swings = servo_arm.swings(scenario.load("flexible_arm"), short=True)
+    s = scenario.load("flexible_arm")
+    checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
+    assert len(checks) == 3
+    holds(checks)
+    swings = servo_arm.swings(s, short=True)
     holds([check for swing in swings for check in swing.checks()])
     frequencies = [swing.measured[0] for swing in swings]
     assert swings[0].clamped > frequencies[0] > frequencies[1] > frequencies[2]  # the servo adds its flexibility
@@ -168,6 +172,17 @@ def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
     with pytest.raises(BadInput, match=line) as caught:
         scenario.load(tmp_path / "bad.toml")
     assert "\n" not in str(caught.value) and "bad.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize("new, line", [
+    ("0.5", r"contact\.run\.0\.5 s, force feedback\.compared_with = '0\.5': no such run before this one; did you mean '0\.5 s'"),
+    ("0.3 s", r"compared_with = '0\.3 s': is left out of the short form, in which this run is"),
+])
+def test_a_contact_run_is_compared_with_one_that_is_there(tmp_path, new, line):
+    text = (FOLDER / "wall_contact.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
+    (tmp_path / "bad.toml").write_text(text.replace('compared_with = "0.5 s"', f'compared_with = "{new}"'))
+    with pytest.raises(BadInput, match=line):
+        scenario.load(tmp_path / "bad.toml")
 
 
 def test_a_name_that_no_scenario_has_gets_a_hint(tmp_path):

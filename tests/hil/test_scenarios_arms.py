@@ -39,7 +39,7 @@ def test_three_axis():
 
 def test_industrial_robot(robot, choice):
     holds(choice.checks(robot.file.design.margin))
-    played = {case.name: scenario.play(robot, case, short=True, chosen=choice.chosen) for case in robot.file.run}
+    played = {case.name: scenario.play(robot, case, short=True, chosen=choice.chosen) for case in robot.runs(short=True)}
     checks = scenario.checks(robot, played, short=True)
     assert len(checks) == 5
     holds(checks)

@@ -1,4 +1,4 @@
-"""Every control tick of a six-joint arm, whatever it brings, stays within 2000 executed instructions.
+"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2000 executed instructions.
 
 The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
 commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run

@@ -18,8 +18,8 @@ from codegen.mechanism import Mechanism
 from hil.board import VirtualBoard
 from hil.plant import Plant
 from host import lab
-from host.capture import Column, Recorder
-from host.session import PERIOD
+from host.capture import COLUMNS, Column, Recorder
+from host.session import PERIOD, flag
 from tests.hil.course import Course
 
 STOP, INDEX = -1.2, 0.9  # rad: of the first joint's stop in the plant, of the second one's index
@@ -27,7 +27,26 @@ FAR = [-9.0, 9.0]
 
 
 class Tour(Course):
-    """A course with what the lab modes ask for."""
+    """A course with what the lab modes ask for, recorded wherever nothing else is: that is a part of a tick, too."""
+
+    def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
+        super().__init__(board, mechanism)
+        self.recorder = Recorder(self.session)
+        connect = self.session.connect
+
+        def connected() -> None:
+            connect()
+            self.record()
+
+        self.session.connect = connected
+
+    def record(self) -> None:
+        n = len(self.names)
+        self.recorder.start([Column("torque_ff", j % n) for j in range(COLUMNS)], mode="RING")
+
+    def ready(self) -> None:
+        self.record()
+        super().ready()
 
     def ask(self, message: Any) -> bool:
         """Whether the board took it."""
@@ -88,6 +107,11 @@ class Tour(Course):
             assert self.ask(Jog(0, joint, rate))
             self.keep_asking(lambda joint=joint, rate=rate: Jog(0, joint, rate), 0.4)
             self.until("HOLD")
+        assert self.ask(Jog(0, 1, 0.5))
+        self.keep_asking(lambda: Jog(0, 1, 0.5), 0.1)
+        assert self.ask(Jog(0, 2, 0.5))  # which has to wait until the other one stands
+        self.keep_asking(lambda: Jog(0, 2, 0.5), 0.3)
+        self.until("HOLD")
         self.cleared()
 
     def jogs_to_a_limit(self) -> None:
@@ -99,12 +123,12 @@ class Tour(Course):
     def floats(self) -> None:
         self.ready()
         assert not self.ask(Float(0, 100))
-        plant, names = self.board.plant, range(3)
-        for joint in names:
+        plant, n = self.board.plant, len(self.names)
+        for joint in range(n):
             for way in (-1.0, 1.0):
                 assert self.ask(Float(0, 40))
-                push = np.zeros(3)
-                push[joint] = way * (0.8, 0.3, 0.1)[joint]
+                push = np.zeros(n)
+                push[joint] = way * (0.8, 0.3, 0.1)[joint] if n == 3 else 0.3 * way * self.mechanism.moving[joint].limits.effort
                 plant.hand = lambda p, push=push: push
                 self.wait(0.25)
                 plant.hand = None
@@ -201,6 +225,18 @@ class Tour(Course):
             self.wait(0.1)
             assert not self.take("ARM")
 
+    def is_armed_while_it_homes(self) -> None:
+        """As soon as its zero is found."""
+        self.session.connect()
+        self.session.home(self.start)
+        self.board.plant.indexes = {1: self.start[1] + 0.1}
+        assert self.ask(Seek(0, 1))
+        self.session.wait(lambda: not flag(self.session.status, "SEEKING"), 5.0, "finds no index")
+        self.wait(0.2)
+        assert self.session.in_state("HOMING") and self.take("ARM")
+        self.until("HOLD")
+        self.cleared()
+
     def finds_its_index_only_anew(self) -> None:
         """It is there already when it is sought."""
         self.session.connect()
@@ -276,7 +312,7 @@ class Tour(Course):
 LIVES = {part.__name__: (part,) for part in (
     Tour.finds_its_zeros, Tour.finds_no_index, Tour.probes, Tour.jogs, Tour.jogs_to_a_limit, Tour.floats,
     Tour.records, Tour.changes_gains, Tour.has_its_outputs_dropped,
-    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.finds_its_index_only_anew,
+    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.is_armed_while_it_homes, Tour.finds_its_index_only_anew,
     Tour.is_wanted_when_unwell, Tour.is_started_too_early_and_too_late, Tour.is_stopped_while_it_records,
     Tour.is_nearly_late)} | {"motions": Tour.PARTS} | {
     f"is pushed away at joint {joint}": (partial(Tour.is_pushed_away, joint=joint),) for joint in range(3)} | {
@@ -286,11 +322,21 @@ LIVES = {part.__name__: (part,) for part in (
     for state in ("FLOAT", "HOLD") for way in (-1.0, 1.0)}
 
 
+ANYWHERE = ("motions", "floats", "records", "is_started_too_early_and_too_late", "is_stopped_while_it_records")  # on any arm
+
+
 @contextmanager
-def life(elf: Path, mechanism: Mechanism) -> Iterator[Tour]:
-    """A board from power-on on."""
+def board(elf: Path, mechanism: Mechanism) -> Iterator[VirtualBoard]:
+    """A board of the campaign's arm, at power-on."""
     start = np.array([j.start for j in mechanism.moving])
     plant = Plant(mechanism, pose=start, stops=[[STOP, 9.0], FAR, FAR])
     plant.indexes = {1: INDEX}
-    with VirtualBoard(elf, mechanism, plant) as board:
-        yield Tour(board, mechanism)
+    with VirtualBoard(elf, mechanism, plant) as made:
+        yield made
+
+
+@contextmanager
+def life(elf: Path, mechanism: Mechanism) -> Iterator[Tour]:
+    """The tour of such a board."""
+    with board(elf, mechanism) as made:
+        yield Tour(made, mechanism)

@@ -1,0 +1,69 @@
+"""The calls to and from Unicorn that a control tick makes by the dozen, without the layers of its Python binding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cffi
+from unicorn import Uc, UcError
+from unicorn.unicorn_py3.unicorn import uclib
+
+Read = Callable[[Any, int, int, Any], int]  # (engine, offset, size, user) -> value
+Write = Callable[[Any, int, int, int, Any], None]  # (engine, offset, size, value, user)
+Failed = Callable[[type[BaseException], BaseException, Any], None]
+
+_READ, _WRITE = "uint64_t(void *, uint64_t, unsigned, void *)", "void(void *, uint64_t, unsigned, uint64_t, void *)"
+_FFI = cffi.FFI()
+_FFI.cdef("""
+int uc_reg_read_batch(void *engine, int *registers, void **values, int count);
+int uc_reg_write_batch(void *engine, int *registers, void **values, int count);
+int uc_mmio_map(void *engine, uint64_t start, uint64_t size, void *read, void *user, void *write, void *user2);
+int uc_mem_map_ptr(void *engine, uint64_t start, uint64_t size, uint32_t rights, void *memory);
+""")
+_LIB = _FFI.dlopen(uclib._name)
+
+
+def _engine(uc: Uc) -> Any:
+    return _FFI.cast("void *", uc._uch.value)
+
+
+def _check(status: int) -> None:
+    if status:
+        raise UcError(status)
+
+
+class Registers:
+    """Some registers, read or written in one call, in the order given; for it matters which stack SP names."""
+
+    def __init__(self, uc: Uc, *registers: int) -> None:
+        self._engine, self._count = _engine(uc), len(registers)
+        self._registers = _FFI.new("int[]", registers)
+        self._values = _FFI.new("uint64_t[]", self._count)
+        self._at = _FFI.new("void *[]", [self._values + i for i in range(self._count)])
+
+    def read(self) -> list[int]:
+        _check(_LIB.uc_reg_read_batch(self._engine, self._registers, self._at, self._count))
+        return _FFI.unpack(self._values, self._count)
+
+    def write(self, *values: int) -> None:
+        """As many as there are registers, each as wide as its register."""
+        self._values[0:self._count] = values
+        _check(_LIB.uc_reg_write_batch(self._engine, self._registers, self._at, self._count))
+
+
+def map_peripherals(uc: Uc, start: int, size: int, read: Read, write: Write, failed: Failed) -> Sequence[Any]:
+    """Let accesses to addresses [start, start + size) call `read` and `write`; what these raise goes to `failed`.
+
+    What is returned must live as long as `uc`.
+    """
+    calls = _FFI.callback(_READ, read, error=0, onerror=failed), _FFI.callback(_WRITE, write, onerror=failed)
+    _check(_LIB.uc_mmio_map(_engine(uc), start, size, calls[0], _FFI.NULL, calls[1], _FFI.NULL))
+    return calls
+
+
+def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
+    """Let a buffer, of whole pages, be the memory from an address on. What is returned must live as long as `uc`."""
+    held = _FFI.from_buffer(memory, require_writable=True)
+    _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
+    return held
