@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from codegen import messages
-from codegen.codec import Command, Float, Gains, Hello, Jog, Knot, Probe, Seek
+from codegen.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
 from codegen.mechanism import Home
+from codegen.model import Model
 from codegen.trajectory import Knots
 from codegen.units import to_wire
 from tests import oracle
@@ -157,8 +158,11 @@ def test_every_command_in_every_state(state, event):
 @pytest.mark.parametrize("event", EVENT_TABLE)
 def test_every_event_in_every_state(state, event):
     app = in_state(state)
+    safe = app.chip.safe
     app.lib.fake_event(EVENTS[event])
     assert app.name(messages.STATES, app.lib.fake_state_now()) == EVENT_TABLE[event][STATES[state]]
+    assert app.chip.safe - safe == (EVENT_TABLE[event][STATES[state]] in ("FAULT", "ESTOP", "DISARMED")
+                                    and state not in ("CHECK" if event == "PASSED" else "", EVENT_TABLE[event][STATES[state]]))
     assert app.chip.outputs == (app.state in DRIVEN)
 
 
@@ -413,6 +417,7 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
         assert torque.max() == 0.0 and max(abs(d) for d in app.chip.duty) == 0.0
     assert app.command("DISARM") == "NONE"
     assert (app.state, app.chip.outputs) == ("FAULT", 0)
+    assert not any(app.chip.duty) and not app.run(5, follow=False)["torque"].any()
 
 
 def test_that_a_held_arm_lets_go_when_worse_comes():
@@ -437,10 +442,84 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
 def test_that_a_mode_without_a_law_coasts_where_it_cannot_hold():
     app = App(in_lab(motion="hold"))
     probing(app)
-    for _ in range(20):
-        app.chip.counts[1] += 20
-        app.run(1, follow=False)
+    run_away(app, 20)
+    assert app.chip.outputs == 0 and not app.run(5, follow=False)["torque"].any()  # from the tick of the fault on
     expect(app, "OVERSPEED", 1)
+
+
+@pytest.mark.parametrize("state", ["JOG", "FLOAT", "TRACK", "HOLD"])
+def test_that_an_arm_under_the_law_is_held_where_it_is(state):
+    app = App(in_lab(motion="hold"))
+    {"JOG": jogging, "FLOAT": floating, "TRACK": tracking, "HOLD": App.ready}[state](app)
+    run_away(app, 20)
+    assert app.chip.outputs == 1
+    record = app.run(5, follow=False)
+    assert np.array_equal(record["target"][-1], record["position"][-1])
+    assert np.abs(record["torque"]).max() > 0.5  # of gravity
+    assert (app.fault[0], app.status.buffered) == ("OVERSPEED", 0)
+
+
+def test_that_an_arm_held_after_a_fault_does_not_creep():
+    """The fault goes on, its reaction does not begin anew where the joint has got to meanwhile."""
+    app = App(in_lab(motion="hold", stuck_s=10.0))
+    app.ready()
+    run_away(app, 20)
+    held = app.run(1, follow=False)["target"][0].copy()
+    for _ in range(6):
+        app.chip.counts[1] += 20
+        record = app.run(1, follow=False)
+    assert record["position"][0, 1] - held[1] > 100 * 2**32 // 8192
+    assert np.array_equal(record["target"][0], held) and app.chip.outputs == 1
+
+
+def test_that_a_braking_arm_has_forgotten_its_motion():
+    app = App(in_lab(electrical="brake"))
+    tracking(app)
+    app.chip.bus_voltage = 33.0
+    app.run(3)
+    assert (app.state, app.chip.outputs, app.status.buffered) == ("FAULT", 1, 0)
+    assert app.fault[0] == "OVER_VOLTAGE"
+
+
+def test_that_a_braking_joint_is_sought_for_no_more():
+    app = App(in_lab(electrical="brake"))
+    assert app.ask(request(app, "SEEK")) == "NONE"
+    assert app.flags >= {"SEEKING"}
+    app.chip.bus_voltage = 33.0
+    app.run(2)
+    assert (app.state, app.flags) == ("FAULT", {"OUTPUTS"})
+
+
+def soon_lost():
+    """The host is taken for lost before the arm has come to rest."""
+    return {"ft_config.h": patch("#define FT_HOST_LOST 1000u", "#define FT_HOST_LOST 150u")}
+
+
+@pytest.mark.parametrize("cause, reaction, fault", [
+    (lambda app: setattr(app.chip, "bus_voltage", 33.0), {"electrical": "brake"}, "OVER_VOLTAGE"),
+    (lambda app: run_away(app, 20), {"motion": "hold"}, "OVERSPEED"),
+])
+def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fault):
+    """A lost host would let the arm coast once it is at rest; it does what the fault before that asks for."""
+    app = App(in_lab(**reaction), patches=soon_lost())
+    tracking(app)
+    app.run(160, alive=False)
+    assert app.state == "TRACK"
+    cause(app)
+    app.run(20)
+    app.chip.bus_voltage = 24.0
+    app.run(200)
+    assert (app.state, app.fault[0], app.chip.outputs) == ("FAULT", fault, 1)
+
+
+def test_that_an_e_stop_takes_the_place_of_a_fault_that_was_to_come():
+    app = App()
+    tracking(app, knots=150, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app.run(3)
+    stopped(app)
+    assert app.command("CLEAR") == "NONE"
+    assert (app.state, app.fault) == ("DISARMED", ("NONE", 255))
 
 
 # ---- faults -----------------------------------------------------------------------------------------
@@ -635,6 +714,75 @@ def test_that_a_host_that_comes_back_in_time_can_resume():
     assert not app.flags & {"HOST_SILENT", "STOPPED", "UNDERRUN"}
 
 
+def test_that_the_bounds_of_a_silent_host_are_exact():
+    """Silence is noticed in the tick after the time-out, and is a fault in the tick after ten times that."""
+    app = App()
+    floating(app)
+    app.send(Poll())
+    app.run(1, alive=False)
+    app.run(100, alive=False)
+    assert app.lib.fake_state_now() == STATES["FLOAT"]
+    app.run(1, alive=False)
+    assert app.lib.fake_state_now() == STATES["HOLD"]
+    app.run(900, alive=False)
+    assert app.lib.fake_state_now() == STATES["HOLD"]
+    app.run(1, alive=False)
+    assert app.lib.fake_state_now() == STATES["FAULT"]
+
+
+def test_that_silence_counts_no_further_than_it_must():
+    """Or a board left alone would forget it after 49 days."""
+    app = App(patches={"fake_chip.c": patch("{ ft.tick = tick; }", "{ ft.safety.silent = tick; }")})
+    app.ready()
+    app.lib.fake_tick_number(2**32 - 1)  # of silence
+    app.run(2, alive=False)
+    assert app.lib.fake_state_now() == STATES["FAULT"]
+
+
+def test_that_a_fault_at_rest_is_taken_at_once():
+    app = App()
+    app.ready()
+    bad_knot(app, 100, rate=(2, lambda v: float("nan")))
+    assert app.lib.fake_state_now() == STATES["FAULT"]
+
+
+def test_that_a_bad_knot_ends_a_jog():
+    app = App()
+    jogging(app)
+    app.run(20)
+    app.stream(three_link_knots(), most=100, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=100)
+    record = app.run(200)
+    on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
+    assert 0 < on < 60  # the ramp from 0.1 s of a jog, not the dead man's time before it
+    assert np.abs(record["target_rate"][on]).max() == 0.0
+    expect(app, "KNOT", 0)
+
+
+def test_that_the_joint_of_a_bad_knot_in_mid_motion_is_told():
+    app = App()
+    tracking(app, knots=150, end=False)
+    knots = three_link_knots()
+    app.send(Knot(0, knots.position[150].tolist(), [*knots.rate[150].tolist()[:2], float("nan")],
+                  knots.acceleration[150].tolist()), seq=150)
+    app.run(400)
+    expect(app, "KNOT", 2)
+
+
+def test_that_a_host_that_comes_back_too_late_is_still_lost():
+    """Silent for longer than a fault takes, it talks again before the arm has come to rest."""
+    app = App(patches=soon_lost())
+    tracking(app)
+    app.run(160, alive=False)
+    assert app.state == "TRACK"
+    seq = app.see().ack
+    app.stream(Knots(*(x[seq:] for x in (three_link_knots().position, three_link_knots().rate,
+                                         three_link_knots().acceleration))), most=10, start=False)
+    assert app.see().ack == seq  # no more knots for a motion that ends in a fault
+    app.run(300)
+    expect(app, "HOST_LOST")
+
+
 def test_that_the_first_fault_is_kept():
     app = in_state("HOLD")
     app.chip.counts[2] += 1000
@@ -769,6 +917,220 @@ def test_that_motions_can_follow_each_other_and_turns_are_counted():
         assert app.state == "HOLD"
     app.run(2)
     expect(app, "KNOT", 2)
+
+
+@pytest.mark.parametrize("state", ["DISARMED", "HOLD"])
+def test_that_knots_are_taken_armed_or_not(state):
+    app = App()
+    assert app.home() == "NONE"
+    if state == "HOLD":
+        assert app.command("ARM") == "NONE"
+    app.stream(three_link_knots(), most=20, end=False)
+    assert (app.see().ack, app.status.buffered) == (20, 19)
+    if state == "DISARMED":
+        assert app.command("ARM") == "NONE"
+    assert app.command("FLUSH") == "NONE"
+    assert app.see().buffered == 0
+
+
+def test_that_a_motion_streamed_before_arming_is_flushed():
+    app = App()
+    app.stream(three_link_knots(), most=20, end=False)
+    assert app.see().buffered == 19
+    assert app.command("FLUSH") == "NONE"
+    assert app.see().buffered == 0
+
+
+def sent(app, count=5):
+    """How many knots of a new motion the board takes."""
+    before = app.see().ack
+    app.stream(three_link_knots(), first=before, most=count, end=False)
+    return app.see().ack - before
+
+
+@pytest.mark.parametrize("state", ["BOOT", "CHECK", "FAULT", "ESTOP"])
+def test_that_knots_are_not_taken(state):
+    assert sent(in_state(state)) == 0
+
+
+def test_that_a_held_arm_in_fault_takes_no_knots():
+    app = App(in_lab(motion="hold"))
+    app.ready()
+    run_away(app, 20)
+    assert (app.state, app.chip.outputs) == ("FAULT", 1)
+    assert sent(app) == 0
+
+
+def test_that_no_knot_is_taken_after_a_bad_one_in_the_same_round():
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+    app.stream(knots, most=20, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=20)
+    app.send(Knot(0, knots.position[20].tolist(), knots.rate[20].tolist(), knots.acceleration[20].tolist()), seq=20)
+    app.run(2)
+    assert app.see().ack == 20
+    expect(app, "KNOT", 0)
+    assert app.command("CLEAR") == "NONE"
+    assert (app.state, app.fault) == ("DISARMED", ("NONE", 255))
+    assert sent(app) == 5
+
+
+# ---- what is left behind ----------------------------------------------------------------------------
+
+
+def test_that_clear_forgets_the_fault_behind_an_e_stop():
+    app = App()
+    faulted(app)
+    stopped(app)
+    assert app.fault == ("TICK_OVERRUN", 255)
+    assert app.command("CLEAR") == "NONE"
+    assert (app.fault, app.chip.remembered) == (("NONE", 255), 0)
+
+
+def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
+    app = App(in_lab(motion="hold"))
+    app.ready()
+    run_away(app, 20)
+    assert (app.fault, app.chip.outputs) == (("OVERSPEED", 1), 1)
+    assert app.command("CLEAR") == "NONE"
+    assert (app.state, app.fault, app.chip.outputs) == ("DISARMED", ("NONE", 255), 0)
+    app.run(300)
+    assert app.command("ARM") == "NONE"
+
+
+def test_that_flags_tell_of_the_last_motion_only():
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+
+    def whole():
+        still = Knots(knots.position[[0] * 20], np.zeros_like(knots.rate[:20]), np.zeros_like(knots.acceleration[:20]))
+        app.stream(still)
+        assert app.command("START") == "NONE"
+
+    whole()
+    app.run(200)
+    assert app.flags == {"HOMED", "OUTPUTS", "ENDED"}
+    whole()
+    assert app.flags == {"HOMED", "OUTPUTS"}
+    app.run(200)
+    assert app.command("FLUSH") == "NONE"
+    assert app.flags == {"HOMED", "OUTPUTS"}
+    whole()
+    app.run(200)
+    assert app.command("DISARM") == "NONE"
+    assert app.flags == {"HOMED", "ENDED"}
+    assert app.command("ARM") == "NONE"
+    assert app.flags == {"HOMED", "OUTPUTS"}
+    whole()
+    app.run(200)
+    assert app.ask(request(app, "JOG")) == "NONE"
+    assert app.flags == {"HOMED", "OUTPUTS"}
+
+
+def test_that_the_reason_of_a_stop_is_its_first_and_is_forgotten_when_it_goes_on():
+    app = in_state("TRACK")
+    app.run(110, alive=False)
+    assert app.command("STOP") == "NONE"
+    app.run(400)
+    assert app.flags == {"HOMED", "OUTPUTS", "HOST_SILENT"}
+    assert app.command("RESUME") == "NONE"
+    assert app.command("STOP") == "NONE"
+    app.run(400)
+    assert app.flags == {"HOMED", "OUTPUTS", "STOPPED"}
+
+
+def test_that_a_paused_motion_goes_on_to_its_end():
+    app = App()
+    tracking(app, knots=250)
+    assert app.command("STOP") == "NONE"
+    app.run(300)
+    assert app.command("RESUME") == "NONE"
+    record = app.run(300)
+    assert np.abs(record["target_rate"]).max() > 0.1
+
+
+@pytest.mark.parametrize("event, leave", [("FLOAT", "STOP"), ("JOG", "STOP")])
+def test_that_a_paused_motion_is_forgotten_by_a_lab_mode(event, leave):
+    app = App()
+    paused(app)
+    assert app.ask(request(app, event)) == "NONE"
+    assert app.command(leave) == "NONE"
+    app.run(300)
+    assert (app.state, app.status.buffered) == ("HOLD", 0)
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_that_being_told_where_the_joints_are_is_being_homed():
+    app = App()
+    assert app.flags == set()
+    assert app.home() == "NONE"
+    assert app.flags == {"HOMED"}
+
+
+def test_that_an_arm_is_homed_when_each_of_its_joints_is():
+    app = App(in_lab())
+    for joint in range(app.J):
+        assert "HOMED" not in app.flags
+        assert app.ask(Seek(app.token % 255 + 1, joint)) == "NONE"
+        assert app.flags == {"OUTPUTS", "SEEKING"}
+        app.run(1200, follow=False)
+        assert "SEEKING" not in app.flags
+    assert app.flags == {"HOMED", "OUTPUTS"}
+    assert app.ask(Seek(app.token % 255 + 1, 1)) == "NONE"
+    assert app.flags == {"OUTPUTS", "SEEKING"}
+    assert app.command("DISARM") == "NONE"
+    assert app.flags == set()
+
+
+@pytest.mark.parametrize("q", [[0.0, 0.0, 0.0], [-0.5, 1.0, 0.3]])
+@pytest.mark.parametrize("way", ["ARM", "SEEK"])
+def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
+    """Wherever it was before: feedforward and target are those of the pose at which it is given power."""
+    app = App(in_lab())
+    app.ready()
+    app.run(50)
+    assert app.command("DISARM") == "NONE"
+    assert app.home(q) == "NONE"
+    if way == "ARM":
+        app.post("ARM")
+    else:
+        app.send(request(app, "SEEK"))
+    record = app.run(10, follow=False)
+    assert app.chip.outputs == 1
+    on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
+    acceleration = np.diff(record["target_rate"][-2:], axis=0)[0] * 1e3  # of the joint sought for, from the first tick on
+    expected = oracle.rnea(Model.of(app.mechanism), np.array(q), np.zeros(app.J), acceleration)
+    np.testing.assert_allclose(record["torque_ff"][on], expected, rtol=1e-2, atol=1e-3)
+    assert np.array_equal(record["target"][on], record["position"][on])
+
+
+def test_that_arming_after_homing_holds_the_arm_where_it_is():
+    app = App(in_lab())
+    homing(app)
+    for joint in (1, 2):
+        assert app.ask(Seek(app.token % 255 + 1, joint)) == "NONE"
+        app.run(1200, follow=False)
+    app.chip.counts[1] += 5
+    app.run(300, follow=False)
+    app.post("ARM")
+    record = app.run(3, follow=False)
+    assert app.state == "HOLD"
+    assert np.array_equal(record["target"][-1], record["position"][-1])
+
+
+def test_that_the_integral_of_an_error_is_forgotten_with_the_outputs():
+    app = App(changed(gains={"ki": 150.0}))
+    app.ready()
+    app.chip.counts[1] += 10
+    app.run(300, follow=False)
+    assert app.command("DISARM") == "NONE"
+    app.run(200)
+    app.post("ARM")
+    record = app.run(3, follow=False)
+    on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
+    np.testing.assert_allclose(record["torque"][on], record["torque_ff"][on], atol=1e-5)
 
 
 # ---- commands ---------------------------------------------------------------------------------------
