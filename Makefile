@@ -38,6 +38,7 @@ soak: $(VENV)/.test
 
 lint: $(VENV)/.test
 	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
 
 clean:
 	rm -rf build

@@ -23,7 +23,7 @@ from commands import board, mechanism, motion, virtual
 from commands.answer import Answer, only_json, show
 from commands.options import EXTRA
 
-UsageError = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
+UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
 API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board",
        "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.virtual"}
 
@@ -56,7 +56,7 @@ def femtorque(
     """From one mechanism file to the firmware of its motor board, and to a moving arm."""
 
 
-VERBS = {
+VERBS: dict[str, Callable[..., Answer]] = {
     "init": mechanism.init, "check": mechanism.check, "torque": mechanism.torque, "generate": mechanism.generate,
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,

@@ -19,8 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from codegen.discretisation import PARALLEL, poses
+from codegen.discretisation import PARALLEL, Placed, poses
 from codegen.mechanism import Matrix, Vector
 from codegen.model import GROUND, Model, skew
 
@@ -148,7 +149,8 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     return Tree(_regroup(bodies, choices, size), choices, length, tuple(gravity))
 
 
-def _origins(model, placed, z, first, choices, size) -> list[Vector]:
+def _origins(model: Model, placed: Placed, z: NDArray[np.float64], first: list[int], choices: tuple[Choice, ...],
+             size: float) -> list[Vector]:
     """Origins slid along their own axes."""
     n = model.n
     origin = [o.copy() for _, o in placed]
@@ -191,7 +193,8 @@ def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | No
     return o + z * float(_cross(other_o - o, other_z) @ normal) / sine2
 
 
-def _directions(model, placed, z, origin, first, size) -> tuple[list[Vector], list[Vector]]:
+def _directions(model: Model, placed: Placed, z: NDArray[np.float64], origin: list[Vector], first: list[int],
+                size: float) -> tuple[list[Vector], list[Vector]]:
     """x axes of the joint frames and of the body frames, at joint zero, global."""
     n = model.n
     x_frame: list[Vector] = [np.zeros(3)] * n

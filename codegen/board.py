@@ -184,7 +184,7 @@ class Sense(Table):
 
 class BoardFile(Table):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
-    chip: Literal[chips.FAMILIES]
+    chip: chips.Family
     hse_hz: Annotated[int, Field(ge=4_000_000, le=26_000_000)]
     lead: Annotated[int, Field(ge=0, le=2)]
     link: Link
@@ -513,6 +513,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
         users[channel] = joint.name
         _check_drive(mechanism, board, joint, board.channels[channel])
     for j in driven:
+        assert j.motor is not None and j.encoder is not None
         if j.encoder.zero == "index" and board.channels[j.motor.channel].encoder.index is None:
             raise BadInput(_file(mechanism), f"joint.{j.name}.encoder.zero", "index", f"board {board.name!r} has no index "
                            f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
@@ -754,9 +755,9 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
     sign, looped = -1 if timer.low_first else 1, joint.motor.drive == "current"
     compare, opposite = register(channel.pwm), register(channel.opposite)
     if channel.opposite or joint.motor.drive == "antiphase":
-        kind = "FT_HALF_BRIDGES" if channel.opposite else "FT_ANTIPHASE"
         half = timer.counts // 2
-        return Drive(kind, compare, opposite, half, sign * half, channel.direction or "PA0", looped)
+        return Drive("FT_HALF_BRIDGES" if channel.opposite else "FT_ANTIPHASE", compare, opposite, half, sign * half,
+                     channel.direction or "PA0", looped)
     assert channel.direction is not None
     neutral = timer.counts if timer.low_first else 0
     return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction, looped)
@@ -891,9 +892,9 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
     pins += [Pin(pin, "FT_OUTPUT", "FT_DOWN", 0, f"{name}: held low") for name, pin in board.low.items()]
     if outputs is None:
         return pins
-    for e in outputs.estop:
-        pins.append(alternate(e.pin, f"{e.timer}_BKIN", "FT_DOWN", f"{e.timer} break: e-stop loop") if e.timer else
-                    Pin(e.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
+    for loop in outputs.estop:
+        pins.append(alternate(loop.pin, f"{loop.timer}_BKIN", "FT_DOWN", f"{loop.timer} break: e-stop loop") if loop.timer else
+                    Pin(loop.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
     pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
     if outputs.fault:
         pins.append(Pin(outputs.fault, "FT_INPUT", "FT_UP", 0, "driver fault"))

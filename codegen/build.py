@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from filelock import FileLock
 
 from codegen import board as boards
@@ -289,6 +290,7 @@ def _refuse_symbols(elf: Path) -> None:
     """No double-precision arithmetic, no heap, no mathematical library."""
     with elf.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
         found = sorted({s.name for s in table.iter_symbols() if FORBIDDEN.match(s.name)})
     if found:
         raise Refused(f"the image holds what it must not (double arithmetic, heap or libm): {', '.join(found)}")

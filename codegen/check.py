@@ -24,7 +24,7 @@ from codegen.elastic_discretisation import STEEPEST, Elastic
 from codegen.errors import BadInput, Refused
 from codegen.flexible_tree import flexible_tree, is_flexible
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
-from codegen.loops import CLEAR, Assembly, assemble
+from codegen.loops import CLEAR, Assembly, Motion, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode
@@ -178,7 +178,8 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _bending(models[0][1], warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
-    stability, rule = None, {}
+    stability: Stability | None = None
+    rule: dict[str, Gains] = {}
     has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
     driven = any(j.motor for j in mechanism.moving) or has_gains
     if driven and all(_regular(model, warnings) for _, model in models):
@@ -206,6 +207,7 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
     dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
     ticks = round(trajectory.duration / dt)
     at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
+    parts: list[tuple[Model, Motion, float, int]]
     if has_modes(mechanism):
         parts = [(p.model, Later(trajectory, p.first * dt, p.places), p.first * dt, p.ticks)
                  for p in stretches(at_knots, trajectory.modes, ticks)]

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from typing import Literal
 
-FAMILIES = ("stm32f4", "stm32g4")
+Family = Literal["stm32f4", "stm32g4"]
 
 
 @dataclass(frozen=True)
@@ -127,5 +128,5 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 
 @cache
 def family(name: str) -> Chip:
-    """The family of that name, one of FAMILIES."""
+    """The family of that name, a Family."""
     return import_module(f"codegen.chip_{name}").CHIP

@@ -34,16 +34,16 @@ def _empty(f: Field) -> Any:
     """What a field is where it is not given; arrays of a value a joint must be, but for those of bytes."""
     if f.length == 1:
         return 0.0 if f.type == "f32" else 0
-    if f.type == "u8":
-        return b"" if f.length == J else bytes(f.length)
-    return () if f.length == J else (0,) * f.length
+    if isinstance(f.length, str):  # J
+        return b"" if f.type == "u8" else ()
+    return bytes(f.length) if f.type == "u8" else (0,) * f.length
 
 
-def _class(message: Message) -> type:
+def _class(message: Message) -> type[Any]:
     """A frozen dataclass with the message's fields; arrays are tuples, u8 arrays are bytes."""
     fields = [(f.name, Any, field(default=_empty(f), metadata={"doc": f.doc})) for f in message.fields]
-    kind = make_dataclass(message.name.title(), fields, frozen=True)
-    kind.__doc__, kind.__module__, kind.NAME = message.doc, __name__, message.name
+    kind = make_dataclass(message.name.title(), fields, frozen=True, namespace={"NAME": message.name})
+    kind.__doc__, kind.__module__ = message.doc, __name__
     return kind
 
 

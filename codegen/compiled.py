@@ -239,7 +239,7 @@ class CompiledStep:
 
         Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
         """
-        tau = np.empty((len(samples), len(self.turns.units)), self.turns.real)
+        tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
         control = self.model.mechanism.control
         knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))

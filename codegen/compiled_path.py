@@ -175,11 +175,12 @@ class CompiledPath:
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")
         integer, real = self.turns.integer, self.turns.real
-        arrays = [np.ascontiguousarray(q, integer), *(np.ascontiguousarray(x, real) for x in (rates, accelerations))]
+        arrays: list[NDArray[Any]] = [
+            np.ascontiguousarray(q, integer), *(np.ascontiguousarray(x, real) for x in (rates, accelerations))]
         control = self.mechanism.control
         ticks = (len(arrays[0]) - 1) * (control.rate_hz // control.knot_hz)
         shape = (ticks, arrays[0].shape[1])
-        out = [np.empty(shape, real), np.empty(shape, real), np.empty(shape, integer)]
+        out: list[NDArray[Any]] = [np.empty(shape, real), np.empty(shape, real), np.empty(shape, integer)]
         pointers = [self.ffi.from_buffer("ft_turn[]" if a.dtype == integer else "ft_real[]", a) for a in arrays + out]
         modes = np.zeros(len(arrays[0]), np.uint8) if mode is None else np.ascontiguousarray(mode, np.uint8)
         begin = self.ffi.NULL if state is None else self.ffi.from_buffer(state)

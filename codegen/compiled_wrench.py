@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,7 +30,7 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "s
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision)
     turns = Turns(model, precision)
-    tau = np.zeros((len(np.asarray(q)), model.n), turns.real)
+    tau: NDArray[Any] = np.zeros((len(np.asarray(q)), model.n), turns.real)
     link = list(wrench_source.moving_links(model)).index(wrench.link)
     force, moment = (ffi.from_buffer("ft_real[]", x.astype(turns.real)) for x in (wrench.force, wrench.moment))
     for at, row in zip(turns.of(q), tau, strict=True):

@@ -206,7 +206,7 @@ def _bus(mechanism: Mechanism) -> float:
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
     """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
     most = boards.bus_most(board) if board else math.inf
-    if most < BUS_TOLD * nominal:
+    if board and most < BUS_TOLD * nominal:
         raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
                        f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")
     return min(BUS_HIGH * nominal, most)

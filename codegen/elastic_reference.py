@@ -26,7 +26,7 @@ FINER = 3  # odd: the middles of ticks are middles of finer ones
 
 def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
     """t (ticks,), s, the middles of the first ticks of a motion from rest, and joint torques (ticks, n), N m or N."""
-    t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
+    t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * model.dt
     positions = motion.middles(ticks, model.dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
     return t[1:-1], Elastic(model, ITERATIONS).torque(positions)
 

@@ -20,7 +20,7 @@ def render(model: Model) -> dict[str, str]:
     """{file name: text} of the step and its flexible links."""
     step = ElasticStep(model)
     indices = {i: k for k, i in enumerate(sorted(step.turning))}
-    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].joint]}]" for i in indices]
+    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in indices]
     files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, euler=True, flexible=True,
                   settling=SETTLING)
     context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
@@ -52,7 +52,7 @@ def _springs(step: ElasticStep) -> list[dict[str, str]]:
     """The table of springs, in the order of the state."""
     rows = []
     for i in step.springs:
-        joint = step.tree.mechanism.moving[step.tree.pieces[i].joint]
+        joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]
         K = step.stiffness(i)
         numbers = dict(stiffness=K, damping=2.0 * joint.friction.viscous / step.tree.dt, sag=1.0 / K)
         rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})

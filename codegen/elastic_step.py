@@ -18,7 +18,7 @@ import numpy as np
 
 from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
-from codegen.frame_step import Vec, add, cross, turn, turn_back
+from codegen.frame_step import Vec, add, cross, scale, turn, turn_back
 from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
 from codegen.newmark_source import frame_to_axis
@@ -215,7 +215,7 @@ class ElasticStep:
 
     def _position(self, i: int, unit: str) -> Expr:
         """Position of the driven joint of piece i at s_k, rad or m."""
-        j = self.number[self.tree.pieces[i].joint]  # type: ignore[index]
+        j = self.number[self.tree.pieces[i].mover]
         u = self.graph.load(f"u[{j}]")
         return self.graph.bind(self.graph.load(f"(ft_real)q_next[{j}] * {unit}") - (u + u), f"q{self._name(i)}")
 
@@ -228,7 +228,7 @@ class ElasticStep:
                                          tuple(f"{label}.{m}" for m in ("at", "rate", "d", "force")), (), 12, acts=True)
             _, rate, change, _ = self.stretch[i]
         else:
-            j = self.number[piece.joint]  # type: ignore[index]
+            j = self.number[piece.mover]
             change = graph.load(f"du[{j}]")
             rate = graph.bind(graph.load(f"u[{j}]") - change, f"qd{name}")
         w, e, a = self._carried(i)
@@ -261,7 +261,7 @@ class ElasticStep:
         J = _small(Q.T @ piece.inertia @ Q - piece.mass * skew(com) @ skew(com))
         I, C = self._constant(J, self.unit), self._vec(piece.mass * com, self.unit)
         w, e, a = self.w[i], self.e[i], self.a[i]
-        f = add(tuple(piece.mass * self.unit * x for x in a), _swung(w, e, C))  # type: ignore[arg-type]
+        f = add(scale(piece.mass * self.unit, a), _swung(w, e, C))
         n = add(add(cross(C, a), _apply(I, e)), cross(w, _apply(I, w)))
         return self._sums(f, n, C, piece.mass, I if beyond else None)
 
@@ -289,15 +289,15 @@ class ElasticStep:
     def _added(self, a: Sums, b: Sums) -> Sums:
         if a.L is not None or b.L is not None:
             a, b = self._general(a), self._general(b)
-        matrices = [None if x is None or y is None else _rows([[x[r][c] + y[r][c] for c in range(3)] for r in range(3)])
-                    for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N))]
-        return Sums(add(a.f, b.f), add(a.n, b.n), add(a.C, b.C), a.m + b.m, *matrices, add(a.cf, b.cf), add(a.cn, b.cn))
+        I, L, N = (None if x is None or y is None else _rows([[x[r][c] + y[r][c] for c in range(3)] for r in range(3)])
+                   for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N)))
+        return Sums(add(a.f, b.f), add(a.n, b.n), add(a.C, b.C), a.m + b.m, I, L, N, add(a.cf, b.cf), add(a.cn, b.cn))
 
     def _answer(self, s: Sums, de: Vec, da: Vec) -> tuple[Vec, Vec]:
         """Change of f and n if the accelerations change by de, da."""
         assert s.I is not None
         if s.L is None or s.N is None:
-            df = add(tuple(s.m * self.unit * x for x in da), cross(de, s.C))  # type: ignore[arg-type]
+            df = add(scale(s.m * self.unit, da), cross(de, s.C))
             return df, add(cross(s.C, da), _apply(s.I, de))
         transposed = _rows([[s.N[c][r] for c in range(3)] for r in range(3)])
         return add(_apply(s.L, da), _apply(s.N, de)), add(_apply(transposed, da), _apply(s.I, de))
@@ -334,14 +334,14 @@ class ElasticStep:
                               (f"way{name}.d", f"way{name}.give"), (S, b), 20, acts=True)
         Ff, Fn = self._bind(Ff, f"Ff{name}"), self._bind(Fn, f"Fn{name}")
         self.give[i] = d0, give, Ff, Fn
-        cf = add(s.cf, tuple(d0 * x for x in Ff))  # type: ignore[arg-type]
-        cn = add(s.cn, tuple(d0 * x for x in Fn))  # type: ignore[arg-type]
+        cf = add(s.cf, scale(d0, Ff))
+        cn = add(s.cn, scale(d0, Fn))
         if not beyond:
             return self._sums(add(s.f, cf), add(s.n, cn), s.C, s.m)
         s = self._general(s)
         assert s.L is not None and s.N is not None and s.I is not None
-        gf = self._bind(tuple(give * x for x in Ff), f"gf{name}")  # type: ignore[arg-type]
-        gn = self._bind(tuple(give * x for x in Fn), f"gn{name}")  # type: ignore[arg-type]
+        gf = self._bind(scale(give, Ff), f"gf{name}")
+        gn = self._bind(scale(give, Fn), f"gn{name}")
         L, N, I = (_rows([[A[r][c] - x[r] * y[c] for c in range(3)] for r in range(3)])
                    for A, x, y in ((s.L, gf, Ff), (s.N, gf, Fn), (s.I, gn, Fn)))
         return Sums(s.f, s.n, s.C, s.m, _symmetric([list(row) for row in I]), _symmetric([list(row) for row in L]), N,
@@ -383,21 +383,22 @@ class ElasticStep:
         N = s.N
         if N is not None:
             columns = [vector(column) for column in zip(*N, strict=True)]
-            N = tuple(vector((columns[0][r], columns[1][r], columns[2][r])) for r in range(3))  # type: ignore[assignment]
+            x, y, z = (vector((columns[0][r], columns[1][r], columns[2][r])) for r in range(3))
+            N = (x, y, z)
         return Sums(vector(s.f), vector(s.n), vector(s.C), s.m, None if s.I is None else symmetric(s.I),
                     None if s.L is None else symmetric(s.L), N, vector(s.cf), vector(s.cn))
 
     def _shifted(self, s: Sums, d: Vec) -> Sums:
         """About a point from which the old one is d away."""
         mass = s.m * self.unit
-        moved = add(s.C, tuple(mass * a for a in d))  # type: ignore[arg-type]
+        moved = add(s.C, scale(mass, d))
         I, N = s.I, s.N
         if I is not None and s.L is not None and N is not None:
-            new = tuple(add(N[r], cross(d, s.L[r])) for r in range(3))
+            new = (add(N[0], cross(d, s.L[0])), add(N[1], cross(d, s.L[1])), add(N[2], cross(d, s.L[2])))
             before = [cross(d, column) for column in zip(*N, strict=True)]
             after = [cross(d, column) for column in zip(*new, strict=True)]
             I = _symmetric([[I[r][c] + before[r][c] + after[c][r] for c in range(3)] for r in range(3)])
-            N = new  # type: ignore[assignment]
+            N = new
         elif I is not None:  # I - [d]([C] + m[d]) - [C][d]
             more = add(s.C, moved)
             dot = _dot(d, more)
@@ -406,7 +407,7 @@ class ElasticStep:
         return Sums(s.f, add(s.n, cross(d, s.f)), moved, s.m, I, s.L, N, s.cf, add(s.cn, cross(d, s.cf)))
 
     def _torque(self, i: int) -> None:
-        j = self.number[self.tree.pieces[i].joint]  # type: ignore[index]
+        j = self.number[self.tree.pieces[i].mover]
         self.graph.store(f"tau[{j}]", self.force[i])
 
     # ---- flexible links
@@ -445,23 +446,24 @@ class ElasticStep:
         """What the tip carries, as predicted: about the tip, in the root's frame. y, z: as ft_elastic_predict has them."""
         graph, tip = self.graph, self._name(i)
         zero = graph.const(0.0)
-        turns = []
+        turns: list[tuple[Expr, Expr]] = []
         for plane, angle in (("y", y[1]), ("z", z[1])):
             name = f"r{tip}{plane}"
             if angle.is_zero:
                 turns.append((graph.const(1.0), zero))
             else:
-                turns.append(graph.call(f"const ft_pair {name} = ft_elastic_turn({{0}});", (f"{name}.c", f"{name}.s"),
-                                        (angle,), 14))
+                cosine, sine = graph.call(f"const ft_pair {name} = ft_elastic_turn({{0}});", (f"{name}.c", f"{name}.s"),
+                                          (angle,), 14)
+                turns.append((cosine, sine))
         self.tip_turns = turns
         coriolis = cross(w, (zero, y[2] + y[2], z[2] + z[2]))
         at_tip = add(add(_carried(w, e, a, arm), coriolis), (zero, y[4], z[4]))
         between = (w[0], w[1], w[2] + y[3])
         turned = (e[0] + w[1] * y[3], e[1] - w[0] * y[3], e[2] + y[5])
         axis = self._slope_axis(turns[0])
-        turn_z = tuple(z[3] * x for x in axis)
-        swing = add(between, turn_z)  # type: ignore[arg-type]
-        turned = add(turned, add(cross(between, turn_z), tuple(z[5] * x for x in axis)))  # type: ignore[arg-type]
+        turn_z = scale(z[3], axis)
+        swing = add(between, turn_z)
+        turned = add(turned, add(cross(between, turn_z), scale(z[5], axis)))
         self.w[i], self.e[i], self.a[i] = (
             self._bind(self._to_tip(self._bind(v, f"{letter}{tip}_r"), turns), f"{letter}{tip}")
             for letter, v in zip("wea", (swing, turned, at_tip), strict=True))
@@ -599,7 +601,7 @@ class ElasticStep:
         """Of a tip's acceleration and angular acceleration, root frame; d of its coordinates, deflection and slope in turn."""
         da, de = self._zero(), self._zero()
         for r, axis in enumerate(axes):
-            moved: Vec = tuple(d[r] * x for x in axis)  # type: ignore[assignment]
+            moved: Vec = scale(d[r], axis)
             if r % 2:
                 de = add(de, moved)
             else:
@@ -655,7 +657,7 @@ class ElasticStep:
                    [-Gy, along + float(thick[1]) + zz, -yz],
                    [-Gz, -yz, along + float(thick[2]) + yy]])
         swung = add(cross(w, S), (zero, dSy + dSy, dSz + dSz))
-        f = add(add(tuple(m * x for x in a), cross(e, S)), add(cross(w, swung), (zero, ddSy, ddSz)))  # type: ignore[arg-type]
+        f = add(add(scale(m, a), cross(e, S)), add(cross(w, swung), (zero, ddSy, ddSz)))
         half = (w[0] * (ydy + zdz), w[1] * zdz - w[0] * dGy - w[2] * zdy, w[2] * ydy - w[0] * dGz - w[1] * ydz)
         relative = add(add(half, half), (spin, -ddGz, ddGy))
         moment = add(add(cross(S, a), _apply(I, e)), add(cross(w, _apply(I, w)), relative))
@@ -822,7 +824,8 @@ def _swung(w: Vec, e: Vec, d: Vec) -> Vec:
 
 
 def _rows(a: list[list[Expr]]) -> Matrix:
-    return tuple(tuple(row) for row in a)  # type: ignore[return-value]
+    x, y, z = ((p, q, r) for p, q, r in a)
+    return x, y, z
 
 
 def _sum(terms: Iterable[Expr]) -> Expr:

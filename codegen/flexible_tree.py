@@ -8,6 +8,7 @@ piece with the hub it is clamped to, what is fixed to its tip another. The tip's
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,11 @@ class Piece:
     mass: float
     com: Vector
     inertia: Matrix
+
+    @property
+    def mover(self) -> int:
+        assert self.joint is not None
+        return self.joint
 
     @property
     def tip(self) -> ElasticLink:
@@ -95,10 +101,10 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     tips: dict[str, int] = {}
-    made: list[dict[str, object]] = []
+    made: list[dict[str, Any]] = []
     parts: list[list[tuple[float, Vector, Matrix]]] = []
 
-    def piece(**values: object) -> int:
+    def piece(**values: Any) -> int:
         made.append(values)
         parts.append([])
         return len(made) - 1
@@ -108,7 +114,9 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         at, R, p = places[link]
         if link not in tips:
             return at, R, p
-        length = mechanism.link(link).beam.length  # type: ignore[union-attr]
+        beam = mechanism.link(link).beam
+        assert beam is not None
+        length = beam.length
         if xyz[0] >= length - END:
             return tips[link], np.eye(3), np.array([-length, 0.0, 0.0])
         if xyz[0] <= END:
@@ -147,5 +155,5 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
     pieces = []
     for values, solids in zip(made, parts, strict=True):
         mass, com, inertia = combine(solids)
-        pieces.append(Piece(**values, mass=mass, com=com, inertia=inertia))  # type: ignore[arg-type]
+        pieces.append(Piece(**values, mass=mass, com=com, inertia=inertia))
     return FlexibleTree(mechanism, tuple(pieces), np.asarray(mechanism.gravity, float), 1.0 / mechanism.control.rate_hz)

@@ -137,7 +137,7 @@ def add(a: Vec, b: Vec) -> Vec:
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-def scale(k: Expr, a: Vec) -> Vec:
+def scale(k: Expr | float, a: Vec) -> Vec:
     return (k * a[0], k * a[1], k * a[2])
 
 

@@ -122,7 +122,7 @@ class SampledLoop:
         poses = sample_poses(model, assembly) if poses is None else poses
         masses, driven = mass_matrix(model, poses), list(assembly.actuated)
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
-        K = C = 0.0
+        K = C = np.zeros(())
         if is_flexible(model.mechanism):
             masses, K, C = elastic_mass_matrix(model, poses)
             driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]

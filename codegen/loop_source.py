@@ -7,6 +7,8 @@ joints' torques carried by the independent ones with the rates at s_k.
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 import numpy as np
 
 from codegen import step_source
@@ -61,7 +63,7 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
     context = dict(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
-        intro=[line for text in intro for line in step_source.fill(text, 76, subsequent_indent="") or [""]],
+        intro=[line for text in intro for line in wrap(text, 76, subsequent_indent="") or [""]],
         pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],

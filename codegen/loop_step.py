@@ -494,7 +494,8 @@ def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Ex
     """x of A x = b, A symmetric and positive: L D L' without pivots, lower triangle given."""
     n = len(b)
     L: list[list[Expr]] = [[graph.const(0.0)] * n for _ in range(n)]
-    D, inverse = [], []
+    D: list[Expr] = []
+    inverse: list[Expr] = []
     for i in range(n):
         for j in range(i):
             total = A[i][j]

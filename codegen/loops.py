@@ -46,16 +46,21 @@ BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked
 SINGULAR = 0.03  # of `margin`: less is a fault
 PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
 
-AXES = {"ball": (), "planar": (), "revolute": ("xz", "yz"), "rigid": ("xz", "yz", "xy")}
+AXES: dict[str, tuple[tuple[str, str], ...]] = {
+    "ball": (), "planar": (), "revolute": (("x", "z"), ("y", "z")), "rigid": (("x", "z"), ("y", "z"), ("x", "y"))}
 ALONG = {"planar": "xy"}
 
 
-class Motion(Protocol):
-    """A motion known at every time, such as a Trajectory."""
+class Timed(Protocol):
+    """What is known at every time with its first two derivatives: a motion, or a force."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, rate, acceleration, each (..., n), at times t (...) s; rad or m, per s, per s^2."""
+        """Value, rate, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
         ...
+
+
+class Motion(Timed, Protocol):
+    """A motion known at every time, such as a Trajectory."""
 
     def middles(self, ticks: int, dt: float) -> Array:
         """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
@@ -643,7 +648,8 @@ def _rank(J: Array) -> int:
 
 def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]:
     """Closed poses a little away from one, in random directions that the loops allow."""
-    rng, poses = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    poses: list[Array] = []
     for _ in range(BESIDE):
         J = _jacobians(model, found, pose(model, q))
         _, sizes, V = np.linalg.svd(J)

@@ -124,7 +124,8 @@ class _Reader:
         self.path = path
         self.data = _urdf_alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
         self.warnings: list[str] = []
-        self.urdf, self.given = path, frozenset()
+        self.urdf = path
+        self.given: frozenset[str] = frozenset()
         if "urdf" in self.data:
             self._read_urdf()
 
@@ -185,10 +186,11 @@ class _Reader:
 
     def _key(self, where: Sequence[str | int]) -> str:
         """('joint', 1, 'axis') as joint.elbow.axis, or joint[1].axis when that table has no usable name."""
-        key, place = "", self.data
+        key = ""
+        place: Any = self.data
         for step in where:
             try:
-                place = place[step]  # type: ignore[index]
+                place = place[step]
             except (LookupError, TypeError):
                 place = {}
             if isinstance(step, str):
@@ -326,7 +328,8 @@ class _Reader:
 
     def _tree_order(self) -> list[JointTable]:
         """Joints so that every parent comes before its children; the file's order where that leaves a choice."""
-        joints, carried = list(self.table.joint), {}
+        joints = list(self.table.joint)
+        carried: dict[str, JointTable] = {}
         if not joints:
             self.fail("joint", None, "a mechanism needs at least one [[joint]]")
         for t in joints:
@@ -367,7 +370,8 @@ class _Reader:
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
         """Motor channel a joint: as given, else the joint's own number among the motors of the file."""
         motors = [t for t in self.table.joint if t.motor is not None]
-        channels, users = {}, {}
+        channels: dict[str, int] = {}
+        users: dict[int, str] = {}
         for number, t in enumerate(motors):
             assert t.motor is not None
             channel = number if t.motor.channel is None else t.motor.channel
@@ -397,7 +401,7 @@ class _Reader:
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
         """How a zero is sought: needed, and of use, with an index or a stop."""
         key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
-        if t.home is None and sought:
+        if t.home is None and encoder is not None and sought:
             self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
                       "home = { at = ..., direction = -1 }: where the joint stands at its index or stop")
         if t.home is None:

@@ -136,11 +136,11 @@ class NewtonEulerStep(FrameStep):
             (xz - e[1], yz + e[0], -(xx + yy)),
         )
         x, y, z = (
-            tuple(graph.bind(a, f"{name}{r}{c}") for a, c in zip(row, "xyz", strict=True))
-            for row, r in zip(rows, "xyz", strict=True)
+            (graph.bind(a, f"{name}{r}x"), graph.bind(b, f"{name}{r}y"), graph.bind(c, f"{name}{r}z"))
+            for (a, b, c), r in zip(rows, "xyz", strict=True)
         )
         graph.enter(back)
-        return x, y, z  # type: ignore[return-value]
+        return x, y, z
 
     # ---- inwards
     def _inwards(self, j: int) -> None:

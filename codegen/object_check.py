@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from codegen import stack
 from codegen.build import FORBIDDEN
@@ -80,21 +81,23 @@ def examine(sources: dict[str, str]) -> ChipObject:
         options = ("-std=c99", *MACHINE, "-O2", *ARITHMETIC, "-fcallgraph-info=su")
         if error := _compile(folder, arm_compiler(), options):
             raise Refused(f"the emitted C did not compile for the chip: {error}")
-        flash, symbols, external = 0, set(), set()
+        flash, symbols, external = 0, set[str](), set[str]()
         for path in sorted(folder.glob("*.o")):
             with path.open("rb") as file:
                 elf = ELFFile(file)
                 flash += sum(s["sh_size"] for s in elf.iter_sections()
                              if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS")  # SHF_ALLOC
-                for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+                table = elf.get_section_by_name(".symtab")
+                assert isinstance(table, SymbolTableSection)
+                for symbol in table.iter_symbols():
                     if symbol.name:
                         (external if symbol["st_shndx"] == "SHN_UNDEF" else symbols).add(symbol.name)
         external -= symbols
         graph = stack.read(sorted(folder.glob("*.ci")))
         graph.frames |= {copy: COPY_FRAME for copy in COPIES}
-        deepest, path = max(stack.depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
+        deepest, chain = max(stack.depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
     forbidden = sorted(s for s in symbols | external if FORBIDDEN.match(s))
-    return ChipObject(flash, deepest, path, tuple(sorted(external)), tuple(forbidden))
+    return ChipObject(flash, deepest, chain, tuple(sorted(external)), tuple(forbidden))
 
 
 def _write(folder: Path, sources: dict[str, str]) -> None:

@@ -63,7 +63,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     """
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
-        return (np.arange(ticks) + 0.5) * model.dt, tau
+        return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
     if is_flexible(model.mechanism):
         return elastic_reference.torque(model, motion, ticks)
     if model.mechanism.loops:
@@ -135,7 +135,7 @@ def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
 def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
     """As `torque`, of all joints."""
     dt = model.dt
-    middles = (np.arange(ticks) + 0.5) * dt
+    middles = (np.arange(ticks, dtype=float) + 0.5) * dt
     control = model.mechanism.control
     if control.scheme == "newmark":
         q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
@@ -218,7 +218,7 @@ def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: 
     """
     springs = joint_springs(model)
     F, Phi = F.copy(), Phi.copy()
-    for i in np.flatnonzero(springs.stiffness):
+    for i in np.flatnonzero(springs.stiffness).tolist():
         body = model.bodies[i]
         load = (at.R[..., i, :, :] @ body.axis) * (springs.stiffness[i] * (q[..., i, None] - springs.rest[i]))
         nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, from the node to the joint

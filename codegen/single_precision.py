@@ -40,6 +40,7 @@ class SinglePrecision:
         self.statements = [s for i, s in enumerate(step.graph.statements) if i in kept]
         self.stored = {s.target: s.expr for s in self.statements if s.kind == "store" and s.expr is not None}
         self.values: dict[int, Single] = {}
+        self.loads: dict[str, Single] = {}
         self.loads = self._turned()
 
     def torque(self) -> Single:
@@ -49,11 +50,10 @@ class SinglePrecision:
     # ---- turning pairs
     def _turned(self) -> dict[str, Single]:
         """What the calls of all ticks return, by the names of their members."""
-        self.loads: dict[str, Single] = {}
         calls = [s for s in self.statements if s.kind == "call"]
         if not calls:
             return {}
-        bodies = [int(re.match(r"r(\d+)", s.target)[1]) - 1 for s in calls]  # type: ignore[index]
+        bodies = [int(re.findall(r"^r(\d+)", s.target)[0]) - 1 for s in calls]
         w = np.stack([self._series(s.needs[0]) for s in calls], axis=-1)
         unit = self.step.length_unit if isinstance(self.step, PlanarStep) else 1.0
         radius = unit * np.array([self.step.reach[j] for j in bodies])
@@ -156,7 +156,7 @@ class SinglePrecision:
         return values[e.index]
 
 
-def error_of_peak(model: Model, step: PlanarStep | SpatialStep, number: int) -> float:
+def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep, number: int) -> float:
     """Worst error of a step of the midpoint rule in single precision on one random motion, of the motion's peak."""
     motion = random_motion(model.mechanism, np.random.default_rng([SEED, number]))
     ticks = round(DURATION / model.dt)

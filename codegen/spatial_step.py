@@ -111,7 +111,7 @@ class SpatialStep(FrameStep):
         """w, v, g of body j in its own, turned frame."""
         if self.tree.bodies[j].prismatic:
             return self.w[j], self.v[j], self.g[j]
-        return tuple(self._turned(j, which) for which in "wvg")  # type: ignore[return-value]
+        return self._turned(j, "w"), self._turned(j, "v"), self._turned(j, "g")
 
     def _turned(self, j: int, which: str) -> Vec:
         if self.tree.bodies[j].prismatic:

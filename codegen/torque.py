@@ -86,7 +86,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
         t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
     else:
         given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
-        t = (np.arange(ticks) + 0.5) * model.dt
+        t = (np.arange(ticks, dtype=float) + 0.5) * model.dt
         tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
     q, qd, qdd = trajectory.at(t)
     exact = reference.exact(model, trajectory, t)

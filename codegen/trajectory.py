@@ -97,7 +97,7 @@ class Trajectory:
         the first tick formed half from rest would differ from those of the other ticks by M jerk dt^2 / 24, and that,
         over dt, is an error of torque in the end ticks alone.
         """
-        return self._along_pieces((np.arange(ticks + 2) - 0.5) * dt)[0]
+        return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
 
     def _along_pieces(self, t: Array) -> tuple[Array, Array, Array]:
         """As `at`, the end pieces going on outside [0, duration]."""

@@ -99,8 +99,8 @@ class Comparison:
     key: str
     title: str
     bound: str
-    these: Callable[[Trial], Array]
-    those: Callable[[Trial], Array]
+    these: Callable[[Trial], NDArray[np.floating]]
+    those: Callable[[Trial], NDArray[np.floating]]
     allowed: Callable[[Trial, float], Array] | None
     own_only: bool
 

@@ -6,6 +6,7 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -17,6 +18,9 @@ from codegen.mechanism import Joint
 from codegen.model import Model
 from codegen.templating import template
 from codegen.verify import DOUBLE, SINGLE, Trial, Verification, scheme_bound
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 CURVES = 8  # joints in a figure
 VERDICT = {True: "yes", False: "NO", None: "shown"}
@@ -55,7 +59,7 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
     """A row a joint: largest error in single precision and, of that motion, the joint's peak and floor; error in double."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)
         trial = next(t for t in v.trials if t.name == single.motion)
@@ -166,7 +170,7 @@ def _bars(v: Verification) -> str:
     canvas = Canvas(figsize=(12.0, 3.2), layout="constrained")
     axes = canvas.subplots()
     x = np.arange(len(v.joints))
-    error = [v.worst("single", j).of_peak for j in x]
+    error = [v.worst("single", j).of_peak for j in range(len(x))]
     floor = [max(t.floor[j] / (t.peak or 1.0) for t in v.trials) for j in x]
     axes.bar(x - 0.2, error, 0.4, label="worst error, C in float32")
     axes.bar(x + 0.2, floor, 0.4, color="0.8", label="noise floor")
@@ -184,7 +188,7 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.where(values > 0.0, values, np.nan)
 
 
-def _data_url(canvas: object) -> str:
+def _data_url(canvas: Canvas) -> str:
     buffer = io.BytesIO()
-    canvas.savefig(buffer, format="png", dpi=110, metadata={"Software": None})  # type: ignore[attr-defined]
+    canvas.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import BadInput
+from codegen.loops import Conversion
 from codegen.mechanism import BASE, Mechanism, Vector
 from codegen.model import GROUND, Model, placed_links
 from codegen.nearest import hint
-from codegen.reference import Conversion, recursion
+from codegen.reference import recursion
 from codegen.tree import levers, pose, rotate
 
 LARGEST = 1e9  # N, N m: as every number of a mechanism file

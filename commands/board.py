@@ -78,9 +78,10 @@ def bringup(
         print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter", file=sys.stderr)
         sys.stdin.readline()
 
-    with Board.connect(port, Mechanism.load(mech)) as board:
+    mechanism = Mechanism.load(mech)
+    with Board.connect(port, mechanism) as board:
         board.session.faulted()
-        findings = first.bring_up(board.session, board.mechanism, turn if hand else None, partial(print, file=sys.stderr))
+        findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr))
     if write:
         first.write(mech, findings)
     words = "\n".join(f"{joint}: {what}" for joint, what in first.summary(findings).items())
@@ -103,7 +104,7 @@ def home(
     from host import lab
     from host.board import Board
 
-    mechanism, how = Mechanism.load(mech), {}
+    mechanism, how = Mechanism.load(mech), dict[str, str]()
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         lab.home(board.session, mechanism, _told(at or ()), how.__setitem__)

@@ -101,7 +101,7 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
     return mechanism if mode is None else in_mode(mechanism, mode)
 
 
-def _step(backend: str, precision: str | None) -> tuple[Any, Any]:
+def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
     """What computes the torques, None being the reference; and what those that hold against a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision, "the reference always computes in double precision",

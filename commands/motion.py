@@ -66,14 +66,16 @@ def plan(
         raise BadInput("command line", "--speed", speed, f"{waypoints} has its own times")
     if not flexible and ends != "free":
         raise BadInput("command line", "--ends", ends, "is for an arm that ends in a flexible link")
+    found: flexible_plan.FlexiblePlan | planning.Plan
     if flexible:
-        bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
-        found, draw = bent, flexible_plan.draw
+        found = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
+        if figure is not None:
+            flexible_plan.draw(figure, mechanism, found)
     else:
-        found, draw = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
-                                    reserve=reserve), plan_figure.draw
-    if figure is not None:
-        draw(figure, mechanism, found)
+        found = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+                              reserve=reserve)
+        if figure is not None:
+            plan_figure.draw(figure, mechanism, found)
     found.trajectory.save(out)
     drawn = {} if figure is None else {"figure": figure}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")

@@ -47,7 +47,9 @@ class BlockCounter:
             pointer = ctypes.cast(function, ctypes.c_void_p).value
             setattr(self.state, name, self._ffi.cast(self._ffi.typeof(getattr(self.state, name)), pointer))
         self.state.status_register, self.state.program_counter = arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_PC
-        self._uc, self._used, self._kept = uc, [], []  # (address, slot) of each block; what the C has pointers to
+        self._uc = uc
+        self._used: list[tuple[int, Any]] = []  # (address, slot) of each block
+        self._kept: list[Any] = []  # what the C has pointers to
         self._hook(UC_HOOK_BLOCK, self._lib.before_block, 1, 0)
 
     def _hook(self, kind: int, function: Any, start: int, end: int) -> None:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as board_file
 from codegen.board import ADC_V
-from codegen.mechanism import Mechanism
+from codegen.mechanism import Joint, Mechanism
 from codegen.units import position_unit
 from hil import chips
 from hil.bridges import Bridge, pin_of
@@ -33,9 +34,11 @@ from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
 from hil.elf import Image
 from hil.nvic import PENDSV, SYSTICK
-from hil.plants import Plant, follow, wired
+from hil.plants import Driven, follow, wired
 from hil.stm32.chip import FLASH_START
 from hil.stm32.gpio import Gpio
+from hil.stm32.serial import Serial
+from host.link import Device
 
 Array = NDArray[np.float64]
 
@@ -135,11 +138,50 @@ class EncoderFault:
         self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign
 
 
+class PlayedBoard(Protocol):
+    """A board with its plant, as those see it who play motions on it and let faults strike: virtual, or a real one with
+    hil.pil.Relay before it."""
+
+    mechanism: Mechanism
+    board: board_file.Board
+    joints: list[tuple[Joint, board_file.Channel | None]]
+    dt: float
+    ticks: int
+    bus_voltage: float
+    encoder_faults: list[EncoderFault]
+    incoming: Disturbance
+    outgoing: Disturbance
+    listeners: list[Callable[[bytes], None]]
+    switched: list[tuple[float, str, str]]
+
+    @property
+    def plant(self) -> Driven: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    def plug_in(self) -> Device:
+        """What the host's link is to open."""
+
+    def run(self, seconds: float) -> None: ...
+
+    def run_until(self, seconds: float) -> None: ...
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None: ...
+
+    def outputs_safe(self) -> bool: ...
+
+    def record(self) -> Record: ...
+
+    def target_positions(self, record: Record) -> Array: ...
+
+
 class VirtualBoard:
     """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link, `url`
     what pyserial opens."""
 
-    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Plant, port: int = 0) -> None:
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
+        assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
         model = chips.model(self.board.chip)
@@ -172,7 +214,7 @@ class VirtualBoard:
         self._handled = Handled()
         split = "ft_boundary_interrupt" in self.image.symbols
         self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
-        self._step_blocks: list = []
+        self._step_blocks: list[Any] = []
         self._known_blocks = self._step_before = 0
         self.chip.core.on_exception = self._exception_done
         self._server = socket.create_server((HOST, port))
@@ -190,8 +232,7 @@ class VirtualBoard:
 
     def plug_in(self) -> Cable:
         """A cable for the link of a host in this process, in the place of any other host."""
-        if self._host:
-            self._hang_up()
+        self._hang_up()
         self._host = Cable(self.url)
         return self._host
 
@@ -228,9 +269,9 @@ class VirtualBoard:
         self.estop(False)
         for converter in chip.converters:
             converter.volts = self._sensed
-        if self.gate_drivers:
+        if self.gate_drivers and self.board.outputs:
             chip.spi.exchange = self._exchange
-            self.chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
+            chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
 
     def _pin(self, name: str) -> tuple[Gpio, int]:
         return pin_of(self.chip, name)
@@ -258,11 +299,13 @@ class VirtualBoard:
 
     def _move_enable(self) -> None:
         """The line that wakes the gate drivers may have moved."""
+        assert self.board.outputs is not None
         for driver in self.gate_drivers:
             driver.enable(self.seconds, self._high(self.board.outputs.enable))
 
     def _exchange(self, word: int, mode: int) -> int:
         """What the selected gate driver answers; two at once answer nothing sensible."""
+        assert self.board.gate_driver is not None
         selected = [driver for driver, pin in zip(self.gate_drivers, self.board.gate_driver.selects, strict=True)
                     if self._pin(pin)[0].mode(int(pin[2:])) == 1 and not self._high(pin)]
         return selected[0].exchange(self.seconds, word, mode) if len(selected) == 1 else 0
@@ -274,7 +317,7 @@ class VirtualBoard:
                 port, pin = self._pin(name)
                 return self._own_sense(key) if port.mode(pin) == 3 and name not in self.broken_wires else 0.0
         for j, (joint, channel) in enumerate(self.joints):
-            if channel and channel.current and self.board.chip.analogue[channel.current.pin] == number:
+            if joint.motor and channel and channel.current and self.board.chip.analogue[channel.current.pin] == number:
                 port, pin = self._pin(channel.current.pin)
                 sense = channel.current
                 amperes = joint.motor.sign * float(self.plant.current[j]) if j not in self.dead_sensors else -1e3
@@ -285,7 +328,9 @@ class VirtualBoard:
         """V that the board puts on a pin of its [sense]."""
         sense = self.board.sense
         if key == "sense.bus.pin":
+            assert sense.bus is not None
             return self.bus_voltage / sense.bus.ratio
+        assert sense.temperature is not None
         return ADC_V * sense.temperature.thermistor.share(self.temperatures[int(key.rpartition(".")[2])])
 
     def _high(self, pin: str) -> bool:
@@ -299,9 +344,10 @@ class VirtualBoard:
     def _driven(self) -> list[float | None]:
         """The same; None where they float."""
         floating: list[float | None] = [None for _ in self._bridges]
-        if self._enable is None or not self._enable[0].driven(self._enable[1]):
+        outputs = self.board.outputs
+        if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
             return floating
-        if self.board.outputs.gated and self._estop_open:
+        if outputs.gated and self._estop_open:
             return floating
         shares = [bridge.share if bridge else None for bridge in self._bridges]
         if self.gate_drivers and not all(driver.awake(self.seconds) for driver in self.gate_drivers):
@@ -413,11 +459,12 @@ class VirtualBoard:
             pass
 
     def _hang_up(self) -> None:
-        self._host.close()
+        if self._host:
+            self._host.close()
         self._host = None
 
     @property
-    def _usart(self):  # noqa: ANN202
+    def _usart(self) -> Serial:
         return self.chip.usarts[self.board.link.usart]
 
     # -- faults -------------------------------------------------------------
@@ -436,6 +483,7 @@ class VirtualBoard:
 
     def driver_fault(self, present: bool) -> None:
         """A motor driver pulls its fault line low, or lets go of it."""
+        assert self.board.outputs is not None and self.board.outputs.fault is not None
         port, pin = self._pin(self.board.outputs.fault)
         port.drive(pin, False if present else None)
 
@@ -512,7 +560,7 @@ class VirtualBoard:
         joints = len(self.joints)
         truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, joints)
         numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
-        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names}, q=truth[:, 0], v=truth[:, 1],
+        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names or ()}, q=truth[:, 0], v=truth[:, 1],
                       seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
                       cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
 
@@ -529,7 +577,7 @@ def _floating(terminals: list[float | None]) -> Array:
 class VirtualClock:
     """The board's time as a host's clock: sleeping lets the board run."""
 
-    def __init__(self, board: VirtualBoard) -> None:
+    def __init__(self, board: PlayedBoard) -> None:
         self._board = board
         self._asked = board.seconds
         self._overslept = 0.0
@@ -549,4 +597,5 @@ class VirtualClock:
         self._overslept += seconds
 
 
-__all__ = ["Disturbance", "EncoderFault", "FLASH_START", "Record", "VirtualBoard", "VirtualClock", "telemetry_type"]
+__all__ = ["Disturbance", "EncoderFault", "FLASH_START", "PlayedBoard", "Record", "VirtualBoard", "VirtualClock",
+           "telemetry_type"]

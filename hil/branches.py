@@ -106,12 +106,12 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     """Where an instruction may send the flow, and whether it may go on behind it."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
-    target = next((o.imm for o in i.operands if o.type == codes.ARM_OP_IMM), None)
+    target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
     if name in ("cbz", "cbnz"):
         found.branches.append(i)
-        return [target], True
+        return target, True
     if name == "bl":
-        found.calls[i.address] = [target]
+        found.calls[i.address] = target
         return [], True
     if name.startswith("blx"):
         found.calls[i.address] = []
@@ -122,9 +122,9 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     if i.id == codes.ARM_INS_B:
         if conditional:
             found.branches.append(i)
-        if not found.address <= target < end:  # a call that does not come back
-            found.calls[i.address] = [target]
-        return [target], conditional
+        if not found.address <= target[0] < end:  # a call that does not come back
+            found.calls[i.address] = target
+        return target, conditional
     if returns:
         if conditional:
             found.branches.append(i)

@@ -15,6 +15,7 @@ class Bridge:
     """
 
     def __init__(self, board: board_file.Board, chip: Stm32, joint: Joint, channel: board_file.Channel) -> None:
+        assert joint.motor is not None
         self._motor, self._channel = joint.motor, channel
         self._timers = {pwm.timer: chip.timers[pwm.timer] for _, pwm in channel.switches}
         self._direction = pin_of(chip, channel.direction) if channel.direction else None
@@ -44,6 +45,7 @@ class Bridge:
 
     def _of_bridge(self) -> float | None:
         """Of an H-bridge with PWM and direction (or enable)."""
+        assert self._direction is not None
         pwm, (port, pin) = self._channel.pwm, self._direction
         high = self._timers[pwm.timer].duty(pwm.output) if self._connected("pwm") else 0.0
         if self._motor.drive == "antiphase":

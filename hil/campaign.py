@@ -67,6 +67,7 @@ class Outcome:
 def mechanism_of(source: Mechanism) -> Mechanism:
     """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index."""
     first, second, *others = source.joints
+    assert first.encoder is not None and second.encoder is not None
     first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
     second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
     return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
@@ -105,9 +106,9 @@ class Scene:
         if state in ("HOLD", "TRACK", "JOG", "FLOAT", "FAULT"):
             session.arm()
         if state == "TRACK":
-            session.sender = Sender(session.link, self.motion(), session.status.ack, session.flight)
-            session.sender.credit = session.status.credit
-            session.wait(lambda: session.sender.acked >= 150, 5.0, "took no knots")
+            sender = session.sender = Sender(session.link, self.motion(), session.status.ack, session.flight)
+            sender.credit = session.status.credit
+            session.wait(lambda: sender.acked >= 150, 5.0, "took no knots")
             session.start()
         asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, 2, 0.01)}
         if state in asks:
@@ -264,9 +265,12 @@ def _host() -> Iterator[Injection]:
 
 def _resets() -> Iterator[Injection]:
     for cause in ("brownout", "pin", "power"):
+        def reset(scene: Scene, cause: str = cause) -> None:
+            scene.board.reset(cause)
+
         for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
             yield Injection("brown-out" if cause == "brownout" else f"reset by {cause}", f"in {state}", state,
-                            lambda scene, cause=cause: scene.board.reset(cause), ("DISARMED",), (), 0.3)
+                            reset, ("DISARMED",), (), 0.3)
 
 
 def _estops() -> Iterator[Injection]:
@@ -291,6 +295,7 @@ def _supply() -> Iterator[Injection]:
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
         def bus(scene: Scene, share: float = share) -> None:
+            assert scene.mechanism.board is not None
             scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
 
         for state in driven:
@@ -349,6 +354,7 @@ def _numbers() -> Iterator[Injection]:
             for field in ("rate", "acceleration"):
                 def knot(scene: Scene, value: float = value, j: int = joint, field: str = field) -> None:
                     motion, session = scene.motion(), scene.session
+                    assert session.sender is not None
                     first, session.sender = session.sender.first, None
 
                     def send() -> None:

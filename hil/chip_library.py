@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from numpy.typing import NDArray
 from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
@@ -95,10 +96,10 @@ class ChipLibrary:
             for segment in elf.iter_segments("PT_LOAD"):
                 if segment["p_filesz"]:
                     self.uc.mem_write(segment["p_vaddr"], segment.data())
-            table = elf.get_section_by_name(".symtab")
+            table, text = elf.get_section_by_name(".symtab"), elf.get_section_by_name(".text")
+            assert isinstance(table, SymbolTableSection) and text is not None
             for symbol in table.iter_symbols():
                 self.symbols[symbol.name] = (symbol["st_value"], symbol["st_size"])
-            text = elf.get_section_by_name(".text")
             self.flash_bytes: int = text["sh_size"]
         self._free = RAM + RAM_SIZE // 2
         self._stack = RAM + RAM_SIZE - 16

@@ -49,8 +49,8 @@ def first_leg(motion: Trajectory) -> Trajectory:
     still = np.all(np.abs(np.hstack([motion.rates, motion.accelerations])) < AT_REST, axis=1)
     moves = int(np.argmin(still))
     last = moves + int(np.argmax(still[moves:])) + 1
-    parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
-    return from_rows(motion.joints, *parts)
+    return from_rows(motion.joints, motion.times[:last], motion.positions[:last], motion.rates[:last],
+                     motion.accelerations[:last])
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, law: str) -> Result:

@@ -145,7 +145,7 @@ class CortexM4:
         for start, end, memory in self._memories:
             if start <= address and address + size <= end:
                 return memory[address - start:address - start + size]
-        raise UcError(const.UC_ERR_READ_UNMAPPED, address, size)
+        raise UcError(const.UC_ERR_READ_UNMAPPED)
 
     @property
     def instructions(self) -> int:

@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.console import Console
@@ -60,7 +62,7 @@ class Outcome:
     """
 
     case: Case
-    result: dict
+    result: dict[str, Any]
     joints: tuple[str, ...]
     good: bool
     rms: NDArray[np.float64]
@@ -154,7 +156,7 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     lines = []
     for pd, ff in pairs(outcomes):
         if pd.case.factor == 1.0:
-            counts = max(joint.encoder.counts for joint in pd.case.mechanism.moving)
+            counts = max(joint.encoder.counts for joint in pd.case.mechanism.moving if joint.encoder)
             lines.append(f"{RATES[pd.case.file]}, full gains: feed-forward + PD has at most "
                          f"{np.max(ff.rms / pd.rms):.3f} of PD's rms error; rounding to {counts} counts alone is "
                          f"{FLOOR * 2e3 * np.pi / counts:.3f} mrad rms")
@@ -186,13 +188,13 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _sweep(errors, ratios, outcomes: list[Outcome]) -> None:
+def _sweep(errors: Axes, ratios: Axes, outcomes: list[Outcome]) -> None:
     for file, label in RATES.items():
         chosen = [p for p in pairs(outcomes) if p[0].case.file == file]
         factors = [pd.case.factor for pd, _ in chosen]
         line = "-" if file == next(iter(RATES)) else ":"
         for j, joint in enumerate(chosen[0][0].joints):
-            style = {"linestyle": line, "marker": "o", "markersize": 4}
+            style: dict[str, Any] = {"linestyle": line, "marker": "o", "markersize": 4}
             errors.loglog(factors, [pd.rms[j] * 1e3 for pd, _ in chosen], color=f"C{j}", alpha=0.5, **style)
             errors.loglog(factors, [ff.rms[j] * 1e3 for _, ff in chosen], color=f"C{j}", **style,
                           label=f"{joint}, {label}")

@@ -54,6 +54,13 @@ class Load:
     energy: Array
 
 
+def _motors(mechanism: Mechanism) -> list[Motor]:
+    """Of its moving joints, each of which has one."""
+    motors = [joint.motor for joint in mechanism.moving if joint.motor]
+    assert len(motors) == len(mechanism.moving)
+    return motors
+
+
 class Demand:
     """The motion's demand on the motors of a mechanism, for any sizes (n,) and gears (n,)."""
 
@@ -79,11 +86,11 @@ class Demand:
     @property
     def start(self) -> Array:
         """(2 n,) logarithms of the file's sizes and gears."""
-        return np.log(np.concatenate([np.ones(self.n), [abs(j.motor.gear) for j in self.joints]]))
+        return np.log(np.concatenate([np.ones(self.n), [abs(motor.gear) for motor in _motors(self.mechanism)]]))
 
     def load(self, sizes: Array, gears: Array) -> Load:
         masses = self.design.mass * sizes
-        motors = [scaled(j.motor, s, N) for j, s, N in zip(self.joints, sizes, gears, strict=True)]
+        motors = [scaled(m, s, N) for m, s, N in zip(_motors(self.mechanism), sizes, gears, strict=True)]
         R, K, J = (np.array([getattr(m, key) for m in motors]) for key in ("R", "K", "inertia"))
         at_joint = self.bare + np.tensordot(masses, self.carried, axes=1) + gears**2 * J * self.qdd + self.friction
         torque = at_joint / gears
@@ -94,6 +101,7 @@ class Demand:
     def slack(self, sizes: Array, gears: Array) -> dict[str, Array]:
         """What is left of every limit, relative to it: not negative where it is kept."""
         load, continuous = self.load(sizes, gears), self.design.continuous * sizes ** (7.0 / 6.0)
+        assert self.mechanism.board is not None
         limit = self.design.voltage * self.mechanism.board.bus_voltage
         return {
             "voltage": 1.0 - np.abs(load.voltage) / limit,
@@ -112,17 +120,18 @@ def scaled(motor: Motor, size: float, gear: float) -> Motor:
 def with_motors(mechanism: Mechanism, design: Design, sizes: Array, gears: Array) -> Mechanism:
     """The mechanism with other motors, carried where its payloads say."""
     of = {joint.name: k for k, joint in enumerate(mechanism.moving)}
-    joints = tuple(j if j.name not in of else
-                   replace(j, motor=scaled(j.motor, sizes[of[j.name]], gears[of[j.name]]),
-                           limits=replace(j.limits, effort=_effort(mechanism, design, j, sizes[of[j.name]], gears[of[j.name]])))
+    joints = tuple(j if j.motor is None or j.name not in of else
+                   replace(j, motor=scaled(j.motor, sizes[of[j.name]], gears[of[j.name]]), limits=replace(
+                       j.limits, effort=_effort(mechanism, design, j.motor, sizes[of[j.name]], gears[of[j.name]])))
                    for j in mechanism.joints)
     masses = {payload: design.mass * sizes[of[joint]] for joint, payload in design.carried.items()}
     return replace(mechanism, joints=joints,
                    payloads=tuple(replace(p, mass=masses.get(p.name, p.mass)) for p in mechanism.payloads))
 
 
-def _effort(mechanism: Mechanism, design: Design, joint, size: float, gear: float) -> float:
-    motor = scaled(joint.motor, size, gear)
+def _effort(mechanism: Mechanism, design: Design, own: Motor, size: float, gear: float) -> float:
+    assert mechanism.board is not None
+    motor = scaled(own, size, gear)
     stall = abs(motor.gear * motor.K) * mechanism.board.bus_voltage / motor.R
     return float(min(PEAK * design.continuous * size ** (7.0 / 6.0) * gear, 0.99 * stall))
 
@@ -157,7 +166,8 @@ def _split(x: Array) -> tuple[Array, Array]:
 def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
     """rms error (n,) rad and electrical energy J of a motion under the plant's own voltage servos with the mechanism's
     gains: V = K N q_c' + R / (N K) (Ku e + Kv e'), |V| at most the bus voltage."""
-    plant, motors = Plant.from_mechanism(mechanism, max_step=SERVO_STEP), [j.motor for j in mechanism.moving]
+    assert mechanism.board is not None
+    plant, motors = Plant.from_mechanism(mechanism, max_step=SERVO_STEP), _motors(mechanism)
     constant = np.array([m.gear * m.K for m in motors])
     volts = np.array([m.R for m in motors]) / constant
     gains = [j.gains for j in mechanism.moving]
@@ -176,6 +186,7 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
 
 def choose_gains(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int) -> tuple[Mechanism, int]:
     """The mechanism with the gains of least tracking error found, and how many simulations that took."""
+    assert mechanism.board is not None
     loop = SampledLoop.of(Model.of(mechanism), board_file.load(mechanism.board.use).lead)
     m, n = apparent_inertia(loop.masses), len(mechanism.moving)
     names = [joint.name for joint in mechanism.moving]
@@ -265,8 +276,9 @@ class Choice:
 
     def table(self) -> list[tuple[str, ...]]:
         """A row a joint: motor mass, gear, gains, before and after."""
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for a, b, size in zip(self.start.moving, self.chosen.moving, self.sizes, strict=True):
+            assert a.motor is not None and b.motor is not None
             rows.append((a.name, f"1 -> {size:.2f}", f"{abs(a.motor.gear):.0f} -> {abs(b.motor.gear):.0f}",
                          f"{a.gains.ku:g} -> {b.gains.ku:g}", f"{a.gains.kv:g} -> {b.gains.kv:g}"))
         return rows
@@ -277,11 +289,12 @@ COLUMNS = ("joint", "motor's mass over the start's", "gear", "Ku, N m/rad", "Kv,
 
 def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: int = 60) -> Choice:
     """Motors, then servos, for one motion; at most about `trials` simulations."""
+    assert mechanism.board is not None
     demand = Demand(mechanism, design, motion)
     sizes, gears = choose_motors(mechanism, design, motion)
     moved = with_motors(mechanism, design, sizes, gears)
     chosen, count = choose_gains(moved, design, motion, trials)
-    loop = SampledLoop.of(Model.of(chosen), board_file.load(chosen.board.use).lead)
+    loop = SampledLoop.of(Model.of(chosen), board_file.load(mechanism.board.use).lead)
     ku, kv = (design.margin * np.array([getattr(j.gains, key) for j in chosen.moving]) for key in ("ku", "kv"))
     (error0, energy0), (error1, energy1) = servo_run(mechanism, motion), servo_run(chosen, motion)
     return Choice(mechanism, chosen, sizes, gears,

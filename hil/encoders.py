@@ -34,5 +34,8 @@ def counts_per_unit(joint: Joint) -> float:
     encoder, motor = joint.encoder, joint.motor
     if encoder is None:
         return 0.0
-    turns = motor.gear if encoder.at == "motor" else 1.0
+    turns = 1.0
+    if encoder.at == "motor":
+        assert motor is not None
+        turns = motor.gear
     return encoder.sign * encoder.counts * turns / (2.0 * np.pi)

@@ -14,7 +14,8 @@ class Event:
     __slots__ = ("at", "action")
 
     def __init__(self, at: int, action: Callable[[], None]) -> None:
-        self.at, self.action = at, action
+        self.at = at
+        self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
         self.action = None
@@ -57,7 +58,8 @@ class Events:
         """Do everything that is due."""
         while self.next() <= self.now:
             action = heapq.heappop(self._queue)[2].action
-            action()
+            if action:
+                action()
         self.done = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from codegen.loops import ClosedMotion, assemble
 from codegen.model import Model, placed_links
@@ -107,7 +108,7 @@ def _picture(played: Played) -> Picture:
     return picture(figure, f"{played.name}: one motor, two passive joints; the exact image on the virtual board")
 
 
-def _draw(axes, played: Played) -> None:
+def _draw(axes: Axes, played: Played) -> None:
     """The mechanism in its plane at some instants of the motion: every link from its joint to what hangs on it."""
     model = Model.of(played.mechanism)
     motion = ClosedMotion(assemble(model), played.motion)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
 from codegen import pinocchio_rnea, reference
@@ -70,7 +71,7 @@ def eight_link(short: bool) -> Finding:
 
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
     """Torques by the paper's scheme and by the oracle at the sampled instants."""
-    t = np.arange(round(motion.duration / model.dt) + 1) * model.dt
+    t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
     start = reference.newmark_start(model, *motion.at(0.0))
     tau = reference.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
     return tau, newton_euler(model.mechanism, motion, t)[0]
@@ -128,7 +129,7 @@ def six_joints(short: bool) -> Finding:
     return Finding(numbers, (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
 
 
-def _stroboscope(axes, origins: Array, path: Array, frames: int) -> None:
+def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
     """The arm at some instants: origins (T, n, 3) of the moving links, path (T, 3) of the tip."""
     for k in np.linspace(0, len(origins) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), origins[k], path[k]])
@@ -181,6 +182,7 @@ def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: boo
     cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
     figure = canvas(13.0, 3.6)
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
+        assert case.predicted_from is not None
         d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
         t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
         for j, joint in enumerate(s.mechanism.streamed):

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
@@ -33,8 +34,7 @@ def reduction(short: bool) -> Finding:
     mechanism = Mechanism.load(MECHANISMS / "six_axis.toml")
     rows, worst = [], 0.0
     for link in mechanism.links:
-        points = solids.reduce(link.name, link.mass, link.com, link.inertia)
-        r = points.points - link.com
+        r = solids.reduce(link.name, link.mass, link.com, link.inertia).points - link.com
         inertia = sum(0.25 * link.mass * (p @ p * np.eye(3) - np.outer(p, p)) for p in r)
         error = float(np.max(np.abs(inertia - link.inertia)) / np.max(np.abs(link.inertia)))
         aside = float(np.linalg.norm(r.mean(axis=0)))
@@ -125,7 +125,7 @@ def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
     return picture(figure, "The arm at some instants, its motion and its tracking, all from the articulated plant")
 
 
-def _draw_arm(axes, mechanism: Mechanism, q: Array, frames: int = 7) -> None:
+def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> None:
     model = Model.of(mechanism)
     at = pose(model, q)
     tip = at.origin[:, -1] + (at.R[:, -1] @ (2.0 * model.bodies[-1].com))
@@ -141,6 +141,7 @@ def _draw_arm(axes, mechanism: Mechanism, q: Array, frames: int = 7) -> None:
 def industrial_robot(short: bool) -> Finding:
     """Fig. 4: mesh-defined solids; motors, gears and servo gains optimised; the result on the virtual board."""
     s = scenario.load("industrial_robot")
+    assert s.file.design is not None
     choice = design.optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
     results = {case.name: scenario.play(s, case, short=short, chosen=choice.chosen) for case in s.runs(short)}
     numbers = [Number.of(c) for c in choice.checks(s.file.design.margin) + scenario.checks(s, results, short)]
@@ -159,11 +160,11 @@ def industrial_robot(short: bool) -> Finding:
     return Finding(tuple(numbers), (picture(figure, "The robot's solids, and its error before and after"),), (table,))
 
 
-def _draw_robot(axes, s: scenario.Scenario) -> None:
+def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
     """The solids at the motion's end, as the meshes they were given by."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    model, q = Model.of(s.mechanism), s.motion.positions[-1]
+    model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
     at = pose(model, q)
     where = {body.joint.child: i for i, body in enumerate(model.bodies)}
     corners = []

@@ -86,7 +86,7 @@ def rigid(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
 
 def quasi_static(mechanism: Mechanism, duration: float) -> tuple[float, Array]:
     """The root stands off the chord by the slope of the static deflection under the load of the instant."""
-    arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1) * DT
+    arm, t = flexible_arm(mechanism, elements=5), np.arange(int(duration / DT) + 1, dtype=float) * DT
     small = Slew((0.0,), (1e-3 * ANGLE,), duration)
     problem = elastic_problem(arm, small, t, DT)
     slope = np.linalg.solve(problem.K, problem.F[..., None])[..., 0] @ arm.beam.hub
@@ -123,6 +123,7 @@ def force(short: bool) -> Finding:
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
     wall = scenario.load("wall_contact")
+    assert wall.file.contact is not None
     runs = {name: pressed(wall, 0.5, feedback) for name, feedback in (("feed-forward", False), ("with force feedback", True))}
     for name, found in runs.items():
         axes.plot(found.done.times, found.done.force[:, 1], linewidth=1.2, label=f"{name}: {found.rms:.2g} N rms")
@@ -164,6 +165,7 @@ def sticks(short: bool) -> Finding:
     """Fig. 4: stick diagram."""
     wall = scenario.load("wall_contact")
     contact, found = wall.file.contact, pressed(wall, 0.5)
+    assert contact is not None
     figure = canvas(6.0, 5.0)
     axes = figure.subplots()
     plant = FlexiblePlant(wall.mechanism, contact.elements, frame="chord")

@@ -6,7 +6,9 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hil.scenario import Check
@@ -67,12 +69,12 @@ def canvas(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def label(axes, title: str, x: str = "t, s", y: str = "") -> None:
+def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
 
 
-def colours(count: int) -> Sequence:
+def colours(count: int) -> Sequence[Any]:
     from matplotlib import colormaps
 
     return [colormaps["viridis"](k / max(count - 1, 1) * 0.9) for k in range(count)]

@@ -4,6 +4,7 @@ the model of the chip's flash (hil.timing.FlashFetch), its caches empty at each 
 from __future__ import annotations
 
 from hil.board import VirtualBoard
+from hil.cortex_m4 import Handled
 from hil.nvic import FIRST_IRQ
 from hil.stm32.chip import FLASH_START
 from hil.timing import FLASH_MEMORIES, FlashFetch
@@ -39,7 +40,12 @@ class FlashWatch:
         self._watches = core.watch_flash(dict(zip(addresses, self._fetches, strict=True)), FLASH_START, end)
         self._before = 0
         done = core.on_exception
-        core.on_exception = lambda number, handled: (done(number, handled), self._ended(number, handled.cycles))
+
+        def on_exception(number: int, handled: Handled) -> None:
+            done(number, handled)
+            self._ended(number, handled.cycles)
+
+        core.on_exception = on_exception
 
     def _ended(self, number: int, cycles: int) -> None:
         if number == self._board.tick_exception:

@@ -64,6 +64,9 @@ class FlexiblePlant:
     without those that the frame makes zero.
     """
 
+    mass: Array  # kg, of points (P,) in the flexible link and on what it carries
+    x: Array  # where they are along it, m
+
     def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,
                  frame: Literal["root", "chord"] = "root") -> None:
         model = Model.of(mechanism)
@@ -123,7 +126,7 @@ class FlexiblePlant:
             sheared[e, at] = strain
         across = np.tile(0.5 * l * weight, elements)
         self.mass = mass / self.length * across
-        self.x = (np.repeat(np.arange(elements), GAUSS) + np.tile(s, elements)) * l
+        self.x = (np.repeat(np.arange(elements, dtype=float), GAUSS) + np.tile(s, elements)) * l
         K = (bend.T * (EI * across)) @ bend
         return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
 
@@ -235,7 +238,7 @@ def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
             change = np.linalg.solve(M + soft, f + given + soft @ change)
         a = change
     y_rows, tips, forces = (np.array(column) for column in zip(*rows, strict=True))
-    return Run(np.arange(len(rows)) * dt, y_rows, tips, forces)
+    return Run(np.arange(len(rows), dtype=float) * dt, y_rows, tips, forces)
 
 
 def planar_points(body: Body) -> Points:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Life:
     def is_led_by_hand(self) -> None:
         for command in ("START", "STOP"):  # refused, after all has been looked at; taken
             self.floats()
-            self.seems_to_move(DAMPED * self.float_speed, lambda command=command: self.session.post(command))
+            self.seems_to_move(DAMPED * self.float_speed, partial(self.session.post, command))
 
     def finds_a_fault(self) -> None:
         """One that the mechanism file lets a board react to by holding the arm, if it does."""

@@ -227,8 +227,8 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
             row, variable = (more[at], call) if block.most == 0 else (more[at], extra[block.function])
             row[variable] = row.get(variable, 0.0) - max(block.most, 1)
         p.equals(share, 0.0)
-    for called in pointed.values():
-        p.is_at_most(called, float(max([1, *(starts[at] for at in pointed)])))
+    for ways in pointed.values():
+        p.is_at_most(ways, float(max([1, *(starts[at] for at in pointed)])))
     for at in functions:
         p.equals(calls[at], 0.0) if at not in roots else p.equals({entered[at]: 1.0}, 1.0)
         p.is_at_most(more[at], 0.0) if at not in roots else p.equals({extra[at]: 1.0}, 0.0)
@@ -247,8 +247,8 @@ def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | No
     round_ = np.bincount(part) > 1
     round_[[part[n] for n, after in within if n == after]] = True
     into: dict[int, list[int]] = defaultdict(list)  # ways by which a loop is come to
-    for n, after, edge in edges:
-        if n is None or part[n] != part[after]:
+    for before, after, edge in edges:
+        if before is None or part[before] != part[after]:
             into[part[after]].append(edge)
     for n, block in enumerate(blocks):
         if round_[part[n]]:

@@ -70,6 +70,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
             on_progress: Progress = lambda done, total, what: None) -> Cost:
     """Run a built image for some moments. Raises Refused if it does not get through the motion, or if a tick may take
     longer than a control period."""
+    assert mechanism.board is not None
     board_file = boards.load(mechanism.board.use)
     budget = board_file.chip.sysclk_hz // mechanism.control.rate_hz
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:

@@ -42,7 +42,7 @@ LOST = 2.0  # s without an answer after which the board is gone; it has then dro
 
 
 class Relay:
-    """A board at the end of `device`, and the plant that it is made to believe in. Looks like a hil.board.VirtualBoard.
+    """A board at the end of `device`, and the plant that it is made to believe in. A hil.board.PlayedBoard.
 
     For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is
     nothing to the plant. encoder_faults, bus_voltage, and incoming, outgoing for what host and board tell each other:
@@ -50,6 +50,7 @@ class Relay:
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
+        assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
         self.joints = board_file.served(mechanism, self.board)
@@ -148,7 +149,7 @@ class Relay:
         """What the drivers would put on the motors (n,) V, in steps of the output timer; NaN: they let them float."""
         volts = np.full(len(self.joints), np.nan)
         for j, (joint, channel) in enumerate(self.joints):
-            if self._outputs and channel:
+            if self._outputs and joint.motor and channel:
                 duty = self._held[j]
                 width = int(np.abs(duty) * np.float32(self._top) + np.float32(0.5))
                 way = -1.0 if duty < 0.0 else 1.0
@@ -222,8 +223,9 @@ class Relay:
         statuses = [s[0] for s in self._samples]
         joints = len(self.joints)
         kinds = telemetry_type(joints)
-        told = {name: np.array([getattr(s, name) for s in statuses], kinds[name].base).reshape(-1, *kinds[name].shape)
-                for name in kinds.names}
+        told: dict[str, Any] = {
+            name: np.array([getattr(s, name) for s in statuses], kinds[name].base).reshape(-1, *kinds[name].shape)
+            for name in kinds.names or ()}
         nothing = np.zeros(len(statuses), np.int64)
         return Record(**told, q=np.array([s[1] for s in self._samples]).reshape(-1, joints),
                       v=np.array([s[2] for s in self._samples]).reshape(-1, joints),

@@ -85,7 +85,8 @@ class Plant(Driven):
         if joint not in self.indexes:
             return False
         turns = self.encoders.turns(joint, self.q[joint] - self.indexes[joint])
-        return abs(turns - round(turns)) <= 0.5 / self.joints[joint].encoder.counts
+        encoder = self.joints[joint].encoder
+        return encoder is not None and abs(turns - round(turns)) <= 0.5 / encoder.counts
 
     # -- motion -------------------------------------------------------------
 
@@ -119,6 +120,7 @@ class Plant(Driven):
 
     def _contact(self, q: Array, mass: Array, damping: Array) -> tuple[Array, Array]:
         """Forces (n,) of the hard stops, and the dampings with theirs."""
+        assert self.stops is not None
         beyond = np.minimum(q - self.stops[:, 0], 0.0) + np.maximum(q - self.stops[:, 1], 0.0)
         omega, own = 2.0 * np.pi * STOP_HZ, np.diag(mass)
         return -own * omega**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * omega, 0.0)

@@ -8,6 +8,7 @@ modes and all other flexible links move as articulated points, with large rotati
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,27 @@ from hil.plexus import plant as articulated
 
 Array = NDArray[np.float64]
 Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant
-
 FINER = 2  # elements of the plant's flexible links to one of the inverse model's
+
+
+class Driven(Protocol):
+    """What a board's motors drive and its encoders see: an entry of each array a joint."""
+
+    @property
+    def q(self) -> Array: ...
+
+    @property
+    def v(self) -> Array: ...
+
+    @property
+    def current(self) -> Array:
+        """Of the motors, A."""
+
+    def counts(self) -> NDArray[np.int64]:
+        """Of the encoders since power-up."""
+
+    def drive(self, seconds: float, voltage: Array) -> None:
+        """Let time pass with these voltages at the motors; NaN: the terminals float."""
 
 
 def plant_of(mechanism: Mechanism) -> Plant:
@@ -42,7 +62,8 @@ def is_arm(mechanism: Mechanism) -> bool:
     chain = zip([BASE, *(joint.child for joint in rigid)], mechanism.moving, strict=True)
     plain = all(joint.parent == parent and joint.type != "prismatic" and joint.stiffness == joint.c_mot == 0.0
                 and np.array_equal(joint.axis, [0.0, 0.0, 1.0]) and not np.any(joint.rpy) for parent, joint in chain)
-    return plain and flexible == [last.child] and not np.isfinite(mechanism.link(last.child).beam.EI[0])
+    beam = mechanism.link(last.child).beam
+    return plain and beam is not None and flexible == [last.child] and not np.isfinite(beam.EI[0])
 
 
 def refined(mechanism: Mechanism, times: int) -> Mechanism:
@@ -52,12 +73,13 @@ def refined(mechanism: Mechanism, times: int) -> Mechanism:
     return replace(mechanism, links=links)
 
 
-def follow(plant: Plant | Wired, mechanism: Mechanism, mode: int) -> tuple[str, str]:
+def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
     """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant stays
     in its own or "")."""
-    name = mechanism.modes[mode].name
+    name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
+    assert isinstance(whole, articulated.Plant)  # what a mechanism with modes has
     try:
-        plant.switch(name)
+        whole.switch(name)
     except Refused as refusal:
         return name, str(refusal)
     return name, ""
@@ -82,6 +104,10 @@ class Wired:
     def v(self) -> Array:
         return self.plant.v[self.places]
 
+    @property
+    def current(self) -> Array:
+        return self.plant.current[self.places]
+
     def counts(self) -> NDArray[np.int64]:
         return self.plant.counts()[self.places]
 
@@ -91,10 +117,6 @@ class Wired:
         terminals[self.places] = voltage
         self.plant.drive(seconds, terminals)
 
-    def switch(self, mode: str) -> None:
-        """As the plant's."""
-        self.plant.switch(mode)
-
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """As the plant's, torque (J,)."""
         torques = np.zeros(self.plant.n)
@@ -102,8 +124,16 @@ class Wired:
         self.plant.push(seconds, torques)
 
 
-def wired(plant: Plant) -> Plant | Wired:
+@overload
+def wired(plant: Plant) -> Plant | Wired: ...
+
+
+@overload
+def wired(plant: Driven) -> Driven: ...
+
+
+def wired(plant: Driven) -> Driven:
     """What a board is wired to: the plant itself where every joint is streamed."""
-    mechanism = getattr(plant, "mechanism", None)
-    whole = mechanism is None or len(mechanism.streamed) == len(mechanism.moving)
-    return plant if whole else Wired(plant)
+    if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == len(plant.mechanism.moving):
+        return plant
+    return Wired(plant)

@@ -21,7 +21,7 @@ from codegen.compiled_path import CompiledPath
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
-from hil.board import STEPS, Record, VirtualBoard, VirtualClock
+from hil.board import STEPS, PlayedBoard, Record, VirtualBoard, VirtualClock
 from hil.faults import FAULTS, inject
 from hil.plants import Plant, plant_of
 from host.configuration import Configuration
@@ -98,7 +98,7 @@ class Idle:
     """The plant inside a virtual board that carries the pil image: nothing there moves."""
 
     def __init__(self, joints: int) -> None:
-        self.q, self.v = np.zeros(joints), np.zeros(joints)
+        self.q, self.v, self.current = np.zeros(joints), np.zeros(joints), np.zeros(joints)
 
     def counts(self) -> NDArray[np.int64]:
         return np.zeros(len(self.q), np.int64)
@@ -110,7 +110,7 @@ class Idle:
 class Witness:
     """Reads every STATUS the board sends, whatever becomes of it on the line."""
 
-    def __init__(self, board: VirtualBoard) -> None:
+    def __init__(self, board: PlayedBoard) -> None:
         self._reader = FrameReader(Codec(len(board.joints)))
         self.state = "BOOT"
         self.faults: list[str] = []
@@ -174,10 +174,10 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 
-def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
+def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
          log: Path | None = None) -> Result:
-    """The host's part, from connecting to disarming, and the figures of it. pil: board is a hil.pil.Relay."""
+    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.pil."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
     link = Link(board.plug_in(), clock=clock, baud=configuration.baud)
@@ -187,7 +187,7 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
     if writer is not None:
         session.listeners.append(writer.write)
     try:
-        if early:
+        if fault and early:
             inject(fault, board, clock, 0.0)
         session.connect()
         session.home([joint.start for joint in mechanism.streamed])
@@ -208,7 +208,7 @@ def play(board: VirtualBoard, mechanism: Mechanism, motion: Knots, feedforward: 
     return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link)
 
 
-def _result(board: VirtualBoard, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
+def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
             feedforward: bool, ended: str, outcome: Outcome | None, link: Link) -> Result:
     record = board.record()
     moving = in_motion(record)

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import trimesh
@@ -273,7 +273,7 @@ def body(solid: Solid, path: Path, number: int = 0) -> shapes.Body:
 def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
     """The surface of a solid in the link's frame, m."""
 
-    def needed(*keys: str) -> list:
+    def needed(*keys: str) -> list[Any]:
         for key in keys:
             if getattr(solid, key) is None:
                 raise BadInput(path, f"solid.{number}.{key}", None, f"is required of a {solid.shape}")
@@ -286,10 +286,13 @@ def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
     elif solid.shape == "sphere":
         mesh = trimesh.creation.icosphere(5, *needed("radius"))
     elif solid.shape == "cylinder":
-        mesh = trimesh.creation.cylinder(*needed("radius", "height"), sections=shapes.SIDES)
+        radius, height = needed("radius", "height")
+        mesh = trimesh.creation.cylinder(radius, height, sections=shapes.SIDES)
     else:
-        mesh = trimesh.creation.annulus(*needed("inner", "outer", "height"), sections=shapes.SIDES)
-    place = trimesh.transformations.euler_matrix(*solid.rpy, axes="sxyz")
+        inner, outer, height = needed("inner", "outer", "height")
+        mesh = trimesh.creation.annulus(inner, outer, height, sections=shapes.SIDES)
+    roll, pitch, yaw = solid.rpy
+    place = trimesh.transformations.euler_matrix(roll, pitch, yaw, axes="sxyz")
     place[:3, 3] = solid.xyz
     return mesh.apply_transform(place)
 
@@ -347,12 +350,13 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
             found.append(Check(f"{case.name} ({FAULTS[case.fault].doc})",
                                f"{state}, outputs {'safe' if result.outputs_safe else 'LIVE'}",
                                f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe", good))
-        if case.compared_with in results:
+        if case.compared_with is not None and case.compared_with in results:
+            assert case.at_most is not None
             ratio = result.tracking_rms / results[case.compared_with].tracking_rms
             found.append(Check(f"{case.name}: rms error over that of {case.compared_with}, each joint",
                                ", ".join(f"{r:.3f}" for r in ratio), f"at most {case.at_most:g}",
                                bool(np.all(ratio <= case.at_most))))
-        if case.predicted_from in results:
+        if case.predicted_from is not None and case.predicted_from in results:
             found += _predictions(scenario, case, results[case.predicted_from], result, short)
     return found
 

@@ -212,6 +212,7 @@ class _SysTick:
         self.event = self.core.events.at(self.loaded + self.period, self._expire) if running else None
 
     def _expire(self) -> None:
+        assert self.event is not None
         self.loaded, self._from = self.event.at, self.reload
         self.flag = True
         if self.interrupt:

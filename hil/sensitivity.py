@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import reference
+from codegen.loops import Motion
 from codegen.mass_matrix import mass_matrix, rotor_inertia
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.reference import Motion
 
 Array = NDArray[np.float64]
 

@@ -58,15 +58,18 @@ class Swing:
 
 def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
     """All servo runs of a scenario."""
-    return [swing(scenario.mechanism, scenario.file.servo, run, short) for run in scenario.file.servo.run]
+    test = scenario.file.servo
+    assert test is not None
+    return [swing(scenario.mechanism, test, run, short) for run in test.run]
 
 
 def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
     """Turn, hold, and look at the tip. The servo gives its torque to the hub; the rotor turns with it."""
     plant, servo = Plant.from_mechanism(mechanism), Servo(kp=run.kp, kd=run.kd)
+    assert plant.loads.beams is not None
     element = plant.loads.beams.elements[-1]
     end = plant.system.solids[element.b.solid].at(element.b.origin)
-    t = np.arange(round((test.seconds + (test.short_hold if short else test.hold)) / TICK)) * TICK
+    t = np.arange(round((test.seconds + (test.short_hold if short else test.hold)) / TICK), dtype=float) * TICK
     x = np.clip(t / test.seconds, 0.0, 1.0)
     target = test.turn * x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
     rate = test.turn * 30.0 * x**2 * (1.0 - x) ** 2 / test.seconds
@@ -85,7 +88,9 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
 def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
     """s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
     link, joint = mechanism.links[0], mechanism.moving[0]
-    beam, rho = link.beam, link.mass / link.beam.length
+    beam = link.beam
+    assert beam is not None
+    rho = link.mass / beam.length
     if np.isfinite(beam.GA_s).any():
         raise BadInput(mechanism.source or mechanism.name, f"link.{link.name}.beam.GA_s", list(beam.GA_s),
                        "the swing on a servo is known for a beam without shear only")

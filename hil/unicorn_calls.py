@@ -25,6 +25,7 @@ _LIB = _FFI.dlopen(uclib._name)
 
 
 def _engine(uc: Uc) -> Any:
+    assert uc._uch is not None
     return _FFI.cast("void *", uc._uch.value)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fsolve
 
 from codegen.trajectory import Trajectory
@@ -32,7 +32,7 @@ class Slide:
     wall: Contact
     duration: float
 
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)
         none, start, way = np.zeros_like(x), self.wall.from_, self.wall.to - self.wall.from_
         return (np.stack([start + way * SMOOTH(x), np.full_like(x, self.wall.floor), none], -1),
@@ -46,7 +46,7 @@ class Press:
 
     wall: Contact
 
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         none = np.zeros_like(np.asarray(t, float))
         return np.stack([none, none - self.wall.press, none], -1), np.zeros((*none.shape, 3)), np.zeros((*none.shape, 3))
 
@@ -74,6 +74,7 @@ class Pressed:
 def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Pressed:
     """One motion along the wall."""
     mechanism, contact = scenario.mechanism, scenario.file.contact
+    assert contact is not None
     arm = flexible_arm(mechanism)
     start = np.array([body.joint.start for body in arm.rigid.bodies])
     chord = chord_motion(arm, Slide(contact, seconds), seconds, STEP, start)
@@ -107,6 +108,7 @@ def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Arra
 
 def checks(scenario: Scenario, short: bool = False) -> list[Check]:
     """What every run had to show, and whether it did."""
+    assert scenario.file.contact is not None
     found, rms = [], {}
     for case in scenario.file.contact.run:
         if case.brief or not short:

@@ -96,11 +96,6 @@ class Board:
         else:
             self.session.home(positions)
 
-    def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it."""
-        self.arm()
-        lab.float_arm(self.session, friction, until)
-
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Move one joint at a rate, rad/s or m/s, for so long, or until told otherwise; arming first if need be."""
         self.arm()
@@ -244,3 +239,9 @@ class Board:
             raise Refused(f"{self.session.link.port}: connected without a mechanism, to look only; "
                           "give Board.connect the mechanism file too")
         return self.mechanism
+
+    # the last one: in all above, the annotation float is the number
+    def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
+        """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it."""
+        self.arm()
+        lab.float_arm(self.session, friction, until)

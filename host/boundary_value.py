@@ -197,10 +197,10 @@ def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solu
     within = null_space(_side(problem, at, "stable" if back else "unstable"))
     step = expm((-problem.dt if back else problem.dt) * (within.T @ A @ within))
     x = within.T @ np.concatenate([found.w[at] - sag, found.rate[at]])
-    states = []
+    rows = []
     for _ in range(int(np.ceil(duration / problem.dt))):
         x = step @ x
-        states.append(within @ x)
-    states = np.array(states[::-1] if back else states).reshape(-1, 2 * n)
+        rows.append(within @ x)
+    states = np.array(rows[::-1] if back else rows).reshape(-1, 2 * n)
     change = states @ A.T
     return Solution(sag + states[:, :n], states[:, n:], change[:, n:])

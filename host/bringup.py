@@ -69,6 +69,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
 def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64], ratio: float | None) -> Finding:
     """What two looks mean. torque: positive, at which something moved (0: nothing did); moved (J,) by the probe."""
     joint = mechanism.streamed[number]
+    assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, int]] = {}
     problems = []
     if ratio is not None and abs(ratio) < 0.1:

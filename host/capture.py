@@ -102,12 +102,13 @@ class Recorder:
 
     def _si(self, words: NDArray[np.uint32], column: Column) -> NDArray[np.float64]:
         if column.signal in WHOLE:
-            return words.view(np.int32) * position_unit(self._session.configuration.joints[column.joint])
+            return words.view(np.int32).astype(float) * position_unit(self._session.configuration.joints[column.joint])
         return words.view(np.float32).astype(float)
 
     def _read(self, first: int) -> Any:
         """One DATA from a sample on."""
-        session, answers = self._session, []
+        session = self._session
+        answers: list[Any] = []
         session.on_data = answers.append
         deadline, asked = session.clock.now() + ANSWER, -np.inf
         while session.clock.now() < deadline:

@@ -60,6 +60,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
                        "the UART that the chip's boot loader hears; it does not say who it is")
     before = _identity(link) if link not in (None, AUTO) and via != "uart" else ""
     if via == "uart":
+        assert port is not None
         with _opened(port, baud) as device:
             write_by_rom(RomLoader(device, port), chip, image, progress)
     elif via == "stlink":
@@ -76,7 +77,7 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 def _opened(port: str, baud: int) -> Any:
     from host.link import open_port
 
-    device = open_port(port, baud)
+    device: Any = open_port(port, baud)
     if not port.startswith("socket://"):
         try:
             device.parity = serial.PARITY_EVEN

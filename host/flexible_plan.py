@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput, Refused
+from codegen.loops import Timed
 from codegen.mechanism import Mechanism
-from codegen.reference import Motion
 from codegen.trajectory import Trajectory, check_limits
 from host import boundary_value, plan, tip_file, waypoints
 from host.boundary_value import Ends
@@ -87,7 +87,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
                            f"{longest:.2g} s are solved at once", "times are in s; fewer elements take more of them")
         if tip_point is not None:
             arm = _to_point(mechanism, arm, tip_point)
-        press: Motion | None = asked.press
+        press: Timed | None = asked.press
         duration = np.ceil(asked.place.duration * hz - 1e-6) / hz
         chord: Trajectory = chord_motion(arm, asked.place, duration, dt, start)
         _check_press(arm, source, asked)
@@ -161,7 +161,8 @@ def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> Flexi
         table = waypoints.tip_option(point)
         point = Tip(_as_if_rigid(mechanism, arm), table.link, table.xyz, "command line")
     link = next(link for link in mechanism.links if link.beam is not None)
-    length = link.beam.length  # type: ignore[union-attr]
+    assert link.beam is not None
+    length = link.beam.length
     beyond = point.place - [length, 0.0, 0.0]
     if point.body != arm.hub or np.abs(beyond[1:]).max() > ON_LINE * length or beyond[0] < -ON_LINE * length:
         raise BadInput(point.source, "tip", point.link, f"the point that follows a path must be the end of {link.name} or beyond, on its axis",
@@ -173,7 +174,8 @@ def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
     """Pose (J,) of the chord in which the joints rest at `joints`: the sag turns the root against the chord."""
     chord = joints
     for _ in range(REST_ROUNDS):
-        still = Trajectory(arm.names, np.array([0.0, 1.0]), *(np.stack([row, row]) for row in (chord, 0.0 * chord, 0.0 * chord)))
+        rows = np.stack([chord, chord])
+        still = Trajectory(arm.names, np.array([0.0, 1.0]), rows, 0.0 * rows, 0.0 * rows)
         sag = boundary_value.static(elastic_problem(arm, still, np.zeros(1), dt), 0)
         chord = joints.copy()
         chord[arm.hub] -= sag @ arm.beam.hub

@@ -125,6 +125,7 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
         take = _record(board, motion, number, watched)
         if what != "approach":
             takes.append(take)
+    assert mechanism.board is not None
     return fit(model, number, takes, boards.load(mechanism.board.use).lead)
 
 
@@ -199,6 +200,7 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
     """Share of the joint's effort that a motion asks for at most."""
     joint = model.mechanism.moving[number]
+    assert joint.motor is not None
     rotor = joint.motor.inertia * joint.motor.gear**2
     torque = newton_euler(model, motion.positions, motion.rates, motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
     return float(np.abs(torque).max() / joint.limits.effort)
@@ -222,19 +224,21 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 
 def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identified:
     """Regress what the recordings show. Raises Refused if they hold too little motion."""
-    joint, dt = model.mechanism.moving[number], model.dt
+    joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
+    assert joint.motor is not None and use is not None
     full = current_range(model.mechanism, joint)
-    rows, sides, blocks = [], [], []
+    rows, sides = [], []
+    blocks: list[NDArray[np.int64]] = []
     width = max(9, round(KERNEL_S / dt))
     for take in takes:
         q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
-        ampere = full * take.bus_voltage / model.mechanism.board.bus_voltage if full else 0.0
+        ampere = full * take.bus_voltage / use.bus_voltage if full else 0.0
         fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
         moving = np.abs(fine) > RESTING * np.abs(fine).max()
         terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
         own = torque - newton_euler(model, q, rates, accelerations)[:, number]
-        inside = share > MOVING
+        inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         rows.append(np.stack([accelerations[:, number], rates[:, number], direction], axis=1)[inside])
         sides.append(own[inside])
@@ -268,6 +272,7 @@ def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
 def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int, full: float = 0.0) -> Array:
     """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
     motor = joint.motor
+    assert motor is not None
     constant = motor.K * motor.gear
     held = motor.sign * np.concatenate([np.repeat(take.duty[:1], lead), take.duty])[:len(take.duty)]
     if full:  # a current loop makes the duty a current

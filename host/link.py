@@ -48,13 +48,13 @@ class Link:
         self._seconds_per_byte = BITS_PER_BYTE / baud
         self._wire_free_at = self.sent_at
         self._bad_before = 0
+        self._reader = FrameReader(Codec(joints))
         self.configure(joints, tag)
         self._device: Any = open_port(port, baud) if isinstance(port, str) else port
 
     def configure(self, joints: int, tag: int) -> None:
         """From here on, frames are those of this configuration."""
-        if hasattr(self, "_reader"):
-            self._bad_before += self._reader.bad
+        self._bad_before += self._reader.bad
         self.tag = tag
         self._codec = Codec(joints)
         self._reader = FrameReader(self._codec)

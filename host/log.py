@@ -152,6 +152,7 @@ def _pack(path: Path) -> None:
                 writer.add_metadata(metadata.name, metadata.metadata)
             for schema, channel, message in reader.iter_messages(log_time_order=False):
                 if channel.id not in ids:
+                    assert schema is not None  # every channel of a log has one
                     kind = writer.register_schema(schema.name, schema.encoding, schema.data)
                     ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
                 writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)

@@ -261,8 +261,8 @@ def _line(mechanism: Mechanism, tip: Tip, point: Waypoint, here: Array, speed: f
     if np.max(steepest) < SAME:
         return _rest(here, 0.0, point.where), here
     with np.errstate(divide="ignore"):
-        bound = tuple(np.array([np.min(x / steepest)]) for x in _bounds(mechanism, speed * point.speed))
-    along = _leg(np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), bound)  # type: ignore[arg-type]
+        rate, acceleration, jerk = (np.array([np.min(x / steepest)]) for x in _bounds(mechanism, speed * point.speed))
+    along = _leg(np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), (rate, acceleration, jerk))
 
     def at(t: Array) -> tuple[Array, Array, Array]:
         x, xd, xdd = (np.array([along.at_time(float(a))[n][0] for a in t])[:, None] for n in range(3))
@@ -347,7 +347,8 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
         if played.because:
             slowed.append(Slowed(number, section.to, played.slowed, played.because))
         keep = slice(None) if not parts else slice(1, None)
-        parts.append(tuple(x[keep] for x in played.rows))  # type: ignore[arg-type]
+        q, qd, qdd = played.rows
+        parts.append((q[keep], qd[keep], qdd[keep]))
         knots += len(played.rows[0]) - 1
     q, qd, qdd = (np.concatenate([part[n] for part in parts]) for n in range(3))
     names = [joint.name for joint in mechanism.moving]
@@ -395,7 +396,7 @@ def _samples(mechanism: Mechanism, rows: tuple[Array, Array, Array]) -> tuple[Ar
     """Between the rows too: t (N,), and what the board plays there, each (N, J)."""
     period = 1.0 / mechanism.control.knot_hz
     played = from_rows([j.name for j in mechanism.moving], np.arange(len(rows[0])) * period, *rows)
-    t = np.arange((len(rows[0]) - 1) * effort.SAMPLES + 1) * (period / effort.SAMPLES)
+    t = np.arange((len(rows[0]) - 1) * effort.SAMPLES + 1, dtype=float) * (period / effort.SAMPLES)
     return (t, *played.at(t))
 
 

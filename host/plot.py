@@ -26,7 +26,7 @@ def draw(run: Run, path: Path) -> None:
     n = len(run.joints)
     figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")
     figure.suptitle(f"{run.mechanism}, {run.rate_hz} Hz, configuration {run.digest[:8]}")
-    tall, low = figure.subfigures(2, 1, height_ratios=[3.0, 1.1])
+    tall, low = figure.subfigures(2, 1, squeeze=False, height_ratios=[3.0, 1.1])[:, 0]
     axes = tall.subplots(3, n, sharex=True, squeeze=False)
     error = run.error
     for j, name in enumerate(run.joints):

@@ -61,7 +61,7 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
     """Every USB serial port and those named, asked at once: it takes as long as the most silent one."""
     ports = dict(candidates()) | {port: "" for port in also}
     with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
-        return list(pool.map(lambda item: ask(*item, baud=baud), ports.items()))
+        return list(pool.map(lambda item: ask(item[0], item[1], baud), ports.items()))
 
 
 def find(expected: Configuration | None = None) -> str:

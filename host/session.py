@@ -91,7 +91,7 @@ class Session:
         self.clock = link.clock
         self.expected = expected
         self.listen_only = listen_only
-        self.configuration: Configuration | None = expected
+        self.configuration: Configuration  # from `connect` on where none is expected
         self.ident: Any = None
         self.status: Any = None
         self.sender: Sender | None = None
@@ -104,6 +104,7 @@ class Session:
         self._token = 0
         self._heard_from = self.clock.now()  # silence counts from here until the first frame
         if expected is not None:
+            self.configuration = expected
             link.configure(len(expected.joints), expected.tag)
 
     # -- identity -----------------------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ class Session:
             self.configuration = reported
             self.link.configure(self.ident.joints, reported.tag)
         elif bytes(self.ident.digest) != self.expected.digest:
-            raise Refused(self._another_configuration(reported))
+            raise Refused(self._another_configuration(self.expected, reported))
         self._heard_from = self.clock.now()
         self.wait(lambda: self.status is not None, SILENCE, "sent no STATUS")
         self._token = self.status.command_token
@@ -150,8 +151,7 @@ class Session:
             cause = "sending bytes that are no frames; check the baud rate and that femtorque firmware is flashed"
         raise Refused(f"{self.link.port}: no answer to HELLO in {HELLO_TIMEOUT:g} s, the line is {cause}")
 
-    def _another_configuration(self, there: Configuration) -> str:
-        here = self.expected
+    def _another_configuration(self, here: Configuration, there: Configuration) -> str:
         return (
             f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
             f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "

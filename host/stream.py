@@ -142,7 +142,7 @@ def check_start(session: Session, motion: Knots) -> None:
     here = status.target if session.in_state("HOLD") else status.position
     away = np.abs(session.difference(motion.position[0], here))
     allowed = session.configuration.start_tolerance
-    for j in np.flatnonzero(away > allowed) if allowed else ():
+    for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
         raise Refused(
             f"{session.link.port}: {session.joint(j)} stands {away[j]:.4g} {session.unit(j)} from where the motion "
             f"starts, {allowed[j]:.2g} is allowed; move it there first (`--approach` does), or plan from here "

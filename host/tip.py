@@ -81,7 +81,7 @@ class Tip:
     def miss(self, q: Array, goal: Goal) -> tuple[float, float]:
         """How far from the goal the tip is: m, rad."""
         here = self.at(q)
-        turn = 0.0 if goal.rotation is None else (goal.rotation * here.rotation.inv()).magnitude()
+        turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation * here.rotation.inv()).magnitude()
         return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
@@ -113,7 +113,7 @@ class Tip:
         for _ in range(NEWTON):
             here, J = self.at(q), self.jacobian(q)
             away = goal.xyz - here.xyz
-            if goal.rotation is None:
+            if goal.rotation is None or here.rotation is None:
                 J = J[:3]
             else:
                 away = np.concatenate([away, (goal.rotation * here.rotation.inv()).as_rotvec()])

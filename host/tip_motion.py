@@ -12,13 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from codegen.discretisation import poses
 from codegen.errors import BadInput
+from codegen.loops import Timed
 from codegen.mechanism import Beam, Mechanism
 from codegen.model import Model, placed_links
-from codegen.reference import Motion, newton_euler
+from codegen.reference import newton_euler
 from host import boundary_value
 from host.boundary_value import Ends, Problem, Solution
 from host.chord_beam import ChordBeam, End
@@ -95,15 +96,15 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
                        np.array([float(np.round(a @ normal)) for a in axes[: hub + 1]]), beam)
 
 
-def tip_motion(arm: FlexibleArm, chord: Motion, duration: float, dt: float, *, ends: Ends = "free",
-               press: Motion | None = None, lead: tuple[float, float] = (0.0, 0.0), again: int = 0) -> TipMotion:
+def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, ends: Ends = "free",
+               press: Timed | None = None, lead: tuple[float, float] = (0.0, 0.0), again: int = 0) -> TipMotion:
     """The motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
 
     press: force of the tip on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before
     and post-actuation after the path. Raises Refused, with the count of roots, where the ends do not determine it.
     """
     T = int(round(duration / dt)) + 1
-    t = np.arange(T) * dt
+    t = np.arange(T, dtype=float) * dt
     held = _Rest(chord, duration)
     problem = elastic_problem(arm, held, t, dt, press)
     solution = boundary_value.solved(problem, ends)
@@ -116,17 +117,18 @@ def tip_motion(arm: FlexibleArm, chord: Motion, duration: float, dt: float, *, e
     whole = Solution(*(np.concatenate(rows) for rows in zip(
         (before.w, before.rate, before.acceleration), (solution.w, solution.rate, solution.acceleration),
         (after.w, after.rate, after.acceleration), strict=True)))
-    t = (np.arange(len(whole.w)) - len(before.w)) * dt
+    t = (np.arange(len(whole.w), dtype=float) - len(before.w)) * dt
     q, qd, qdd = held.at(t)
     torque = _torques(arm, q, qd, qdd, whole, _press(press, held, t), again > 0)
     slope = [field @ arm.beam.hub for field in (whole.w, whole.rate, whole.acceleration)]
     moved = [field.copy() for field in (q, qd, qdd)]
     for field, add in zip(moved, slope, strict=True):
         field[:, arm.hub] += add
-    return TipMotion(t - t[0], float(-t[0]), *moved, torque, whole.w, boundary_value.count(problem))
+    q, qd, qdd = moved
+    return TipMotion(t - t[0], float(-t[0]), q, qd, qdd, torque, whole.w, boundary_value.count(problem))
 
 
-def elastic_problem(arm: FlexibleArm, chord: Motion, t: Array, dt: float, press: Motion | None = None) -> Problem:
+def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: Timed | None = None) -> Problem:
     """The elastic coordinates along a motion of the chord (Eq. 15 put right), linear in them.
 
     < (B - e x) a > + e < w a_1 > + C W' + K W = - e reach f_2, e the hub's slope: the root's own equation, in which the
@@ -172,11 +174,11 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
     return torque
 
 
-def _press(press: Motion | None, chord: Motion, t: Array) -> Array:
+def _press(press: Timed | None, chord: Timed, t: Array) -> Array:
     return np.zeros((len(t), 3)) if press is None else press.at(t)[0]
 
 
-def _across(arm: FlexibleArm, chord: Motion, t: Array, press: Array) -> Array:
+def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
     """The force on the surroundings along and across the chord, (T, 2)."""
     e1, e2 = _chord_axes(arm, chord.at(t)[0])
     return np.stack([np.sum(press * e1, 1), np.sum(press * e2, 1)], 1)
@@ -213,10 +215,11 @@ def _hub_motion(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Arra
 class _Rest:
     """A motion that stays where it begins and ends."""
 
-    motion: Motion
+    motion: Timed
     duration: float
 
-    def at(self, t: Array) -> tuple[Array, Array, Array]:
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        t = np.asarray(t, float)
         q, qd, qdd = self.motion.at(np.clip(t, 0.0, self.duration))
         outside = ((t < 0.0) | (t > self.duration))[:, None]
         return q, np.where(outside, 0.0, qd), np.where(outside, 0.0, qdd)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from codegen.discretisation import poses
 from codegen.errors import Refused
-from codegen.reference import Motion
+from codegen.loops import Timed
 from codegen.trajectory import Trajectory
 from host.tip_motion import FlexibleArm, tip
 
@@ -22,11 +22,11 @@ COARSE = 65  # samples solved one after the other; the others begin between them
 STRAIGHT = 1e-3  # sine of the elbow's angle below which rates of the joints are not determined any more
 
 
-def chord_motion(arm: FlexibleArm, path: Motion, duration: float, dt: float, start: Array) -> Trajectory:
+def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
     """Chord positions with the tip at path.at(t) (..., 3), m, global, sampled every dt s. start (J,): pose from which
     the beginning is looked for, rad; it decides the side of the elbow. Raises Refused, with the instant and the
     distance, where the path leaves what the arm reaches."""
-    t = np.arange(int(round(duration / dt)) + 1) * dt
+    t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
     x, xd, xdd = path.at(t)
     _check_reach(arm, t, x, start)
     coarse = np.unique(np.linspace(0, len(t) - 1, COARSE).astype(int))

@@ -127,7 +127,8 @@ def _validated(path: Path, raw: dict[str, Any], joints: list[str]) -> WaypointFi
         return WaypointFile.model_validate(raw)
     except ValidationError as error:
         fault, near = first_fault(error), ""
-        inside: type[BaseModel] = {"waypoint": WaypointTable, "tip": TipTable}.get(str(fault.where[0]), WaypointFile)
+        tables: dict[str, type[BaseModel]] = {"waypoint": WaypointTable, "tip": TipTable}
+        inside = tables.get(str(fault.where[0]), WaypointFile)
         if fault.rule == "unknown key":
             name = str(fault.where[-1])
             near = f"write joints = {{ {name} = {shown(fault.value)} }}" if name in joints else hint(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 QEMU = "qemu-system-arm"
 PC, XPSR = 15, 25  # register numbers of the debug protocol
@@ -72,6 +73,7 @@ class Emulator:
         self.debugger.resume()
         with elf.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
+            assert isinstance(table, SymbolTableSection)
             self.symbols = {s.name: s["st_value"] for s in table.iter_symbols()}
 
     def words(self, symbol: str, count: int) -> list[int]:

@@ -27,10 +27,10 @@ class Board:
         header = (project / "src" / "emitted" / "ft_digest.h").read_text(encoding="utf-8")
         model = (project / "src" / "emitted" / "ft_model.h").read_text(encoding="utf-8")
         self.machine, self.project = machine, project
-        self.digest = bytes.fromhex(re.search(r"SHA-256 ([0-9a-f]{64})", header)[1])
-        self.name = re.search(r'#define FT_NAME "(.*)"', header)[1]
+        self.digest = bytes.fromhex(_found(r"SHA-256 ([0-9a-f]{64})", header))
+        self.name = _found(r'#define FT_NAME "(.*)"', header)
         self.tag = int.from_bytes(self.digest[:2], "big")
-        self.joints = int(re.search(r"#define FT_JOINTS (\d+)", model)[1])
+        self.joints = int(_found(r"#define FT_JOINTS (\d+)", model))
         self._codec = Codec(self.joints)
         self._reader = FrameReader(self._codec)
         machine.link.settimeout(0.1)
@@ -60,6 +60,13 @@ class Board:
     def identify(self) -> Any:
         """Bytes before the USART is enabled are lost, so HELLO is repeated."""
         return self.await_message("IDENT", ask=Hello())
+
+
+def _found(pattern: str, header: str) -> str:
+    """What a generated header says."""
+    match = re.search(pattern, header)
+    assert match is not None, pattern
+    return match[1]
 
 
 def boots_and_ticks(board: Board) -> None:
@@ -93,7 +100,11 @@ def takes_knots_in_order(board: Board) -> None:
     for i in range(10):
         board.send(Knot(flags=messages.KNOT_START if i == 0 else 0, position=position, rate=zero,
                         acceleration=zero), seq=first + i)
-        board.await_message("STATUS", lambda s, due=(first + i + 1) & 0xFFFF: s.ack == due)
+
+        def acknowledged(status: Any, due: int = (first + i + 1) & 0xFFFF) -> bool:
+            return bool(status.ack == due)
+
+        board.await_message("STATUS", acknowledged)
     before = board.await_message("STATUS")
     board.send(Knot(position=position, rate=zero, acceleration=zero), seq=before.ack + 3)
     after = board.await_message("STATUS", lambda s: s.out_of_order > before.out_of_order)

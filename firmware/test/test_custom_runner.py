@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 
 class CustomTestRunner(TestRunnerBase):
-    def stage_testing(self):
+    def stage_testing(self) -> None:
         import smoke  # needs femtorque, which the build alone does not
 
         click.secho("Testing...", bold=True)

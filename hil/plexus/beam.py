@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import BadInput
-from codegen.mechanism import Link
+from codegen.mechanism import Beam, Link
 from hil.plexus.elements import Frame, Row, directions, point, subtract
 from hil.plexus.forms import Combination, Forms
 from hil.plexus.solids import Solid
@@ -73,11 +73,17 @@ class Element:
         return np.linalg.inv(self.length / (6.0 * EI) * BENDING + 1.0 / (GA_s * self.length))
 
 
+def _beam(link: Link) -> Beam:
+    """Of a flexible link."""
+    assert link.beam is not None
+    return link.beam
+
+
 def cells(link: Link) -> list[Cell]:
     """The cells of a flexible link. Raises BadInput where the link's mass is not that of a uniform beam along x."""
-    beam = link.beam
+    beam = _beam(link)
     across = link.mass * beam.length**2 / 12.0
-    if np.abs(link.com - [0.5 * beam.length, 0.0, 0.0]).max() > UNIFORM * beam.length:
+    if np.abs(link.com - np.array([0.5 * beam.length, 0.0, 0.0])).max() > UNIFORM * beam.length:
         raise BadInput(f"link {link.name}", "com", link.com.tolist(), "a beam is uniform along its x axis",
                        f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
     around, aside = float(link.inertia[0, 0]), float(link.inertia[1, 1]) - across  # aside: of a thick section
@@ -103,7 +109,7 @@ def _least_around(link: Link, share: float) -> float:
     A slender beam's own is far smaller, or not given at all, and would set the stability step by a motion that
     carries no energy. Never more than the cell, as long as it is, can have.
     """
-    beam = link.beam
+    beam = _beam(link)
     h, m = beam.length / beam.elements, link.mass * share
     EI = min(beam.EI)
     if rigid_torsion(link):
@@ -113,19 +119,21 @@ def _least_around(link: Link, share: float) -> float:
 
 def rigid_torsion(link: Link) -> bool:
     """A beam that bends in one plane only does not twist either, unless its GJ is given."""
-    return link.beam.GJ is None and not np.isfinite(link.beam.EI).all()
+    beam = _beam(link)
+    return beam.GJ is None and not np.isfinite(beam.EI).all()
 
 
 def torsion(link: Link) -> float:
     """GJ, N m^2; infinite where the beam does not twist."""
     if rigid_torsion(link):
         return np.inf
-    return link.beam.GJ if link.beam.GJ is not None else float(np.mean(link.beam.EI)) / (1.0 + POISSON)
+    beam = _beam(link)
+    return beam.GJ if beam.GJ is not None else float(np.mean(beam.EI)) / (1.0 + POISSON)
 
 
 def elements(link: Link, frames: list[Frame]) -> list[Element]:
     """The elements between the nodes of a flexible link."""
-    beam = link.beam
+    beam = _beam(link)
     return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping, beam.GA_s)
             for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
 

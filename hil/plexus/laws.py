@@ -20,8 +20,11 @@ Array = NDArray[np.float64]
 class Law(Protocol):
     """stiffness: N m/rad (N/m), damping: N m s/rad (N s/m), the largest anywhere on the law's curve."""
 
-    stiffness: float
-    damping: float
+    @property
+    def stiffness(self) -> float: ...
+
+    @property
+    def damping(self) -> float: ...
 
     def force(self, slip: Array, rate: Array) -> Array: ...
 

@@ -138,7 +138,7 @@ class Plant:
         self.book.switches += self.kinetic() + self.potential() - energy
 
     @staticmethod
-    def from_mechanism(mechanism: Mechanism, **options: object) -> Plant:
+    def from_mechanism(mechanism: Mechanism, **options: Any) -> Plant:
         return Plant(mechanism, **options)
 
     # -- what the board sees ------------------------------------------------

@@ -82,7 +82,7 @@ def of_mesh(name: str, mesh: trimesh.Trimesh, density: float, place: ArrayLike |
 def union(bodies: Sequence[Body]) -> Body:
     """Several bodies fixed to one another."""
     mass = sum(body.mass for body in bodies)
-    com = sum(body.mass * body.com for body in bodies) / mass
+    com = np.sum([body.mass * body.com for body in bodies], axis=0) / mass
     inertia = np.zeros((3, 3))
     for body in bodies:
         d = body.com - com

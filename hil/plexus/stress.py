@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput
-from codegen.mechanism import Link, Mechanism, Payload, Section
+from codegen.mechanism import Link, Mechanism, Payload
 from hil.plexus import beam, solids
 from hil.plexus.beam import Beams
 from hil.plexus.cycle import Cycle
@@ -98,7 +98,7 @@ class Members:
         self.owner = np.array([st.link for st in self.stations] + [k for k, _ in self.flexible for _ in (0, 1)], int)
         along = [st.s for st in self.stations]
         for k, e in self.flexible:
-            h = beams.elements[e].length
+            h = elastic[e].length
             first = min(e for other, e in self.flexible if other == k)
             along += [(e - first) * h, (e - first + 1) * h]
         self.along = np.array(along)
@@ -153,6 +153,7 @@ class Members:
         outside = (self._beyond * np.concatenate([multipliers, torques])) @ acting
         outside = outside.reshape(len(self.stations), -1, 4, 3)[np.arange(len(self.stations)), self._solid - 1]
         for k in np.flatnonzero(self._springy.any(axis=1)):
+            assert self._beams is not None
             elastic = self._beams.forces(equations.x, s.system.velocities(cycle.v), self._springy[k])
             outside[k] += elastic.reshape(-1, 4, 3)[self._solid[k]]
         points = equations.x.reshape(-1, 4, 3)[self._solid]
@@ -166,7 +167,7 @@ class Members:
 
     def _elastic(self, cycle: Cycle) -> Array:
         """The same at both ends of each elastic element."""
-        if not self.flexible:
+        if not self.flexible or self._beams is None:
             return np.zeros((0, 4))
         x, v = cycle.equations.x, self._system.velocities(cycle.v)
         which = [e for _, e in self.flexible]
@@ -180,7 +181,8 @@ class Members:
 
 def tube(link: Link) -> tuple[float, float, float]:
     """Area, outer radius and second moment of area of the round tube that a section is."""
-    section: Section = link.section
+    section = link.section
+    assert section is not None
     inner = section.radius**2 - section.area / np.pi
     if inner < -1e-6 * section.radius**2:
         raise BadInput(f"link {link.name}", "section", (section.area, section.radius),
@@ -207,7 +209,7 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
     axis = tip / length if length else np.array([1.0, 0.0, 0.0])
     normal = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     normal /= np.linalg.norm(normal)
-    frame = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
+    axes = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
 
     beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0]) for other in fixed]
     result = []
@@ -227,7 +229,7 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
         names = tuple(name for name, at in hung if float(at @ axis) > s - 1e-9 * (length or 1.0) or s == 0.0)
         names += tuple(e.name for e in assembly.beams
                        if e.a.solid == place.solid and e.name.split("[")[0] in [other.name for other in fixed])
-        result.append(Station(k, place.solid, float(s), p, frame, a, B, names))
+        result.append(Station(k, place.solid, float(s), p, axes, a, B, names))
     return result
 
 
@@ -265,6 +267,6 @@ def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Arra
 
 
 def _sums(masses: list[tuple[float, Array]], p: Array) -> tuple[Array, Array]:
-    a = sum(m * alpha for m, alpha in masses)
-    B = sum(m * np.outer(alpha - p, alpha) for m, alpha in masses)
+    a = sum((m * alpha for m, alpha in masses), np.zeros(4))
+    B = sum((m * np.outer(alpha - p, alpha) for m, alpha in masses), np.zeros((4, 4)))
     return a, B

@@ -136,8 +136,8 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
             parts[at.solid].add(at, payload.mass, payload.com, payload.inertia)
     loops = [_loop(loop, place) for loop in mechanism.loops]
     for element in elements + loops:
-        for frame in (element.a, element.b):
-            parts[frame.solid].reach.append(frame.origin)
+        for end in (element.a, element.b):
+            parts[end.solid].reach.append(end.origin)
 
     notes: list[str] = []
     token = TOKEN * sum(link.mass for link in mechanism.links)
@@ -165,7 +165,7 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
     coms = np.array([c for _, c, _ in part.masses])
     total = masses.sum()
     com = masses @ coms / total if total > 0.0 else np.zeros(3)
-    inertia = sum(J + m * _about(c - com) for m, c, J in part.masses)
+    inertia = sum((J + m * _about(c - com) for m, c, J in part.masses), np.zeros((3, 3)))
     size = max((float(np.linalg.norm(r - com)) for r in part.reach), default=0.0)
     source = mechanism.source or mechanism.name
     try:
@@ -184,6 +184,7 @@ def _equivalent(part: Parts, mass: float, com: Array, inertia: Array) -> Solid:
     """A body on a ground hinge that moves as one of an impossible tensor would: same mass, centre of gravity and
     inertia about the axis. Without any mass, a made-up one on the axis, which gravity does not move."""
     axis = part.hinge_axis
+    assert axis is not None
     about = float(axis @ inertia @ axis)
     return solids.reduce(part.name, mass or 1.0, com, about * np.eye(3), 0.0)
 

@@ -4,7 +4,7 @@ addresses, clock controller, links and DMA."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from hil.stm32.gpio import Gpio
 from hil.stm32.serial import Serial
 from hil.stm32.timer import Timer
 from hil.stm32.watchdog import Watchdog
+from hil.stm32f4.spi import Spi
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
 
@@ -37,6 +38,7 @@ class Stm32(ABC):
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
+    spi: Spi  # for gate drivers; of a family that has one
 
     def __init__(self, image: bytes, hse_hz: int | None) -> None:
         self.before_change: Callable[[], None] = lambda: None
@@ -70,7 +72,7 @@ class Stm32(ABC):
     def _port_after_reset(self, letter: str) -> dict[str, int]: ...
 
     @abstractmethod
-    def _links(self) -> tuple[dict[str, Serial], dict[Gate, Peripheral]]:
+    def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         """The links by name; they and what serves them by the gates of their clocks."""
 
     # -- wiring -------------------------------------------------------------
@@ -88,10 +90,11 @@ class Stm32(ABC):
         self.rcc.gates = gated
         for peripheral in (self.rcc, self.watchdog, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
-        for part in (*self.gpio.values(), *self.timers.values()):
+        parts: list[Gpio | Timer] = [*self.gpio.values(), *self.timers.values()]
+        for part in parts:
             part.before_change = self._announcement(part)
-        for part in (*self.timers.values(), *self.converters):
-            part.before_read = lambda: self.before_read()
+        for reader in (*self.timers.values(), *self.converters):
+            reader.before_read = lambda: self.before_read()
         for name, timer in self.timers.items():
             if (number := self.FAMILY.timers[name].update_interrupt) is not None:
                 timer.request = self._line(number)
@@ -135,8 +138,10 @@ class Stm32(ABC):
     def run(self, seconds: float) -> None:
         """Run until `seconds` after power-on, through clock changes and resets."""
         while (left := (seconds - self.seconds) * self.rcc.hclk) > 0.5:
-            hclk = self.rcc.hclk
-            self.core.run(self.core.now + max(int(left), 1), stop=lambda hclk=hclk: self.rcc.hclk != hclk)
+            def clock_changed(hclk: float = self.rcc.hclk) -> bool:
+                return self.rcc.hclk != hclk
+
+            self.core.run(self.core.now + max(int(left), 1), stop=clock_changed)
             if self.core.reset_requested:
                 self._reset(self._why)
 

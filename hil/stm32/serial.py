@@ -233,7 +233,7 @@ class Stream:
             self._moved(length)
             count -= length
 
-    def put(self, data: bytes) -> int:
+    def put(self, data: bytes | bytearray) -> int:
         """Bytes from the peripheral to memory; how many of them the stream has taken."""
         taken = 0
         for address, length in self._pieces(len(data)):

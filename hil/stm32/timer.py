@@ -61,7 +61,8 @@ class Timer(Peripheral):
         self._event, self._period = None, 0.0
         self._shadow = {"PSC": 0, "ARR": self._full, "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
         self._repetition = 0
-        self._phase, self._rising = 0, True  # cycle and direction of the last over- or underflow, or of the start
+        self._phase: float = 0  # cycle of the last over- or underflow, or of the start
+        self._rising = True  # its direction
         self._origin = 0  # encoder: CNT minus the counts given
 
     @property

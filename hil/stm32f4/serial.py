@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from hil.registers import Peripheral, Register, Unmodelled
 from hil.stm32.serial import DMAR, DMAT, EIE, ERRORS, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
@@ -97,7 +98,7 @@ class Dma(Peripheral):
         self._read[at], self._write[at] = control, (lambda v: self._control(number, stream, v), _CONTROL_BITS)
         self._read[at + 4], self._write[at + 4] = left, (setter("left"), 0xFFFF)
         for offset, key in ((8, "peripheral"), (0xC, "memory")):
-            self._read[at + offset] = lambda key=key: getattr(stream, key)
+            self._read[at + offset] = partial(getattr, stream, key)
             self._write[at + offset] = (setter(key), self._write[at + offset][1])
 
     def _catch_up(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
@@ -42,7 +44,7 @@ class Stm32G474(Stm32):
         return {"A": {"MODER": 0xABFFFFFF, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000},
                 "B": {"MODER": 0xFFFFFEBF, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}}.get(letter, {"MODER": 0xFFFFFFFF})
 
-    def _links(self) -> tuple[dict[str, Serial], dict[Gate, Peripheral]]:
+    def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         core = self.core
         usarts = {name: kind(name, base, core.events, self._bus_cycles(second))
                   for name, (kind, base, second, _, _) in _USARTS.items()}

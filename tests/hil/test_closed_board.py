@@ -17,7 +17,7 @@ from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from hil import pil
 from hil.board import VirtualBoard, VirtualClock
-from hil.plants import plant_of
+from hil.plants import Wired, plant_of, wired
 from hil.run import Idle, Result, in_motion, play
 from tests.closed import Closed
 from tests.closed_motions import MECHANISMS
@@ -57,6 +57,16 @@ def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         return play(board, mechanism, knots(motion, mechanism), True), board
+
+
+def test_a_board_sees_the_currents_of_driven_joints_alone():
+    mechanism = Mechanism.load(MECHANISMS / "five_bar.toml")
+    seen = wired(plant_of(mechanism))
+    assert isinstance(seen, Wired)
+    seen.drive(1e-3, np.full(len(mechanism.streamed), 6.0))
+    by_name = dict(zip([joint.name for joint in mechanism.moving], seen.plant.current, strict=True))
+    assert seen.current.tolist() == [by_name[joint.name] for joint in mechanism.streamed]
+    assert np.all(seen.current > 0.0)
 
 
 @pytest.fixture(scope="module")
