@@ -16,9 +16,9 @@ from hil.registers import Bus, Peripheral
 from hil.stm32.clocks import ClockController
 from hil.stm32.gpio import Gpio
 from hil.stm32.serial import Serial
+from hil.stm32.spi import Spi
 from hil.stm32.timer import Timer
 from hil.stm32.watchdog import Watchdog
-from hil.stm32f4.spi import Spi
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
 

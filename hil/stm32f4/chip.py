@@ -9,10 +9,10 @@ from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
 from hil.stm32.serial import Serial
+from hil.stm32.spi import Spi
 from hil.stm32f4.adc import Adc, AdcCommon
 from hil.stm32f4.clocks import Flash, Power, Rcc
 from hil.stm32f4.serial import Dma, Usart
-from hil.stm32f4.spi import Spi
 
 _USARTS = {
     "USART1": (0x40011000, True, ("APB2ENR", 4)), "USART2": (0x40004400, False, ("APB1ENR", 17)),
