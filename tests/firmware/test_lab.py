@@ -96,6 +96,29 @@ def test_that_a_paused_motion_is_forgotten_by_a_jog():
     assert app.command("RESUME") == "NOTHING_BUFFERED"
 
 
+def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
+    app = App()
+    app.ready()
+    jog(app, 1, 0.5, 20)
+    app.chip.estop = 1
+    app.run(1)
+    app.chip.estop = 0
+    app.run(200)
+    assert app.command("CLEAR") == "NONE"
+    assert app.command("ARM") == "NONE"
+    rates = jog(app, 1, 0.5, 20)["target_rate"][:, 1]
+    assert rates.max() > 0.49 and np.abs(np.diff(rates, prepend=0.0)).max() < 0.006
+
+
+def test_that_stop_ends_a_jog_at_once():
+    app = App()
+    app.ready()
+    jog(app, 1, 0.5, 20)
+    app.post("STOP")
+    rates = app.run(200)["target_rate"][:, 1]
+    assert 125 - 5 <= np.count_nonzero(rates) <= 125 + 5  # the ramp of 0.5 rad/s, no dead man's time before it
+
+
 # ---- float ------------------------------------------------------------------------------------------
 
 
@@ -154,6 +177,34 @@ def test_that_friction_is_carried_only_as_far_as_asked():
     coulomb = app.mechanism.moving[1].friction.coulomb
     np.testing.assert_allclose([torques[50], torques[80]], [0.5 * coulomb, 0.8 * coulomb], atol=2e-4)
     assert abs(torques[0]) < 2e-4
+
+
+def test_that_the_friction_carried_may_be_changed_on_the_way():
+    app = floating(0)
+    before = led_by(app, 1, 0.5, 300)
+    assert app.ask(Float(next_token(app), 80)) == "NONE"
+    after = led_by(app, 1, 0.5, 300)
+    extra = [np.mean(r["torque"][-50:, 1]) - gravity(app, radians(r["position"][-25]))[1] for r in (before, after)]
+    coulomb = app.mechanism.moving[1].friction.coulomb
+    np.testing.assert_allclose(extra, [0.0, 0.8 * coulomb], atol=1e-3)
+
+
+@pytest.mark.parametrize("host", [True, False])
+def test_that_an_arm_that_is_caught_has_forgotten_the_errors_of_before(host):
+    app = App(changed(gains={"ki": 150.0}))
+    app.ready()
+    app.chip.counts[1] += 10
+    app.run(200, follow=False)  # the integral grows
+    app.token = next_token(app)
+    app.send(Float(app.token, 0))
+    app.run(50, follow=False)
+    if host:
+        app.post("STOP")
+        record = app.run(3, follow=False)
+    else:
+        record = app.run(150, alive=False, follow=False)
+    assert app.lib.fake_state_now() == messages.STATES["HOLD"][0]
+    np.testing.assert_allclose(record["torque"][-1], record["torque_ff"][-1], atol=1e-4)
 
 
 def test_that_a_floating_joint_is_damped_above_its_rate():
@@ -275,6 +326,20 @@ def test_that_a_silent_host_ends_homing_without_power():
     assert app.chip.outputs == 0 and app.status.unhomed == 0
 
 
+def test_that_another_joint_is_sought_for_without_moving_the_targets_of_the_rest():
+    app = seeking()
+    app.run(1200, follow=False)
+    assert app.state == "HOMING" and app.status.unhomed == 1
+    app.chip.counts[2] += 3
+    before = app.run(300, follow=False)[-1]
+    assert before["position"][2] != before["target"][2]
+    app.token = next_token(app)
+    app.send(Seek(app.token, 1))
+    after = app.run(20, follow=False)
+    assert app.flags >= {"SEEKING"}
+    assert np.all(after["target"][:, 2] == before["target"][2])
+
+
 # ---- probe ------------------------------------------------------------------------------------------
 
 
@@ -309,15 +374,37 @@ def test_that_a_probe_ends_after_its_way_however_often_it_is_repeated():
     pytest.fail("it did not end")
 
 
+def test_that_each_probe_has_its_whole_way_and_none_of_the_torque_before():
+    app = App()
+    for _ in range(2):
+        app.ask(Probe(next_token(app), 1, 0.0))
+        assert not app.run(5, follow=False)["torque"].any()
+        app.ask(Probe(next_token(app), 1, 0.3))
+        app.chip.counts[1] += 30
+        app.run(20, follow=False)
+        for _ in range(12):
+            app.chip.counts[1] += 30
+            app.token = next_token(app)
+            app.send(Probe(app.token, 1, 0.3))
+            record = app.run(10, follow=False)
+        assert record["torque"][-1, 1] == np.float32(0.3)  # 0.3 rad of 0.35
+        assert app.command("DISARM") == "NONE"
+        app.run(200)
+
+
 # ---- gain overlay -----------------------------------------------------------------------------------
 
 
-def test_that_overlaid_gains_act_and_are_told():
+@pytest.mark.parametrize("armed", [True, False])
+def test_that_overlaid_gains_act_and_are_told(armed):
     app = App(in_lab())
-    app.ready()
+    assert app.home() == "NONE"
+    if armed:
+        assert app.command("ARM") == "NONE"
     assert app.ask(Gains(next_token(app), 1, 128, 32, 64)) == "NONE"
     assert "OVERLAY" in app.flags
     assert (list(app.status.ku), list(app.status.kv), list(app.status.ki)) == ([64, 128, 64], [64, 32, 64], [64] * 3)
+    assert armed or app.command("ARM") == "NONE"
 
     def stiffness(j):
         before = app.run(50, follow=False)["torque"][-1, j]

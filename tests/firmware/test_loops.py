@@ -31,8 +31,8 @@ def motion(name: str = "four_bar") -> Trajectory:
     return Trajectory.load(MECHANISMS / f"{name}.csv", four_bar())
 
 
-def play(app: App, name: str | Trajectory) -> np.ndarray:
-    """Stream a motion from HOLD and play it to its end, or to a fault. Returns the telemetry."""
+def play(app: App, name: str | Trajectory, seconds: float | None = None) -> np.ndarray:
+    """Stream a motion from HOLD and play it to its end, for some time, or to a fault. Returns the telemetry."""
     trajectory = motion(name) if isinstance(name, str) else name
     all_knots, records = knots(trajectory, app.mechanism), []
     sent, first = 0, app.see().ack
@@ -54,7 +54,7 @@ def play(app: App, name: str | Trajectory) -> np.ndarray:
         sent = fill(sent)
     begin = len(app.trace)
     assert app.command("START") == "NONE"
-    for _ in range(round(trajectory.duration * 10) + 3):
+    for _ in range(round(10 * seconds) if seconds else round(trajectory.duration * 10) + 3):
         sent = fill(sent)
         app.run(80)
     records = app.trace[begin:]
@@ -192,3 +192,27 @@ def test_that_a_mode_there_is_not_is_a_bad_knot() -> None:
     app.send(Knot(messages.KNOT_START | 1 << messages.KNOT_MODE, list(here), [0.0], [0.0]), seq=app.see().ack)
     app.run(30)
     assert app.name(messages.FAULTS, app.see().fault) == "KNOT"
+
+
+def test_that_arming_begins_in_the_first_mode() -> None:
+    """However a motion ended: what was carried is on the table, or on the floor."""
+    mechanism, trajectory = moded("pick_and_place")
+    app = App(mechanism)
+    app.ready()
+    play(app, trajectory, 0.5 * (trajectory.modes[1][0] + trajectory.modes[2][0]))
+    assert app.name(messages.STATES, app.see().state) == "TRACK"
+    q = app.run(1)["position"][0].astype(float) * (2.0 * np.pi / 2.0**32)
+    loaded = gravity(in_mode(mechanism, "loaded"), q)
+    assert app.command("DISARM") == "NONE"
+    app.run(300)
+    app.post("ARM")
+    record = app.run(5, follow=False)
+    on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
+    q = record["position"][on].astype(float) * (2.0 * np.pi / 2.0**32)
+    empty = gravity(in_mode(mechanism, "empty"), q)
+    assert np.abs(loaded - empty).max() > 0.1
+    np.testing.assert_allclose(record["torque_ff"][on:], np.tile(empty, (len(record) - on, 1)), rtol=1e-3, atol=1e-3)
+
+
+def gravity(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+    return reference.newton_euler(Model.of(mechanism), q, 0 * q, 0 * q)

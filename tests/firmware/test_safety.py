@@ -283,6 +283,21 @@ def test_that_start_is_refused_by_name():
     assert app.command("START") == "NONE"
 
 
+def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
+    """Not of the pose that is held, which may be a little beside its start."""
+    records = []
+    for beside in (0.0, 0.004):
+        app = App()
+        assert app.home([j.start + beside for j in app.joints]) == "NONE"
+        assert app.command("ARM") == "NONE"
+        app.stream(three_link_knots(), most=250)
+        app.post("START")
+        records.append(app.run(10, follow=False))
+    on_path, off_path = records
+    np.testing.assert_allclose(off_path["torque_ff"][3:], on_path["torque_ff"][3:], atol=1e-5)
+    assert np.abs(off_path["torque_ff"][0] - on_path["torque_ff"][0]).max() > 1e-3
+
+
 def test_that_resume_is_refused_without_a_pause():
     app = App()
     app.ready()
@@ -415,9 +430,12 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
         assert torque.max() > 0.5  # of gravity
     else:
         assert torque.max() == 0.0 and max(abs(d) for d in app.chip.duty) == 0.0
-    assert app.command("DISARM") == "NONE"
+    app.post("DISARM")
+    while app.chip.outputs and len(app.trace) < 10_000:
+        app.run(1, follow=False)
+    assert not any(app.chip.duty)  # from the tick on in which the outputs went off
+    assert not app.run(5, follow=False)["torque"].any()
     assert (app.state, app.chip.outputs) == ("FAULT", 0)
-    assert not any(app.chip.duty) and not app.run(5, follow=False)["torque"].any()
 
 
 def test_that_a_held_arm_lets_go_when_worse_comes():
@@ -1056,6 +1074,7 @@ def test_that_a_paused_motion_is_forgotten_by_a_lab_mode(event, leave):
     app = App()
     paused(app)
     assert app.ask(request(app, event)) == "NONE"
+    assert app.status.buffered == 0
     assert app.command(leave) == "NONE"
     app.run(300)
     assert (app.state, app.status.buffered) == ("HOLD", 0)
