@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import messages
+from codegen import codec, control_source, messages
 from codegen.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
 from codegen.mechanism import Home
 from codegen.model import Model
@@ -258,6 +258,75 @@ def moving(app, joint):
     app.chip.counts[joint] += 4
 
 
+def limits_of(app, joint):
+    """The lowest and the highest wire position of a joint."""
+    row = control_source.joint_constants(app.mechanism, app.joints[joint])
+    return row.lower * control_source.COARSE, row.upper * control_source.COARSE
+
+
+@pytest.mark.parametrize("joint", range(3))
+@pytest.mark.parametrize("side", [0, 1])
+def test_that_each_joint_may_be_armed_up_to_its_limit_and_no_further(joint, side):
+    app = App(changed(limits={"lower": -1.6, "upper": 1.6}))
+    start = to_wire([j.start for j in app.joints], app.joints).tolist()
+    at = limits_of(app, joint)[side]
+    out = -control_source.COARSE if side == 0 else control_source.COARSE
+    for position, refusal in ((at, "NONE"), (at + out, "OUTSIDE_LIMITS")):
+        assert app.ask(codec.Home(app.token % 255 + 1, [position if j == joint else q for j, q in enumerate(start)])) == "NONE"
+        assert app.command("ARM") == refusal
+        assert refusal == "NONE" or app.status.refusal_joint == joint
+        assert app.command("DISARM") == "NONE"
+        app.run(200)
+
+
+@pytest.mark.parametrize("joint", range(3))
+def test_that_a_motion_may_begin_as_far_away_as_told_and_no_further(joint):
+    app = App()
+    app.ready()
+    knots, held = three_link_knots(), app.see().target
+    most = control_source.joint_constants(app.mechanism, app.joints[joint]).start
+    for away, refusal in ((most + 1, "START_POSE"), (most, "NONE")):
+        offset = [held[j] - int(knots.position[0, j]) + (away if j == joint else 0) for j in range(3)]
+        app.stream(Knots(knots.position + np.int32(offset), knots.rate, knots.acceleration), most=250)
+        assert app.command("START") == refusal
+        assert refusal == "NONE" or app.status.refusal_joint == joint
+        assert app.command("FLUSH") == ("NONE" if refusal != "NONE" else "WRONG_STATE")
+
+
+def test_that_a_motion_paused_in_its_first_segment_is_not_started_again():
+    slow = replace(three_link(), control=replace(three_link().control, knot_hz=5))
+    app = App(slow)
+    app.ready()
+    start = np.array([j.start for j in app.joints])
+    motion, t = oracle.quintic(start, start + 0.3, 2.0), np.arange(11) / 5
+    app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
+                     motion.acceleration(t).astype(np.float32)))
+    buffered = app.see().buffered
+    assert app.command("START") == "NONE"
+    assert app.command("STOP") == "NONE"
+    app.run(300)
+    assert (app.state, app.status.buffered) == ("HOLD", buffered)
+    assert app.command("START") == "NOTHING_BUFFERED"
+    assert app.command("RESUME") == "NONE"
+
+
+@pytest.mark.parametrize("share, fault, beyond", [(control_source.BUS_LOW, "UNDER_VOLTAGE", -np.inf),
+                                                  (control_source.BUS_HIGH, "OVER_VOLTAGE", np.inf)])
+def test_that_the_bus_may_be_as_low_and_as_high_as_told_and_no_further(share, fault, beyond):
+    app = App()
+    assert app.home() == "NONE"
+    edge = np.float32(share * 24.0)
+    app.chip.bus_voltage = np.nextafter(edge, np.float32(beyond))
+    assert app.command("ARM") == "BUS_VOLTAGE"
+    app.chip.bus_voltage = edge
+    assert app.command("ARM") == "NONE"
+    app.run(10)
+    assert app.state == "HOLD"
+    app.chip.bus_voltage = np.nextafter(edge, np.float32(beyond))
+    app.run(1)
+    expect(app, fault)
+
+
 def test_that_homing_is_refused_while_a_joint_moves():
     app = App()
     moving(app, 0)
@@ -334,7 +403,7 @@ def test_that_the_first_joint_without_a_zero_is_named():
     ("HOLD", Jog(1, 3, 0.1)), ("HOLD", Jog(1, 255, 0.0)), ("HOLD", Jog(1, 0, 0.81)), ("HOLD", Jog(1, 0, -0.81)),
     ("HOLD", Jog(1, 1, float("nan"))), ("HOLD", Jog(1, 1, float("inf"))),
     ("DISARMED", Seek(1, 3)), ("DISARMED", Seek(1, 200)),
-    ("DISARMED", Probe(1, 3, 0.1)), ("PROBE", Probe(1, 0, 1.36)), ("PROBE", Probe(1, 0, float("nan"))),
+    ("DISARMED", Probe(1, 3, 0.1)), ("DISARMED", Probe(1, 3, 0.0)), ("PROBE", Probe(1, 0, 1.36)), ("PROBE", Probe(1, 0, float("nan"))),
     ("DISARMED", Probe(1, 0, 0.1)), ("DISARMED", Probe(1, 0, float("nan"))),
     ("HOLD", Gains(1, 3, 64, 64, 64)), ("HOLD", Gains(1, 0, 31, 64, 64)), ("HOLD", Gains(1, 0, 64, 129, 64)),
     ("HOLD", Gains(1, 0, 64, 64, 0)),
@@ -748,15 +817,6 @@ def test_that_the_bounds_of_a_silent_host_are_exact():
     assert app.lib.fake_state_now() == STATES["FAULT"]
 
 
-def test_that_silence_counts_no_further_than_it_must():
-    """Or a board left alone would forget it after 49 days."""
-    app = App(patches={"fake_chip.c": patch("{ ft.tick = tick; }", "{ ft.safety.silent = tick; }")})
-    app.ready()
-    app.lib.fake_tick_number(2**32 - 1)  # of silence
-    app.run(2, alive=False)
-    assert app.lib.fake_state_now() == STATES["FAULT"]
-
-
 def test_that_a_fault_at_rest_is_taken_at_once():
     app = App()
     app.ready()
@@ -785,6 +845,16 @@ def test_that_the_joint_of_a_bad_knot_in_mid_motion_is_told():
                   knots.acceleration[150].tolist()), seq=150)
     app.run(400)
     expect(app, "KNOT", 2)
+
+
+def test_that_the_first_of_two_faults_to_come_is_taken():
+    app = App(patches=soon_lost())
+    tracking(app, knots=150, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app.run(160, alive=False)
+    assert app.lib.fake_state_now() == STATES["TRACK"]
+    app.run(200, alive=False)
+    expect(app, "KNOT", 0)
 
 
 def test_that_a_host_that_comes_back_too_late_is_still_lost():
