@@ -1,5 +1,6 @@
 """The motion: quintics between knots against float64, exact timing, stops on the path."""
 
+import dataclasses
 from functools import cache
 
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from codegen.compiled import Turns
 from codegen.controller import Path, play
 from codegen.model import Model
-from tests.firmware.app import replace
+from tests.firmware.app import App, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
+from tests.firmware.streaming import three_link_knots
 
 EPS = float(np.finfo(np.float32).eps)
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -250,6 +252,59 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
     assert np.max(np.abs(wrapped(record["target"].astype(object) - b.turns.of(motion.position[-1]).astype(object),
                                  32))) <= 2
     check_calm(b, motion, [rest, *records, record, b.tick()])
+
+
+@pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
+def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
+    """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double precision
+    and with knots as far apart as to tell one segment's polynomial from the next one's."""
+    b = board(rate_hz, knot_hz, "double")
+    motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
+    b.reset()
+    b.load(motion, 0, last, True)
+    assert b.lib.motion_start()
+    records, orders = [b.tick()], np.random.default_rng(12)
+    while records[-1]["phase"] != IDLE and len(records) < 20_000:
+        if orders.random() < 0.02:
+            b.lib.motion_brake()
+        if records[-1]["phase"] == PAUSED:
+            b.lib.motion_resume()
+        records.append(b.tick())
+    assert records[-1]["phase"] == IDLE and sum(r["phase"] == PAUSED for r in records) > 2
+    records = np.array(records)
+    path, half = records["path"].astype(float), records["half"].astype(float)
+    whole = b.time(path + half) <= motion.duration  # beyond, the last polynomial goes on by half a tick
+    whole[:1] = whole[-1:] = False
+    here, there = (motion(np.clip(b.time(x), 0.0, motion.duration)) for x in (path[1:] - half[:-1], path[1:] + half[1:]))
+    wire = np.max(b.units) + 2.0**-50
+    assert position_error(b, records["target"][whole], motion(b.time(path[whole]))) < 4.0 * wire
+    assert position_error(b, records["q_next"][whole], motion(b.time((path + half)[whole]))) < 4.0 * wire
+    assert np.max(np.abs(records["u"][1:] - 0.5 * (there - here))[whole[1:]]) < 4.0 * wire
+
+
+# What the tick would have to form by itself, counted where nobody looks after the start.
+COUNTED = {"ft_motion.c": lambda text: text.replace('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n').replace(
+    "        sample_over(m->newest", "        fake.errors++, sample_over(m->newest").replace(
+    "    prepare_entry(m);\n    return", "    fake.errors += m->entered != m->tail + 1u;\n    prepare_entry(m);\n    return")}
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_the_tick_finds_what_it_needs_at_knots(trig):
+    """The link has formed it, at pace 1, on the way to a stop and back; in every tick, since it comes after each."""
+    arm = three_link()
+    app = App(dataclasses.replace(arm, control=dataclasses.replace(arm.control, trig=trig)), patches=COUNTED)
+    app.ready()
+    app.stream(three_link_knots(), most=250)
+    assert app.command("START") == "NONE"
+    for _ in range(3):
+        app.run(113)
+        assert app.command("STOP") == "NONE"
+        app.run(500)
+        assert app.state == "HOLD"
+        assert app.command("RESUME") == "NONE"
+    app.run(1000)
+    assert "UNDERRUN" in app.flags
+    assert app.chip.errors == 0
 
 
 @QUICK
