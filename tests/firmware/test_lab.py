@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from codegen import messages
-from codegen.codec import Capture, Data, Float, Gains, Jog, Probe, Read, Seek
+from codegen.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
 from codegen.mechanism import Home
 from codegen.model import Model
 from tests import oracle
 from tests.firmware.app import App, changed
+from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_safety import in_lab
 
 TURN = 2.0 * np.pi / 2.0**32
@@ -64,6 +65,8 @@ def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
     rates = record["target_rate"]
     assert rates[:, 0].max() > 0.49 and rates[:, 0].min() < -0.49 and rates[-1, 2] > 0.49
     assert not np.any((rates[:, 0] != 0.0) & (rates[:, 2] != 0.0))
+    stopping = np.count_nonzero(rates[1000:, 0])  # from the first request of the other joint on
+    assert 155 <= stopping <= 163  # the ramp of 0.5 rad/s at 3.2 rad/s^2
     assert np.abs(np.diff(rates, axis=0)).max() < 0.006
 
 
@@ -108,6 +111,48 @@ def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
     assert app.command("ARM") == "NONE"
     rates = jog(app, 1, 0.5, 20)["target_rate"][:, 1]
     assert rates.max() > 0.49 and np.abs(np.diff(rates, prepend=0.0)).max() < 0.006
+
+
+def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand():
+    """tau_ID of the jog is that of its own rates and accelerations, all along its ramps."""
+    app = App()
+    app.ready()
+    record = np.concatenate([jog(app, 1, 0.5, 20), app.run(400)])
+    q = radians(record["target"])
+    u = record["target_rate"].astype(float)
+    model = Model.of(app.mechanism)
+    lead = 2  # torque of tick k is about the boundary that is shown two ticks later
+    for k in (50, 100, 250, 450, 550, 700):
+        a = (u[k + lead + 1] - u[k + lead - 1]) / 2e-3
+        expected = oracle.rnea(model, q[k + lead], u[k + lead], a)
+        np.testing.assert_allclose(record["torque_ff"][k], expected, rtol=5e-3, atol=5e-3)
+    assert not u[:, [0, 2]].any() and np.all(record["target"][:, [0, 2]] == record["target"][0, [0, 2]])
+    # positions at boundaries are half a step behind those at middles: targets move by what the rates say
+    np.testing.assert_allclose(np.diff(q[:, 1]), 0.5e-3 * (u[1:, 1] + u[:-1, 1]), atol=3e-8)
+
+
+def test_that_a_fault_after_a_jog_waits_until_the_last_target_is_at_rest():
+    app = App()
+    app.ready()
+    jog(app, 1, 0.5, 20)
+    app.stream(three_link_knots(), most=20, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=20)
+    record = app.run(300)
+    assert app.fault[0] == "KNOT"
+    off = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
+    assert off > np.flatnonzero(record["target_rate"][:, 1] != 0.0)[-1]
+
+
+def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes():
+    """Close to its upper limit a joint on its way up is asked to go down, and the other way round."""
+    app = App(changed(limits={"lower": -1.0, "upper": 1.0}))
+    app.ready()
+    for sign in (1.0, -1.0):
+        record = jog(app, 1, sign * 1.0, 120)
+        at = radians(record["target"])[:, 1]
+        assert 0.85 < sign * at[-1] <= 1.0 and np.max(np.abs(at)) <= 1.0
+        back = jog(app, 1, -sign * 0.5, 10)
+        assert -sign * back["target_rate"][-1, 1] > 0.4
 
 
 def test_that_stop_ends_a_jog_at_once():
@@ -324,6 +369,20 @@ def test_that_a_silent_host_ends_homing_without_power():
     app.run(150, alive=False)
     assert app.see().state == messages.STATES["DISARMED"][0]
     assert app.chip.outputs == 0 and app.status.unhomed == 0
+
+
+def test_that_each_joint_sought_for_has_its_whole_travel_and_begins_at_rest():
+    app = App(changed(encoder={"zero": "stop"}, home=Home(at=0.0, speed=0.4, travel=0.5)))
+    for joint in range(2):
+        app.token = next_token(app)
+        app.send(Seek(app.token, joint))
+        rates = app.run(900)["target_rate"]  # 0.3 rad
+        assert np.abs(np.diff(rates[:, joint], prepend=0.0)).max() < 0.006
+        app.run(700, follow=False)
+        app.run(300)
+        assert app.fault[0] == "NONE" and "SEEKING" not in app.flags
+        app.run(200)
+    assert app.status.unhomed == 2
 
 
 def test_that_another_joint_is_sought_for_without_moving_the_targets_of_the_rest():
