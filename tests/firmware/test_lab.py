@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import messages
+from codegen import control_source, messages
 from codegen.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
 from codegen.mechanism import Home
 from codegen.model import Model
@@ -77,6 +77,7 @@ def test_that_a_jog_stops_inside_the_limits_and_comes_back():
     assert record["target_rate"][:, 1].max() > 0.9
     at = radians(record["target"])[:, 1]
     assert 0.9 < at[-1] <= 1.0 and at.max() <= 1.0
+    assert app.lib.fake_state_now() == messages.STATES["JOG"][0]  # it stands, and is asked on
     back = jog(app, 1, -1.0, 10)
     assert back["target_rate"][-1, 1] < -0.1
 
@@ -181,8 +182,9 @@ def gravity(app, q):
     return oracle.rnea(Model.of(app.mechanism), q, still, still)
 
 
-def test_that_a_floating_arm_is_given_what_carries_it_at_any_pose():
-    app = floating()
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_a_floating_arm_is_given_what_carries_it_at_any_pose(trig):
+    app = floating(mechanism=replace(changed(), control=replace(changed().control, trig=trig)))
     rng = np.random.default_rng(4)
     for _ in range(5):
         for j in range(3):
@@ -273,6 +275,26 @@ def test_that_a_floating_joint_beyond_its_limit_is_pushed_back_and_far_beyond_a_
     assert app.fault == ("POSITION", 1)
 
 
+@pytest.mark.parametrize("side", [-1, 1])
+def test_that_a_floating_joint_is_free_up_to_its_limit_and_watched_to_its_margin(side):
+    mechanism = changed(limits={"lower": -1.7, "upper": 1.7})
+    app = floating(mechanism=mechanism)
+    row = control_source.joint_constants(mechanism, app.joints[1])
+    limit = row.upper if side > 0 else row.lower
+
+    def put(coarse):
+        app.lib.fake_shift(1, int(coarse) * control_source.COARSE - int(app.run(1, follow=False)["position"][0, 1]))
+        record = app.run(2, follow=False)
+        return record["torque"][-1, 1] - gravity(app, radians(record["position"][-1]))[1]
+
+    assert abs(put(limit)) < 1e-3
+    beyond = row.margin * control_source.COARSE * TURN
+    np.testing.assert_allclose(put(limit + side * row.margin), -side * app.joints[1].gains.ku * beyond, rtol=0.02)
+    assert app.lib.fake_state_now() == messages.STATES["FLOAT"][0]
+    put(limit + side * (row.margin + 1))
+    assert app.fault == ("POSITION", 1)
+
+
 def test_that_a_floating_arm_is_held_when_the_host_is_silent_and_when_it_is_caught():
     app = floating()
     record = app.run(150, alive=False, follow=False)
@@ -315,6 +337,60 @@ def test_that_a_stop_is_found_pressed_gently_and_left_again():
     inside = radians(status.position)[0]  # from -3.15 to 0.02 inside the limit of -3.1, and the way of stopping
     assert -3.08 - 1e-3 <= inside <= -3.08 + 0.4**2 / (2 * 0.8 / 0.25) + 0.01
     assert np.all(record["target_rate"][:, 1:] == 0.0)
+
+
+def test_that_only_the_joint_sought_for_is_pressed_gently():
+    """The others carry what they must."""
+    app = seeking(changed(encoder={"zero": "stop"}, home=Home(at=-1.57, effort=0.2)))
+    record = app.run(40, follow=False)
+    assert np.abs(record["torque"][-1, 0]) == np.float32(0.2) and record["torque"][-1, 1] > 0.4
+    assert app.see().limits & messages.LIMITS["TORQUE"][0]
+
+
+def test_that_a_joint_is_sought_for_until_it_stands():
+    app = seeking()
+    rates = []
+    while app.status.flags & messages.FLAGS["SEEKING"][0] and len(rates) < 3000:
+        rates.append(app.run(1, follow=len(rates) > 400)["target_rate"][0, 0])
+        app.see()
+    assert 100 < len(rates) < 3000 and app.run(3)["target_rate"][0, 0] == 0.0
+
+
+@pytest.mark.parametrize("state", ["HOMING", "PROBE"])
+def test_that_a_bad_knot_is_a_fault_while_joints_stand_in_a_lab_mode(state):
+    from tests.firmware.test_safety import in_state
+
+    app = in_state(state)
+    app.run(20)
+    app.send(Knot(messages.KNOT_START, [0, 0, 0], [1.0] * 3, [0.0] * 3), seq=app.see().ack)
+    app.run(5)
+    assert app.lib.fake_state_now() == messages.STATES["FAULT"][0]
+
+
+def test_that_a_search_for_an_arm_gone_wild_is_a_fault():
+    app = seeking()
+    app.lib.fake_poison(1, float("nan"))
+    for _ in range(3):
+        app.run(1, follow=False)
+        assert np.all(np.isfinite(list(app.chip.duty))) and np.all(np.isfinite(app.trace[-1]["torque"]))
+    assert app.fault == ("NOT_FINITE", 1)
+    assert not any(app.chip.duty)
+
+
+def test_that_the_travel_of_a_search_is_exact():
+    mechanism = changed(encoder={"zero": "stop"}, home=Home(at=0.0, speed=1.0, travel=0.5))
+    app = App(mechanism)
+    most = control_source.lab_row(mechanism, app.joints[1]).seek_counts
+    app.token = next_token(app)
+    app.send(Seek(app.token, 1))
+    app.run(3, follow=False)
+    for n in [-6] * (most // 6) + [-(most % 6)]:
+        app.chip.counts[1] += n
+        app.run(1, follow=False)
+    assert app.lib.fake_state_now() == messages.STATES["HOMING"][0]
+    app.chip.counts[1] -= 1
+    app.run(1, follow=False)
+    assert app.lib.fake_state_now() == messages.STATES["FAULT"][0]
 
 
 def test_that_an_index_is_the_zero_and_only_its_beginning_counts():
@@ -431,6 +507,44 @@ def test_that_a_probe_ends_after_its_way_however_often_it_is_repeated():
             return
         assert record["torque"][0, 1] == np.float32(0.3) or moved > 0.35 / (2 * np.pi) * 8192 - 40
     pytest.fail("it did not end")
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_that_the_way_of_a_probe_is_exact_in_either_direction(sign):
+    app = App()
+    most = control_source.lab_row(app.mechanism, app.joints[1]).probe_counts
+    app.ask(Probe(next_token(app), 1, 0.0))
+    app.ask(Probe(next_token(app), 1, 0.3 * sign))
+
+    def push(counts):
+        app.token = next_token(app)
+        app.send(Probe(app.token, 1, 0.3 * sign))
+        app.chip.counts[1] += sign * counts
+        return app.run(3, follow=False)["torque"][-1, 1]
+
+    for n in [20] * (most // 20) + [most % 20]:
+        assert push(n) == np.float32(0.3 * sign)
+    assert push(1) == 0.0
+
+
+@pytest.mark.parametrize("mode", ["PROBE", "FLOAT"])
+def test_that_duties_in_the_lab_modes_make_up_for_the_back_emf_but_of_a_probe(mode):
+    mechanism = changed(motor={"R": 0.5})
+    app = App(mechanism)
+    assert app.home() == "NONE"
+    if mode == "FLOAT":
+        assert app.command("ARM") == "NONE"
+        assert app.ask(Float(next_token(app), 0)) == "NONE"
+    else:
+        app.ask(Probe(next_token(app), 1, 0.0))
+        app.ask(Probe(next_token(app), 1, 0.3))
+    record = led_by(app, 1, 1.0, 80)[-1]
+    rows = [control_source.joint_constants(mechanism, joint) for joint in app.joints]
+    volts = [row.resistance * record["torque"][j] + row.back_emf * (mode == "FLOAT") * record["rate"][j] * 1e-3
+             for j, row in enumerate(rows)]
+    assert abs(rows[1].back_emf * record["rate"][1] * 1e-3) > 0.01
+    np.testing.assert_allclose(record["duty"], np.array(volts) / 24.0, rtol=1e-4, atol=1e-6)
+    assert record["duty"][1] != 0.0
 
 
 def test_that_each_probe_has_its_whole_way_and_none_of_the_torque_before():

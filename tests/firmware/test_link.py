@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen import compiled, messages
-from codegen.codec import Command, Hello, Home, Knot, Poll
+from codegen.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.units import to_wire
 from host.sender import Sender
 from tests.firmware.app import HERE, App, load, sources, three_link
@@ -146,6 +146,82 @@ def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
     assert (app.see().ack, app.status.out_of_order) == (3, 0)
     send(5)
     assert (app.see().ack, app.status.out_of_order) == (3, 1)
+
+
+def messages_of(app, ticks):
+    """What the board says in each of some ticks."""
+    said = []
+    for _ in range(ticks):
+        app.lib.fake_run(1, True, app.ffi.NULL)
+        said.append(app.take())
+    return said
+
+
+def test_that_each_answer_comes_once():
+    app = App()
+    app.run(30)
+    app.send(Hello())
+    app.send(Read(0))
+    said = messages_of(app, 500)
+    kinds = [{type(m).__name__ for m in each} for each in said]
+    assert sum("Ident" in k for k in kinds) == sum("Data" in k for k in kinds) == 1
+    status = [i for i, k in enumerate(kinds) if "Status" in k]
+    assert set(np.diff(status)) == {1000 // messages.STATUS_HZ}
+    assert not any(kinds[i] for i in range(1, 500) if i not in status)
+
+
+def test_that_an_answer_to_read_waits_for_room_too():
+    app = App()
+    app.chip.deaf = 1
+    app.send(Read(0))
+    app.run(5)
+    app.chip.deaf = 0
+    assert any(type(m).__name__ == "Data" for said in messages_of(app, 5) for m in said)
+
+
+def test_that_of_two_requests_at_once_the_first_is_taken():
+    app = App()
+    assert app.home() == "NONE"
+    app.send(Command(50, messages.COMMANDS["ARM"][0]))
+    app.send(Command(51, messages.COMMANDS["DISARM"][0]))
+    app.run(1)
+    app.run(2)
+    assert (app.state, app.status.command_token) == ("HOLD", 50)
+
+
+def test_that_a_request_repeated_is_not_executed_again():
+    app = App()
+    app.ready()
+    app.token = 60
+    app.send(Command(60, messages.COMMANDS["FLUSH"][0]))
+    app.run(3)
+    app.stream(three_link_knots(), most=20, end=False)
+    app.send(Command(60, messages.COMMANDS["FLUSH"][0]))
+    app.run(5)
+    assert (app.see().buffered, app.status.command_token) == (19, 60)
+
+
+@pytest.mark.parametrize("beyond, lost", [(0x7FFF, 1), (0x8000, 0), (0xFFFF, 0)])
+def test_that_half_of_all_numbers_are_ahead_and_half_behind(beyond, lost):
+    app = App()
+    app.ready()
+    app.send(Knot(0, (0,) * 3, (0.0,) * 3, (0.0,) * 3), seq=beyond)
+    app.run(2)
+    assert app.see().out_of_order == lost
+
+
+@pytest.mark.parametrize("at, heard", [(960, True), (1024, False)])
+def test_that_a_round_takes_in_a_thousand_bytes_and_no_more(at, heard):
+    app = App()
+    app.run(30)
+    app.feed(bytes(at))
+    app.send(Hello())
+    app.lib.ft_app_idle()
+    app.take()
+    assert (app.ident is not None) == heard
+    app.lib.ft_app_idle()
+    app.take()
+    assert app.ident is not None
 
 
 # ---- damage -----------------------------------------------------------------------------------------
