@@ -925,6 +925,103 @@ def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
     expect(app, "KNOT", joint)
 
 
+def start_knot(app, joint=0, position=None, flags=messages.KNOT_START, acceleration=0.0, seq=None):
+    """A motion's first knot where the joints are, but for one of them; returns whether it was taken."""
+    before = app.see().ack if seq is None else seq
+    at = [position if j == joint and position is not None else q for j, q in enumerate(app.see().target)]
+    app.send(Knot(flags, at, [0.0] * 3, [acceleration if j == joint else 0.0 for j in range(3)]), seq=before)
+    app.run(2)
+    return app.see().ack == before + 1
+
+
+@pytest.mark.parametrize("joint", range(3))
+@pytest.mark.parametrize("side", [0, 1])
+def test_that_a_knot_may_be_at_a_limit_and_not_beyond(joint, side):
+    app = App(changed(limits={"lower": -1.6, "upper": 1.6}))
+    app.ready()
+    at = limits_of(app, joint)[side]
+    assert start_knot(app, joint, at)
+    assert app.command("FLUSH") == "NONE"
+    assert not start_knot(app, joint, at + (-1 if side == 0 else 1) * control_source.COARSE)
+    expect(app, "KNOT", joint)
+
+
+@pytest.mark.parametrize("acceleration", [1e31, float("inf"), float("nan")])
+def test_that_a_motion_begins_with_a_finite_acceleration(acceleration):
+    app = App()
+    app.ready()
+    assert not start_knot(app, 2, acceleration=acceleration)
+    expect(app, "KNOT", 2)
+
+
+def test_that_a_motion_of_one_knot_is_a_fault_of_no_joint():
+    app = App()
+    app.ready()
+    assert not start_knot(app, flags=messages.KNOT_START | messages.KNOT_END)
+    expect(app, "KNOT")
+
+
+def test_that_a_motion_may_begin_anew_before_its_second_knot():
+    app = App()
+    app.ready()
+    assert start_knot(app) and start_knot(app)
+    assert app.state == "HOLD"
+
+
+def test_that_a_joint_is_not_too_fast_between_knots_either():
+    """At both of them it is within its limit, and the way between them is smooth."""
+    app = App()
+    app.ready()
+    joint, T = 1, 1 / 250
+    most = app.joints[joint].limits.velocity
+    t, jerk = np.arange(7) * T, 2.0 * 0.999 * most / (6 * T)**2
+    q, v, a = jerk * t**3 / 6.0, jerk * t**2 / 2.0, jerk * t
+    q = [*q, q[-1] + T * v[-1] + T**2 * 2.0 * a[-1] / 12.0]
+    v, a = [*v, v[-1]], [*a, -a[-1]]
+    position, rate, acceleration = (np.zeros((8, 3)) for _ in range(3))
+    position[:, joint], rate[:, joint], acceleration[:, joint] = q, v, a
+    wire = to_wire(position + [j.start for j in app.joints], app.joints)
+    app.stream(Knots(wire, rate.astype(np.float32), acceleration.astype(np.float32)), end=False)
+    app.run(2)
+    assert app.see().ack == 7
+    expect(app, "KNOT", joint)
+
+
+def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
+    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half turn."""
+    mechanism = three_link()
+    joints = list(mechanism.joints)
+    joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
+    app = App(replace(mechanism, joints=tuple(joints)))
+    app.ready()
+    start = np.array([j.start for j in app.joints])
+    hz, sweep, count = 250, 1.6, 84
+    for i in range(3):
+        a, b = start.copy(), start.copy()
+        a[2], b[2] = start[2] + i * sweep, start[2] + (i + 1) * sweep
+        motion, t = oracle.quintic(a, b, (count - 1) / hz), np.arange(count) / hz
+        before = app.see().ack
+        app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
+                         motion.acceleration(t).astype(np.float32)))
+        assert app.see().ack == before + count
+    assert app.state == "HOLD"
+
+
+def test_that_a_motion_begins_in_the_turn_that_a_joint_is_in():
+    mechanism = three_link()
+    joints = list(mechanism.joints)
+    joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
+    app = App(replace(mechanism, joints=tuple(joints)))
+    assert app.home() == "NONE"
+    for _ in range(20):
+        app.chip.counts[2] += round(0.2 / (2 * np.pi) * 8192)  # by hand, 4 rad in all
+        app.run(1, follow=False)
+    app.run(300)
+    assert app.command("ARM") == "NONE"
+    assert start_knot(app)
+    assert app.state == "HOLD"
+
+
 def test_that_a_knot_outside_the_limits_is_a_fault():
     mechanism = three_link()
     joints = list(mechanism.joints)
