@@ -8,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from codegen.codec import Knot
 from codegen.compiled import Turns
 from codegen.controller import Path, play
 from codegen.model import Model
+from codegen.trajectory import Knots
 from tests.firmware.app import App, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
 from tests.firmware.streaming import three_link_knots
@@ -288,23 +290,67 @@ COUNTED = {"ft_motion.c": lambda text: text.replace('#include "ft_motion.h"\n', 
     "    prepare_entry(m);\n    return", "    fake.errors += m->entered != m->tail + 1u;\n    prepare_entry(m);\n    return")}
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
-def test_that_the_tick_finds_what_it_needs_at_knots(trig):
-    """The link has formed it, at pace 1, on the way to a stop and back; in every tick, since it comes after each."""
-    arm = three_link()
-    app = App(dataclasses.replace(arm, control=dataclasses.replace(arm.control, trig=trig)), patches=COUNTED)
+def arm(trig):
+    """The application with sines and cosines made exact in every tick or at knots, where what the tick lacks is counted."""
+    three = three_link()
+    app = App(dataclasses.replace(three, control=dataclasses.replace(three.control, trig=trig)), patches=COUNTED)
     app.ready()
-    app.stream(three_link_knots(), most=250)
-    assert app.command("START") == "NONE"
-    for _ in range(3):
-        app.run(113)
-        assert app.command("STOP") == "NONE"
-        app.run(500)
-        assert app.state == "HOLD"
-        assert app.command("RESUME") == "NONE"
-    app.run(1000)
-    assert "UNDERRUN" in app.flags
-    assert app.chip.errors == 0
+    return app
+
+
+def test_that_the_tick_finds_what_it_needs_at_knots():
+    """The link has formed it, at pace 1, on the way to a stop and back; in every tick, since it comes after each."""
+    logs = []
+    for trig in ("tick", "knot"):
+        app = arm(trig)
+        app.stream(three_link_knots(), most=250)
+        begin = len(app.trace)
+        assert app.command("START") == "NONE"
+        for _ in range(3):
+            app.run(113)
+            assert app.command("STOP") == "NONE"
+            app.run(500)
+            assert app.state == "HOLD"
+            assert app.command("RESUME") == "NONE"
+        app.run(1000)
+        assert "UNDERRUN" in app.flags
+        assert app.chip.errors == 0
+        logs.append(np.concatenate(app.trace[begin:])["torque_ff"])
+    assert np.abs(logs[0]).max() > 1.0
+    np.testing.assert_allclose(logs[1], logs[0], atol=2e-4)  # what is found there is right
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_nothing_is_left_of_a_motion_that_was_flushed(trig):
+    """What the link had formed of it is not taken for what the next one needs at the same knots."""
+    knots, logs = three_link_knots(), []
+    for flushed in (False, True):
+        app = arm(trig)
+        if flushed:
+            app.stream(Knots(2 * knots.position[:1] - knots.position, -knots.rate, -knots.acceleration), most=100, end=False)
+            app.run(20)
+            assert app.command("FLUSH") == "NONE"
+        else:
+            app.run(42)
+        app.stream(knots, most=250)
+        begin = len(app.trace)
+        assert app.command("START") == "NONE"
+        app.run(300)
+        logs.append(np.concatenate(app.trace[begin:]))
+    for name in ("target", "torque_ff", "target_rate"):
+        assert np.array_equal(logs[0][name], logs[1][name])
+
+
+def test_that_nothing_follows_the_end_of_a_motion_but_another_one():
+    app = arm("tick")
+    knots = three_link_knots()
+    still = Knots(knots.position[[0] * 20], np.zeros_like(knots.rate[:20]), np.zeros_like(knots.acceleration[:20]))
+    app.stream(still)
+    ack = app.see().ack
+    assert ack == 20
+    app.send(Knot(0, still.position[0].tolist(), [0.0] * 3, [0.0] * 3), seq=ack)
+    app.run(3)
+    assert (app.see().ack, app.state) == (ack, "HOLD")
 
 
 @QUICK
@@ -348,12 +394,13 @@ def test_that_without_the_look_ahead_the_path_would_be_left():
     assert max(times) > 100 / 250
 
 
-def test_that_a_motion_too_short_to_stop_in_is_not_started_without_its_end():
-    b = board()
-    motion = random_motion(np.random.default_rng(2), 60, 2, 250)
+@pytest.mark.parametrize("knot_hz", [250, 1000])
+def test_that_a_motion_too_short_to_stop_in_is_not_started_without_its_end(knot_hz):
+    b = board(1000, knot_hz)
+    motion = random_motion(np.random.default_rng(2), 60 if knot_hz == 250 else 200, 2, knot_hz)
     ramp = round(np.sqrt(b.half_one))
-    least = int(np.ceil(ramp / 4))  # knots that a stop from full pace takes: ramp ticks of path
-    for knots, end, starts in ((least - 1, False, False), (least, False, True), (59, True, True)):
+    least = int(np.ceil(ramp * knot_hz / 1000))  # knots that a stop from full pace takes: ramp ticks of path
+    for knots, end, starts in ((least - 1, False, False), (least, False, True), (len(motion.position) - 1, True, True)):
         b.reset()
         b.load(motion, 0, knots, end)
         assert bool(b.lib.motion_start()) is starts

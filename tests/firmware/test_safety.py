@@ -352,11 +352,12 @@ def test_that_start_is_refused_by_name():
     assert app.command("START") == "NONE"
 
 
-def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick(trig):
     """Not of the pose that is held, which may be a little beside its start."""
     records = []
     for beside in (0.0, 0.004):
-        app = App()
+        app = App(replace(three_link(), control=replace(three_link().control, trig=trig)))
         assert app.home([j.start + beside for j in app.joints]) == "NONE"
         assert app.command("ARM") == "NONE"
         app.stream(three_link_knots(), most=250)
