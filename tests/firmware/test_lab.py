@@ -61,7 +61,10 @@ def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
 def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
     app = App()
     app.ready()
-    record = np.concatenate([jog(app, 0, 0.5, 20), jog(app, 0, -0.5, 30), jog(app, 2, 0.5, 40)])
+    record = np.concatenate([jog(app, 0, 0.5, 20), jog(app, 0, -0.5, 30), jog(app, 2, 0.5, 40), jog(app, 1, 0.5, 40)])
+    rates, q = record["target_rate"], radians(record["target"])
+    np.testing.assert_allclose(np.diff(q, axis=0), 0.5e-3 * (rates[1:] + rates[:-1]), atol=3e-8)
+    record = record[:1800]
     rates = record["target_rate"]
     assert rates[:, 0].max() > 0.49 and rates[:, 0].min() < -0.49 and rates[-1, 2] > 0.49
     assert not np.any((rates[:, 0] != 0.0) & (rates[:, 2] != 0.0))
@@ -114,9 +117,10 @@ def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
     assert rates.max() > 0.49 and np.abs(np.diff(rates, prepend=0.0)).max() < 0.006
 
 
-def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand():
+@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
+def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
     """tau_ID of the jog is that of its own rates and accelerations, all along its ramps."""
-    app = App()
+    app = App(replace(changed(), control=replace(changed().control, scheme=scheme)))
     app.ready()
     record = np.concatenate([jog(app, 1, 0.5, 20), app.run(400)])
     q = radians(record["target"])
@@ -527,6 +531,26 @@ def test_that_the_way_of_a_probe_is_exact_in_either_direction(sign):
     assert push(1) == 0.0
 
 
+def test_that_another_joint_probed_has_its_own_way():
+    app = App()
+    app.ask(Probe(next_token(app), 1, 0.0))
+    for joint in (1, 2):
+        for _ in range(20):  # 0.31 rad of 0.35
+            app.token = next_token(app)
+            app.send(Probe(app.token, joint, 0.05))
+            app.chip.counts[joint] += 20
+            record = app.run(5, follow=False)
+        assert record["torque"][-1, joint] == np.float32(0.05)
+
+
+def test_that_a_search_says_when_the_bus_limits_it():
+    app = seeking(changed(encoder={"zero": "stop"}, motor={"R": 600.0}))
+    record = app.run(30, follow=False)
+    app.see()
+    assert app.limits & messages.LIMITS["VOLTAGE"][0]
+    assert np.abs(record["duty"]).max() == 1.0
+
+
 @pytest.mark.parametrize("mode", ["PROBE", "FLOAT"])
 def test_that_duties_in_the_lab_modes_make_up_for_the_back_emf_but_of_a_probe(mode):
     mechanism = changed(motor={"R": 0.5})
@@ -545,6 +569,8 @@ def test_that_duties_in_the_lab_modes_make_up_for_the_back_emf_but_of_a_probe(mo
     assert abs(rows[1].back_emf * record["rate"][1] * 1e-3) > 0.01
     np.testing.assert_allclose(record["duty"], np.array(volts) / 24.0, rtol=1e-4, atol=1e-6)
     assert record["duty"][1] != 0.0
+    app.see()
+    assert app.limits == 0
 
 
 def test_that_each_probe_has_its_whole_way_and_none_of_the_torque_before():
