@@ -285,9 +285,17 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
 
 
 # What the tick would have to form by itself, counted where nobody looks after the start.
-COUNTED = {"ft_motion.c": lambda text: text.replace('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n').replace(
-    "        sample_over(m->newest", "        fake.errors++, sample_over(m->newest").replace(
-    "    prepare_entry(m);\n    return", "    fake.errors += m->entered != m->tail + 1u;\n    prepare_entry(m);\n    return")}
+def counting(text):
+    for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
+                     ("        sample_over(m->newest", "        fake.errors++, sample_over(m->newest"),
+                     ("    prepare_entry(m);\n    return",
+                      "    fake.errors += m->entered != m->tail + 1u;\n    prepare_entry(m);\n    return")):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+COUNTED = {"ft_motion.c": counting}
 
 
 def arm(trig):

@@ -1,0 +1,397 @@
+"""Mutants of the application's C by rule: what could go missing of its checks, one thing at a time.
+
+All mutants of all files are compiled into one library ("mutant schemata"): `ft_mutant` chooses the one that lives, 0 none,
+and `ft_mutant_hit` tells which would have differed in what they come to: a test in which one would not cannot kill it.
+
+always, never         a condition, or an operand of && and || in the way that drops it
+boundary              < for <=, > for >= and the other way round
+one round less        a loop that misses the last joint, row or sample
+left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
+
+Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note), declarations, and
+what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+TOKEN = re.compile(r"""
+    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
+  | (?P<name> [A-Za-z_]\w* )
+  | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])* | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
+""", re.VERBOSE | re.DOTALL | re.MULTILINE)
+
+ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="}
+COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+UNCHANGED = {"FT_STORED"}
+WRAPPERS = {"!", "FT_RARELY"}  # around a condition
+
+RUNTIME = {
+    "ft_mutate.h": """\
+#ifndef FT_MUTATE_H
+#define FT_MUTATE_H
+#include <stdint.h>
+
+extern uint32_t ft_mutant;
+extern uint8_t ft_mutant_hit[];
+
+static inline int ft_mutate(uint32_t id, int was, int is)
+{
+    if (!was != !is)
+        ft_mutant_hit[id] = 1;
+    return ft_mutant == id ? is : was;
+}
+
+static inline int64_t ft_mutate_case(uint32_t id, int64_t label, int64_t value)
+{
+    return value == label && ft_mutate(id, 1, 0) == 0 ? -1 : value;
+}
+
+#define FT_BOUNDARY(id, a, was, is, b) __extension__({ \\
+    const __auto_type a_ = (a); const __auto_type b_ = (b); ft_mutate(id, a_ was b_, a_ is b_); })
+#define FT_ROUNDS(id, a, was, b) __extension__({ \\
+    const __auto_type a_ = (a); const __auto_type b_ = (b); \\
+    ft_mutate(id, a_ was b_, a_ was b_ && a_ + 1 != b_ && a_ != b_ + 1); })
+#endif
+""",
+    "ft_mutate.c": """\
+#include "ft_mutate.h"
+uint32_t ft_mutant;
+uint8_t ft_mutant_hit[@];
+""",
+}
+CDEF = "extern uint32_t ft_mutant; extern uint8_t ft_mutant_hit[@];"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change. Where the same text occurs again in a function, `nth` counts."""
+
+    file: str
+    function: str
+    text: str
+    what: str
+    nth: int = 1
+
+    def __str__(self) -> str:
+        again = f" ({self.nth})" if self.nth > 1 else ""
+        return f"{self.function}: {self.text}: {self.what}{again}"
+
+
+@dataclass(frozen=True)
+class Token:
+    text: str
+    start: int
+    end: int
+    is_name: bool
+
+
+def tokens(text: str) -> list[Token]:
+    return [Token(m.group(), m.start(), m.end(), m.lastgroup == "name") for m in TOKEN.finditer(text)
+            if m.lastgroup != "skip"]
+
+
+class Mutator:
+    """Walks one file, outer expressions before inner ones, and puts mutants into its text."""
+
+    def __init__(self, file: str, text: str, numbers: dict[Mutant, int] | None = None) -> None:
+        self.file, self.text, self.numbers = file, text, numbers
+        self.t = tokens(text)
+        self.match = self._matching()
+        self.found: list[Mutant] = []
+        self.before: dict[int, list[str]] = {}
+        self.after: dict[int, list[str]] = {}
+        self.instead: dict[int, tuple[int, str]] = {}
+        self.function = ""
+        self.functions: dict[str, tuple[str, bool]] = {}  # name: what it returns, whether it does anything
+        self._file()
+
+    def mutated(self) -> str:
+        """The text with every mutant in it."""
+        out = ['#include "ft_mutate.h"\n']
+        places = sorted({0, len(self.text), *self.before, *self.after, *self.instead})
+        for at, upto in zip(places, [*places[1:], len(self.text)], strict=True):
+            end, replaced = self.instead.get(at, (at, ""))
+            out += [*self.after.get(at, []), *self.before.get(at, []), replaced, self.text[end:upto]]
+        return "".join(out)
+
+    # ---- mutants
+
+    def _mutant(self, what: str, lo: int, hi: int) -> int | None:
+        """The number of a new mutant of tokens lo..hi-1."""
+        text = " ".join(self.text[self.t[lo].start:self.t[hi - 1].end].split())
+        mutant = Mutant(self.file, self.function, text, what)
+        nth = 1 + sum(m.text == text and m.what == what and m.function == self.function for m in self.found)
+        mutant = Mutant(self.file, self.function, text, what, nth)
+        self.found.append(mutant)
+        return self.numbers.get(mutant) if self.numbers is not None else None
+
+    def _wrap(self, lo: int, hi: int, before: str, after: str) -> None:
+        self.before.setdefault(self.t[lo].start, []).append(before)
+        self.after.setdefault(self.t[hi - 1].end, []).insert(0, after)
+
+    def _force(self, lo: int, hi: int, kinds: Iterable[str]) -> None:
+        for what in kinds:
+            if number := self._mutant(what, lo, hi):
+                self._wrap(lo, hi, f"ft_mutate({number}, !!(", f"), {int(what == 'always')})")
+
+    def _leave_out(self, lo: int, hi: int) -> None:
+        if number := self._mutant("left out", lo, hi):
+            self._wrap(lo, hi + 1, f"{{ if (ft_mutate({number}, 1, 0)) ", " }")
+
+    def _boundary(self, lo: int, op: int, hi: int) -> None:
+        sign = self.t[op].text
+        if sign in COMPARISONS and (number := self._mutant("boundary", lo, hi)):
+            self._wrap(lo, hi, f"FT_BOUNDARY({number}, ", ")")
+            self.instead[self.t[op].start] = (self.t[op].end, f", {sign}, {COMPARISONS[sign]}, ")
+
+    def _rounds(self, lo: int, hi: int) -> None:
+        """A loop's bound, a < b or a > b."""
+        ops = [i for i in self._top(lo, hi) if self.t[i].text in ("<", ">")]
+        if ops and (number := self._mutant("one round less", lo, hi)):
+            self._wrap(lo, hi, f"FT_ROUNDS({number}, ", ")")
+            self.instead[self.t[ops[0]].start] = (self.t[ops[0]].end, f", {self.t[ops[0]].text}, ")
+
+    # ---- tokens
+
+    def _matching(self) -> dict[int, int]:
+        match, open_ = {}, []
+        for i, token in enumerate(self.t):
+            if token.text in PAIRS:
+                open_.append(i)
+            elif token.text in PAIRS.values():
+                match[open_.pop()] = i
+        assert not open_
+        return match
+
+    def _top(self, lo: int, hi: int) -> Iterator[int]:
+        """Tokens outside of any brackets."""
+        i = lo
+        while i < hi:
+            yield i
+            i = self.match.get(i, i) + 1
+
+    def _split(self, lo: int, hi: int, at: str) -> list[tuple[int, int]]:
+        cuts = [i for i in self._top(lo, hi) if self.t[i].text == at]
+        return list(zip([lo, *(c + 1 for c in cuts)], [*cuts, hi], strict=True))
+
+    def _first(self, lo: int, hi: int, texts: Iterable[str]) -> int | None:
+        return next((i for i in self._top(lo, hi) if self.t[i].text in texts), None)
+
+    def _constant(self, lo: int, hi: int) -> bool:
+        names = [token.text for token in self.t[lo:hi] if token.is_name]
+        return all(re.fullmatch(r"[A-Z][A-Z0-9_]*|u?int\d+_t", name) for name in names)
+
+    # ---- expressions
+
+    def _condition(self, lo: int, hi: int, kinds: Iterable[str]) -> None:
+        """What decides: forced, its operands dropped, its boundary moved."""
+        if self._constant(lo, hi):
+            return
+        self._force(lo, hi, kinds)
+        for sign, dropped in (("||", "never"), ("&&", "always")):
+            parts = self._split(lo, hi, sign)
+            if len(parts) > 1:
+                for part in parts:
+                    self._condition(*part, [dropped])
+                return
+        op = self._first(lo, hi, {*COMPARISONS, "==", "!="})
+        if op is not None:
+            self._boundary(lo, op, hi)
+            self._inside(lo, op)
+            self._inside(op + 1, hi)
+            return
+        first = lo
+        while self.t[first].text in WRAPPERS and first + 1 < hi:
+            first += 1
+        if self.t[first].text == "(" and self.match[first] == hi - 1:
+            self._condition(first + 1, hi - 1, [])
+        else:
+            self._inside(lo, hi)
+
+    def _inside(self, lo: int, hi: int) -> None:
+        """What stands in brackets."""
+        for i in self._top(lo, hi):
+            if self.t[i].text in ("(", "[", "{"):
+                for part in self._split(i + 1, self.match[i], ","):
+                    self._value(*part)
+
+    def _value(self, lo: int, hi: int) -> None:
+        if lo == hi:
+            return
+        assigned = self._first(lo, hi, ASSIGNMENTS)
+        if assigned is not None:
+            self._inside(lo, assigned)
+            return self._value(assigned + 1, hi)
+        question = self._first(lo, hi, {"?"})
+        if question is not None:
+            colon = self._colon(question, hi)
+            self._condition(lo, question, ("always", "never"))
+            self._value(question + 1, colon)
+            return self._value(colon + 1, hi)
+        if self._first(lo, hi, {"&&", "||", "==", "!=", *COMPARISONS}) is not None:
+            return self._condition(lo, hi, ("always", "never"))
+        self._inside(lo, hi)
+        return None
+
+    def _colon(self, question: int, hi: int) -> int:
+        depth = 0
+        for i in self._top(question + 1, hi):
+            depth += self.t[i].text == "?"
+            if self.t[i].text == ":":
+                if depth == 0:
+                    return i
+                depth -= 1
+        raise ValueError(f"{self.file}: ? without :")
+
+    # ---- statements
+
+    def _end(self, lo: int) -> int:
+        """The semicolon of a statement."""
+        end = self._first(lo, len(self.t), {";"})
+        assert end is not None
+        return end
+
+    def _statement(self, i: int) -> int:
+        """Walk the statement at token i; returns the token after it."""
+        text, after = self.t[i].text, i + 1
+        if text == "{":
+            while after < self.match[i]:
+                after = self._statement(after)
+            return after + 1
+        if text == ";":
+            return after
+        if text in ("if", "while"):
+            close = self.match[after]
+            self._condition(after + 1, close, ("always", "never") if text == "if" else ("never",))
+            after = self._statement(close + 1)
+            return self._statement(after + 1) if self.t[after].text == "else" else after
+        if text == "for":
+            close = self.match[after]
+            start, bound, step = self._split(after + 1, close, ";")
+            first, *others = self._split(*bound, "&&")
+            self._value(*start)
+            self._rounds(*first)
+            for other in others:
+                self._condition(*other, ["always"])
+            self._value(*step)
+            return self._statement(close + 1)
+        if text == "switch":
+            close = self.match[after]
+            self._cases(after + 1, close, self.match[close + 1])
+            return self._statement(close + 1)
+        if text in ("case", "default"):
+            colon = self._first(i, len(self.t), {":"})
+            assert colon is not None
+            return colon + 1
+        if self.t[i].is_name and self.t[after].text == "for":
+            return self._statement(after)  # FT_UNROLL
+        return self._simple(i)
+
+    def _simple(self, i: int) -> int:
+        """A declaration, return, break or an expression."""
+        end = self._end(i)
+        text, after = self.t[i].text, i + 1
+        if text == "return":
+            self._value(after, end)
+        elif text in ("static", "break", "continue") or text == "(" and self.t[after].text == "void":
+            pass
+        elif text in ("const", "struct") or self.t[i].is_name and self._declares(i):
+            for part in self._split(i, end, ","):
+                value = self._first(*part, {"="})
+                if value is not None:
+                    self._value(value + 1, part[1])
+        elif text not in UNCHANGED:
+            self._leave_out(i, end)
+            self._value(i, end)
+        return end + 1
+
+    def _declares(self, i: int) -> bool:
+        """A type and a name."""
+        j = i + 1
+        while self.t[j].text == "*":
+            j += 1
+        return self.t[j].is_name
+
+    def _cases(self, lo: int, hi: int, end: int) -> None:
+        labels = [i for i in range(hi, end) if self.t[i].text == "case"]
+        self._inside(lo, hi)
+        for i in labels:
+            if number := self._mutant("left out", i, i + 2):
+                self._wrap(lo, hi, f"ft_mutate_case({number}, {self.t[i + 1].text}, ", ")")
+
+    # ---- the file
+
+    def _file(self) -> None:
+        start = i = 0
+        while i < len(self.t):
+            text = self.t[i].text
+            if text == "{" and self.t[i - 1].text == ")":
+                parameters = next(p for p, q in self.match.items() if q == i - 1)
+                self.function = self.t[parameters - 1].text
+                type_ = {token.text for token in self.t[start:parameters - 1]}
+                self.functions[self.function] = ("void" if "void" in type_ else "value", self.match[i] > i + 1)
+                self._statement(i)
+                i = start = self.match[i] + 1
+            elif text == "{" and self.t[i - 1].text == "=":
+                self._table(start, i)
+                i = self.match[i] + 1
+            else:
+                i = self.match.get(i, i) + 1
+                start = i if text == ";" else start
+
+    def _table(self, start: int, brace: int) -> None:
+        """A table with functions of this file in it."""
+        self.function = [token.text for token in self.t[start:brace] if token.is_name][-1]
+        bracket = self._first(start, brace, {"["})
+        if bracket is not None:
+            self.function = self.t[bracket - 1].text
+        row = ""
+        for i in range(brace + 1, self.match[brace]):
+            token = self.t[i]
+            if token.text == "[" and self.t[i + 4].text == "{" and self.t[i + 5].text == "[":
+                row = self.t[i + 1].text
+            returns, acts = self.functions.get(token.text, ("", False))
+            if not acts:
+                continue
+            lo = max(p for p in self.match if self.t[p].text == "{" and p < i < self.match[p])
+            hi = self.match[lo] + 1
+            if self.t[lo - 1].text == "=":
+                lo -= 4  # [EVENT] = {
+            table, self.function = self.function, f"{self.function} {row}".strip()
+            number = self._mutant("left out", lo, hi)
+            self.function = table
+            if number:
+                kind, body = {"void": ("void", "if (ft_mutate(@, 1, 0)) #();"),
+                              "value": ("uint32_t", "uint32_t was = #(); "
+                                        "return ft_mutate(@, was != FT_GOOD, 0) ? was : FT_GOOD;")}[returns]
+                body = body.replace("@", str(number)).replace("#", token.text)
+                self.before.setdefault(self.t[start].start, []).append(
+                    f"static {kind} mutant_{number}(void) {{ {body} }}\n")
+                self.instead[token.start] = (token.end, f"mutant_{number}")
+
+
+class Schemata:
+    """The mutants of some files, numbered from 1, and the files with all of them in."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = files
+        self.mutants = [m for name, text in files.items() for m in Mutator(name, text).found]
+        self.numbers = {m: i for i, m in enumerate(self.mutants, 1)}
+        assert len(self.numbers) == len(self.mutants)
+        self.one = cache(lambda name, text: Mutator(name, text, self.numbers).mutated())
+
+    def put_into(self, files: dict[str, str]) -> dict[str, str]:
+        """The same for files some of which may have been changed: a mutant of what is no longer there is left out."""
+        count = str(len(self.mutants) + 1)
+        return (files | {n: self.one(n, text) for n, text in files.items() if n in self.files}
+                | {n: text.replace("@", count) for n, text in RUNTIME.items()})
+
+    @property
+    def cdef(self) -> str:
+        return CDEF.replace("@", str(len(self.mutants) + 1))

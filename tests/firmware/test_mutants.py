@@ -1,0 +1,217 @@
+"""Whatever goes missing of the application's checks turns a test red, or stands below with the reason why it changes nothing.
+
+`mutants.py` says what is taken away, `mutation.py` runs the tests against it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from codegen.compiled import compiler
+from codegen.digest import FIRMWARE
+from tests.firmware.mutants import Mutator, Schemata
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c")  # held to it; others may be given to mutation.py by hand
+
+# file: mutant: why the application does the same
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "ft_safety.c": {
+        "hold_here: ft.safety.drive != FT_DRIVE_OFF: always": "without outputs this tick has let the motion stay there already",
+        "arm: ft_loops_first_mode(&ft.step): left out": "the next step enters the mode of the motion, which is the first",
+        "probe: hold_here(): left out": "a probe lets targets and step follow in every tick, and its law keeps nothing",
+        "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
+            "the last request is no younger than the last frame: its time is up",
+        "ft_safety_event: c->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "permitted: c->event <= event: always": "conditions of other events are passed over",
+        "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
+        "at_rest: ft.safety.state != TRACK: always": "a motion is not settled from its first tick on",
+        "at_rest: ft.safety.state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
+        "look_for_faults: (f->where & kinds) == 0u: never": "looks at what could not be found",
+        "look_for_faults: kinds == 0u: never": "looks at what could not be found",
+        "listen_for_host: silent <= FT_HOST_LOST: always":
+            "armed, it is FAULT long before the count wraps; not armed, nobody asks",
+        "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
+    },
+    "ft_conditions.c": {
+        "at_rest: ft_size(ft.seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound in every bit",
+        "resumable: !ft.motion.flush: always": "what asks for a flush leaves no motion paused",
+        "knots_good: ft.safety.alarms.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
+        "knots_good: bad: always": "looked at only when it is so",
+        "ft_conditions: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
+            "the state is ESTOP before the request is looked at",
+        "alarms: (a->of[FT_ALARM_MISSED] | a->of[FT_ALARM_BOARD] | a->of[FT_ALARM_MEMORY]) != 0: always":
+            "looks at what is not found",
+        "alarms: a->of[FT_ALARM_KNOT] != 0u && ft.safety.coming == FT_FAULT_NONE: always":
+            "finds again what is to come already",
+        "alarms: a->of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
+        "alarms: ft.safety.coming == FT_FAULT_NONE: always": "finds again what is to come already",
+        "alarms: a->any == 0u: never": "looks at what is not found",
+        "ft_suspects: !armed: never": "looks at what is not found, or counts only when armed",
+        "ft_suspects: ft.found.any: always": "looks at what is not found",
+        "ft_suspects: outputs_as_commanded() != FT_GOOD || bus_in_range() != FT_GOOD || host_there() != FT_GOOD "
+        "|| ft.safety.alarms.of[FT_ALARM_BOARD] != 0u: always":
+            "looks at what is not found",
+    },
+    "ft_lab.c": {
+        "ft_lab_rest: lab->ticks = 0: left out": "each mode that counts sets it when it begins",
+        "ft_lab_rest: lab->search = FT_SOUGHT: left out": "only homing looks at it, and begins with a search",
+        "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the same",
+        "ft_lab_seek: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
+        "stop_reached: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
+        "room: rate > FT_C(0.0): boundary": "asked of a rate that is not 0",
+        "allowed: left > way: boundary": "a way that is the bound in every bit",
+        "stand: ft_motion_settled(m): never": "a count beyond the bound stays beyond it for 49 days",
+        "plan_jog: lab->rate != FT_C(0.0): never": "on the way to the other side it slows down as fast",
+        "search: lab->travelled < 0: boundary": "no way has no sign",
+        "plan_probe: lab->travelled < 0: boundary": "no way has no sign",
+        "come_back: lab->left <= FT_C(0.0): boundary": "a way that is the bound in every bit",
+        "come_back: lab->search = FT_SOUGHT: left out": "what has come back has come back in the next tick too",
+        "plan_homing: lab->search == FT_RETRACTING: always": "what has come back has come back in the next tick too",
+        "floating: at > c->upper: boundary": "at the limit it is beyond by nothing",
+        "floating: at < c->lower: boundary": "at the limit it is beyond by nothing",
+        "floating: fast > FT_C(0.0): boundary": "too fast by nothing it is damped by nothing",
+        "most: ft.safety.state == FT_STATE_HOMING: always": "other modes begin with no search",
+        "ft_lab_law: ft_size(torque) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "ft_lab_law: ft_size(volts) > in->bus_voltage: boundary": "a voltage that is the bound in every bit",
+    },
+}
+# file: mutants that no test turns red yet, though one could
+OPEN: dict[str, list[str]] = {
+    "ft_lab.c": [
+        "come_back: lab->rate != FT_C(0.0): never",
+        "most: lab->search == FT_SEEKING: always",
+        "plan_homing: event == FT_EVENT_PASSED: never",
+        "plan_jog: lab->rate != FT_C(0.0): always",
+        "stand: ft_motion_settled(m): always",
+        "stand: j < FT_JOINTS: one round less",
+        "stand: m->newest->q[j] = m->next.q[j]: left out",
+        "stand: m->newest->u[j] = m->next.u[j] = FT_C(0.0): left out",
+        "stand: m->rested += ft_motion_settled(m) ? 0u : 1u: left out",
+        "stop_reached: ft_streak_count(&lab->pressed, ft.tick) > FT_PRESS_TICKS: boundary",
+    ],
+}
+
+
+def campaign(folder: Path, *arguments: str) -> list[dict]:
+    """What becomes of the mutants, each with its `killer`, "" where it lives on."""
+    out, known = folder / "outcome.json", folder / "known.json"
+    known.write_text(json.dumps([mutant for table in (EQUIVALENT, OPEN) for named in table.values() for mutant in named]))
+    done = subprocess.run([sys.executable, "-m", "tests.firmware.mutation", out, *arguments, "--known", known], cwd=ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(out.read_text())
+
+
+def alive(outcomes: list[dict]) -> set[tuple[str, str]]:
+    return {(o["file"], o["mutant"]) for o in outcomes if not o["killer"]}
+
+
+def named() -> set[tuple[str, str]]:
+    return {(file, mutant) for table in (EQUIVALENT, OPEN) for file, mutants in table.items() for mutant in mutants}
+
+
+# ---- the mutants ------------------------------------------------------------------------------------
+
+SAMPLE = """
+#define TWICE(x) ((x) < 2 ? (x) : 2)
+/* if (comment) */
+static int count(const int *a, int n)
+{
+    int i, found = 0;
+
+    for (i = 0; i < n; i++)
+        if (a[i] >= 0 && !(a[i] == 7))
+            found++;
+    if (TWO)
+        note();
+    FT_STORED();
+    return found > 3 || found == 1;
+}
+
+static void nothing(void) { }
+static const row table[] = { { 1, count }, { 2, nothing } };
+"""
+
+
+def test_the_mutants_of_a_few_lines():
+    assert [str(m) for m in Mutator("sample.c", SAMPLE).found] == [
+        "count: i < n: one round less",
+        "count: a[i] >= 0 && !(a[i] == 7): always", "count: a[i] >= 0 && !(a[i] == 7): never",
+        "count: a[i] >= 0: always", "count: a[i] >= 0: boundary", "count: !(a[i] == 7): always",
+        "count: found++: left out", "count: note(): left out",
+        "count: found > 3 || found == 1: always", "count: found > 3 || found == 1: never",
+        "count: found > 3: never", "count: found > 3: boundary", "count: found == 1: never",
+        "table: { 1, count }: left out",
+    ]
+
+
+def test_that_a_mutant_changes_what_it_says(tmp_path):
+    """The function of the sample: which mutants would have made a difference, and what each of them comes to."""
+    source = "#define TWO 0\n#define FT_STORED()\n#define note()\n" + SAMPLE.partition("static void nothing")[0]
+    main = """
+#include <stdio.h>
+int main(void)
+{
+    static const int a[] = { 1, 0, 7, -1, 3, 5 };
+    printf("%d ", count(a, 6));
+    for (ft_mutant = 1; ft_mutant < 14; ft_mutant++)
+        printf("%d", ft_mutant_hit[ft_mutant]);
+    for (ft_mutant = 1; ft_mutant < 14; ft_mutant++)
+        printf("%s%d", ft_mutant == 1 ? " " : "", count(a, 6));
+    return 0;
+}
+"""
+    for name, text in Schemata({"sample.c": source}).put_into({"sample.c": source}).items():
+        (tmp_path / name).write_text(text + (main if name == "sample.c" else ""))
+    subprocess.run([compiler(), "-w", "sample.c", "ft_mutate.c", "-o", "sample"], cwd=tmp_path, check=True)
+    told = subprocess.run([tmp_path / "sample"], capture_output=True, text=True, check=True).stdout
+    assert told == "1 1111111001100 0101010110011"
+
+
+def test_that_mutants_have_names_of_their_own():
+    schemata = Schemata({name: (FIRMWARE / "src" / name).read_text() for name in FILES})
+    names = Counter((m.file, str(m)) for m in schemata.mutants)
+    assert max(names.values()) == 1 and len(names) > 600
+    assert named() <= set(names)
+
+
+# ---- the tests against them -------------------------------------------------------------------------
+
+
+def test_that_a_mutant_that_no_test_sees_is_told(tmp_path):
+    """Tests of the pace alone know nothing of states."""
+    outcomes = campaign(tmp_path, "ft_observer.c", "--tests", "pace")
+    assert len(alive(outcomes)) == len(outcomes) > 10
+
+
+def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(tmp_path):
+    """A sample of what `make bench` does: conditions of the safety states that never hold, refusals and faults without
+    their row."""
+    outcomes = campaign(
+        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety",
+        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up or sought",
+        "--like", "^(command|permitted|take_request|fault|take_coming): .*: never"
+                  "|^ft_(conditions|faults): (?!.*(LOOPS|MODE|HOMING))")
+    assert alive(outcomes) <= named()
+    assert len(outcomes) > 50
+
+
+@pytest.mark.bench
+def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path):
+    """Tests are missing where a mutant lives on that is not named; a name is to go where a test has turned red."""
+    start = time.monotonic()
+    outcomes = campaign(tmp_path, *FILES)
+    for file in FILES:
+        of_file = [o for o in outcomes if o["file"] == file]
+        print(f"{file}: {len(of_file)} mutants, {len(of_file) - len(alive(of_file))} turn a test red, "
+              f"{len(EQUIVALENT.get(file, {}))} change nothing, {len(OPEN.get(file, []))} await a test")
+    print(f"in {time.monotonic() - start:.0f} s")
+    assert alive(outcomes) == named()
