@@ -26,6 +26,7 @@ void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
 
 bool ft_clock_start(void);        /* false: HSE or PLL dead, runs on HSI */
 bool ft_clock_good(void);
+bool ft_clock_stopped(void);      /* the crystal, while it was in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
 void ft_pins_prepare(void);       /* what the family's pins need first */
 void ft_pins_start(void);
@@ -99,7 +100,7 @@ void ft_pil_neutral(void); /* what a tick leaves that took too long */
 /* Memory that a reset leaves alone (.noinit), valid if its check agrees. */
 typedef struct {
     uint32_t word, word_check;     /* ft_chip_remember() */
-    uint32_t crash_check;          /* FT_CRASH_CHECK: the rest is valid */
+    uint32_t crash_check;          /* FT_*_CHECK: the rest is valid */
     uint32_t exception;            /* number, 2 NMI ... 6 usage fault */
     uint32_t pc, lr, psr;          /* of the code that faulted, 0 unknown */
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
@@ -107,6 +108,7 @@ typedef struct {
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
+#define FT_CLOCK_CHECK 0xC10C0FF5u /* the crystal stopped, no more */
 #define FT_POWER_CHECK 0x900D900Du
 
 #endif

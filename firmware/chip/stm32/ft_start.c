@@ -1,5 +1,5 @@
-/* Start-up: vector table, reset, and what happens when the
- * processor faults: outputs safe first, remember why, reset. */
+/* Start-up: vector table, reset, and what happens when the processor faults or
+ * its crystal stops: outputs safe first, remember why, reset. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -121,7 +121,7 @@ __attribute__((used)) void ft_crash(const uint32_t *frame, uint32_t exc_return)
     ft_kept.lr = readable ? frame[5] : exc_return;
     ft_kept.pc = readable ? frame[6] : 0u;
     ft_kept.psr = readable ? frame[7] : 0u;
-    ft_kept.crash_check = FT_CRASH_CHECK;
+    ft_kept.crash_check = ft_clock_stopped() ? FT_CLOCK_CHECK : FT_CRASH_CHECK;
     __asm__ volatile("dsb" ::: "memory");
     SCB->AIRCR = SCB_AIRCR_VECTKEY | SCB_AIRCR_SYSRESETREQ;
     for (;;) {

@@ -15,14 +15,16 @@ static uint32_t ft_last_word; /* remembered before it */
  * What a reset leaves behind
  ****************************************************************/
 
-/* Take out of the kept memory what the last run left; true: it crashed. */
-static bool ft_read_kept(void)
+/* Take out of the kept memory what the last run left. Return what ended it. */
+static uint32_t ft_read_kept(void)
 {
-    bool crashed = ft_kept.crash_check == FT_CRASH_CHECK;
+    uint32_t check = ft_kept.crash_check;
     ft_kept.crash_check = 0; /* the record itself stays for a debugger */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
-    return crashed;
+    if (check == FT_CLOCK_CHECK)
+        return FT_CHIP_CLOCK;
+    return check == FT_CRASH_CHECK ? FT_CHIP_CRASHED : FT_CHIP_GOOD;
 }
 
 uint32_t ft_chip_reset_cause(void)
@@ -56,10 +58,8 @@ static void ft_peripherals_start(void)
 
 uint32_t ft_chip_start(void)
 {
-    uint32_t errors = FT_CHIP_GOOD;
     ft_cause = ft_reset_cause();
-    if (ft_read_kept())
-        errors |= FT_CHIP_CRASHED;
+    uint32_t errors = ft_read_kept();
     if (!ft_clock_start())
         errors |= FT_CHIP_CLOCK;
     DEMCR |= DEMCR_TRCENA;

@@ -63,6 +63,11 @@ bool ft_clock_good(void)
     return ft_clock_is_good;
 }
 
+bool ft_clock_stopped(void)
+{
+    return (RCC->CIR & RCC_CIR_CSSF) != 0;
+}
+
 /* Read and clear the reset flags. A power-up sets the brown-out and pin flags
  * too, and every reset sets the pin flag: the order decides. */
 uint32_t ft_reset_cause(void)

@@ -43,6 +43,8 @@ typedef struct {
 #define RCC_CFGR_PPRE1_DIV4 (5u << 10)
 #define RCC_CFGR_PPRE2_DIV2 (4u << 13)
 
+#define RCC_CIR_CSSF (1u << 7)
+
 #define RCC_AHB1ENR_DMA1EN (1u << 21)
 #define RCC_AHB1ENR_DMA2EN (1u << 22)
 #define RCC_APB1ENR_TIM2EN (1u << 0)

@@ -76,6 +76,11 @@ bool ft_clock_good(void)
     return ft_clock_is_good;
 }
 
+bool ft_clock_stopped(void)
+{
+    return (RCC->CIFR & RCC_CIFR_CSSF) != 0;
+}
+
 /* Read and clear the reset flags. Power-up and brown-out are one flag here; of
  * these two only a power-up loses the memory that is kept over resets, and
  * with it the mark that this leaves there. Every reset sets the pin flag. */

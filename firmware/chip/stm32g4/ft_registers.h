@@ -47,6 +47,8 @@ typedef struct {
 #define RCC_PLLCFGR_PLLREN (1u << 24)
 #define RCC_PLLCFGR_PLLR_Pos 25u
 
+#define RCC_CIFR_CSSF (1u << 8)
+
 #define RCC_AHB1ENR_DMA1EN (1u << 0)
 #define RCC_AHB1ENR_DMA2EN (1u << 1)
 #define RCC_AHB1ENR_DMAMUX1EN (1u << 2)
