@@ -8,7 +8,8 @@ of their cycles is the most. Three things are not read from the image:
   never gone would call its function;
 - how often a function is called through a table of pointers: as often at most as the one of them that was seen to be
   called most often in one tick;
-- how often a loop that has never run goes round: as often at most as is said, which is as often as there are joints.
+- how often a loop that has never gone round does: as often at most as is said, which is as often as there are joints, each
+  time that it is come to. Code within it that has run may then run as often again with each turn.
 
 Each block has the cycles of hil.timing with its branch taken and, of flash, what it waits for if nothing of it is in the
 caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
@@ -79,7 +80,7 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
     """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to their
     ends. unseen: only those in code that no tick has run, of the path on which they are the most.
 
-    turns: of loops that have never run. tables: as in branches.functions.
+    turns: of loops that have never gone round. tables: as in branches.functions.
     """
     roots = [name for name in roots if name in image.symbols]
     if not roots:
@@ -234,22 +235,62 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
         p.is_at_most(more[at], 0.0) if at not in roots else p.equals({extra[at]: 1.0}, 0.0)
 
 
+@dataclass
+class _Loop:
+    """Blocks, by index, of which each leads to each. into: variables of the ways by which it is come to; latches: blocks
+    from which it begins anew; anew: variables of the ways there, with their latches. Loops within it are its own matter."""
+
+    blocks: list[int]
+    headers: set[int]
+    into: list[int]
+    anew: list[tuple[int, int]]
+
+    @property
+    def latches(self) -> set[int]:
+        return {latch for _, latch in self.anew}
+
+
+def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
+    """All loops, those within others behind them: strongly connected parts, and again those of what is left of a part
+    without the ways to where it is come to (Steensgaard, 1993)."""
+    found: list[_Loop] = []
+    left = [(n, after, edge) for n, after, edge in edges if n is not None]
+    while left:
+        size = 1 + max(max(n, after) for n, after, _ in left)
+        graph = coo_matrix((np.ones(len(left)), ([n for n, _, _ in left], [after for _, after, _ in left])), (size, size))
+        part = connected_components(graph, connection="strong")[1]
+        within: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for n, after, edge in left:
+            if part[n] == part[after]:
+                within[part[n]].append((n, after, edge))
+        left = []
+        for ways in within.values():
+            blocks = {n for n, _, _ in ways}
+            into = [(after, edge) for n, after, edge in edges if after in blocks and n not in blocks]
+            headers = {after for after, _ in into} or blocks  # or nothing leads there
+            found.append(_Loop(sorted(blocks), headers, [edge for _, edge in into],
+                               [(edge, n) for n, after, edge in ways if after in headers]))
+            left += [way for way in ways if way[1] not in headers]
+    return found
+
+
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Blocks run as often as seen, those of loops that have never run `turns` times, for each time that the loop is come
-    to; and not at all, if it is not."""
+    """Blocks run as often as seen, and as often again for each turn that nobody has seen of a loop around them, of which
+    there are `turns` for each time that the loop is come to; and no block of a loop runs, if that is not come to."""
+    more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
+    for loop in reversed(_loops(edges)):  # from within
+        new = {latch for latch in loop.latches if not blocks[latch].most}
+        if len(new) < len(loop.latches) and all(blocks[header].most for header in loop.headers):
+            new = set()  # it has gone round
+        if new:
+            p.is_at_most({runs[n]: 1.0 for n in new} | {edge: -float(turns) for edge in loop.into}, 0.0)
+        for n in loop.blocks:
+            most = float(blocks[n].most)
+            more[n] |= {edge: -most for edge, latch in loop.anew if latch in new}
+            if most:
+                own = {variable: value for variable, value in more[n].items() if variable != extra[blocks[n].function]}
+                p.is_at_most({runs[n]: 1.0} | own | {edge: -most for edge in loop.into}, 0.0)
     for n, block in enumerate(blocks):
         if block.most:
-            p.is_at_most({runs[n]: 1.0, extra[block.function]: -float(block.most)}, block.most)
-    within = [(n, after) for n, after, _ in edges if n is not None]
-    graph = coo_matrix((np.ones(len(within)), tuple(zip(*within, strict=True))), shape=(len(blocks),) * 2)
-    _, part = connected_components(graph, connection="strong")
-    round_ = np.bincount(part) > 1
-    round_[[part[n] for n, after in within if n == after]] = True
-    into: dict[int, list[int]] = defaultdict(list)  # ways by which a loop is come to
-    for before, after, edge in edges:
-        if before is None or part[before] != part[after]:
-            into[part[after]].append(edge)
-    for n, block in enumerate(blocks):
-        if round_[part[n]]:
-            p.is_at_most({runs[n]: 1.0} | {edge: -float(block.most or turns) for edge in into[part[n]]}, 0.0)
+            p.is_at_most({runs[n]: 1.0} | more[n], block.most)

@@ -94,6 +94,28 @@ def test_a_loop_that_another_loop_leads_to_is_come_to_once(watched):
     assert many - few == 10 * (4 + REFILL + LINE - 1)
 
 
+TURN = 4 + REFILL + LINE - 1  # cycles of a loop of three instructions and a branch, at the beginning of a line
+LOOP = ".balign 16; 3: subs r3, #1; nop; nop; bne 3b; "
+
+
+def test_turns_of_loops_that_never_ran_multiply(watched):
+    """One within another: the outer one's turns each have all those of the inner one."""
+    tick = watched("cmp r1, #99; bne 1f; 2: movs r3, #20; " + LOOP + "subs r2, #1; bne 2b; 1: bx lr").run(2.5)
+    two, three, four = (tick.path(turns, unseen=True) for turns in (2, 3, 4))
+    assert (four - three) - (three - two) == (4**2 - 2 * 3**2 + 2**2) * TURN
+
+
+def test_a_loop_that_never_ran_is_come_to_in_every_turn_of_the_one_around_it(watched):
+    tick = watched("movs r2, #4; 2: cmp r1, #99; bne 4f; movs r3, #20; " + LOOP + "4: subs r2, #1; bne 2b; bx lr").run(2.5)
+    assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 4 * 10 * TURN
+
+
+def test_a_loop_of_which_only_the_condition_ran_can_go_round(watched):
+    tick = watched("movs r2, #0; 2: cmp r2, #0; bne 3f; bx lr; .balign 16; 3: subs r2, #1; nop; nop; b 2b").run(2.5)
+    assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 10 * TURN
+    assert tick.path(12) - tick.path(2) > 10 * TURN  # and the condition with it
+
+
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
     """It has been called once a tick; its return is fetched anew, too."""
     more = '__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n .endr\\n bx lr"); }'
