@@ -161,13 +161,14 @@ class Worst:
 
 @dataclass(frozen=True)
 class Criterion:
-    """verdict None: shown, not judged."""
+    """verdict None: shown, not judged. share: of what is allowed that was used, of errors that are judged."""
 
     name: str
     bound: str
     found: str
     where: str
     verdict: bool | None
+    share: float | None = None
 
     def reason(self) -> str:
         """Why the answer is no, in a line."""
@@ -220,14 +221,20 @@ class Verification:
                                float(trial.t[k]), trial.name))
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
-    def kept(self, comparison: Comparison) -> bool | None:
-        """Whether it stays within its bound at every joint of every motion it is judged on."""
+    def share(self, comparison: Comparison) -> float | None:
+        """The largest error over what is allowed, at any joint of any motion it is judged on; None: it is not judged."""
         allowed = comparison.allowed
         trials = self.judged(comparison)
         if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
             return None
         hz = self.mechanism.control.rate_hz
-        return all(bool(np.all(comparison.error(t) <= allowed(t, hz))) for t in trials)
+        return float(np.max([_ratio(e, a) for t in trials
+                             for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
+
+    def kept(self, comparison: Comparison) -> bool | None:
+        """Whether it stays within its bound at every joint of every motion it is judged on."""
+        share = self.share(comparison)
+        return None if share is None else share <= 1.0
 
     @property
     def over_floor(self) -> float:
@@ -270,7 +277,7 @@ class Verification:
         if comparison.key == "single":
             found += f", {self.over_floor:.2g} of the floor"
         return Criterion(comparison.title.format(rnea=self.rnea), comparison.bound, found, worst.where(),
-                         self.kept(comparison))
+                         self.kept(comparison), self.share(comparison))
 
     def _same_bits(self) -> Criterion:
         name, bound = "C in float32 on the chip against this computer", "every bit the same"

@@ -17,7 +17,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Joint
 from codegen.model import Model
 from codegen.templating import template
-from codegen.verify import DOUBLE, SINGLE, Trial, Verification, scheme_bound
+from codegen.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -38,11 +38,16 @@ def renderable(v: Verification) -> RenderableType:
 
 def _criteria(v: Verification) -> Table:
     table = Table(title=f"{v.mechanism.name}: what was compared, over {len(v.trials)} motion{'s' if len(v.trials) > 1 else ''}", title_justify="left")
-    for column in ("criterion", "allowed", "found", "where", ""):
+    for column in ("criterion", "allowed", "found", "of allowed", "where", ""):
         table.add_column(column, overflow="fold")
     for c in v.criteria:
-        table.add_row(c.name, c.bound, c.found, c.where, Text(VERDICT[c.verdict], style="red" if c.verdict is False else ""))
+        table.add_row(c.name, c.bound, c.found, share(c), c.where, Text(VERDICT[c.verdict], style="red" if c.verdict is False else ""))
     return table
+
+
+def share(c: Criterion) -> str:
+    """How much of what is allowed was used, for those that can be used in part."""
+    return "" if c.share is None else f"{c.share:.1%}"
 
 
 def _joints(v: Verification) -> Table:
@@ -113,7 +118,7 @@ def page(v: Verification) -> str:
     return template("verify.html", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
         figures=[_figure(v, trial) for trial in v.trials], bars=_bars(v), single=SINGLE, double=DOUBLE,
-        scheme=scheme_bound(control.rate_hz),
+        scheme=scheme_bound(control.rate_hz), share=share,
     )
 
 

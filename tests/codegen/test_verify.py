@@ -125,6 +125,18 @@ def test_the_page_stands_on_its_own(tmp_path):
     assert page == verify_report.page(verified())
 
 
+def test_it_says_how_near_every_error_came_to_what_is_allowed():
+    v = verified()
+    shares = {c.name: c.share for c in v.criteria}
+    assert shares["C in float64 against the emitted form"] == pytest.approx(v.worst("double").of_peak / 1e-10)
+    single = v.comparison("single")
+    used = [np.max(single.error(t) / np.maximum(1e-4 * t.peak, t.floor)) for t in v.trials]
+    assert shares["C in float32 against the emitted form"] == pytest.approx(max(used))
+    assert sum(share is not None for share in shares.values()) == 5 and all(0.0 < s <= 1.0 for s in shares.values() if s)
+    page = verify_report.page(v)
+    assert all(f"<td>{share:.1%}</td>" in page for share in shares.values() if share is not None)
+
+
 def test_a_page_that_cannot_be_written_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="report"):
         verify_report.write(verified(), tmp_path)
@@ -152,7 +164,8 @@ def test_the_papers_scheme_in_double_precision_is_the_reference():
     damped = replace(eight, control=replace(eight.control, rate_hz=100, knot_hz=100, scheme="newmark", beta=0.3025,
                                             gamma=0.6))
     v = verify.verify(damped, (), chip_step.run, motions=1)
-    assert v.worst("double").of_peak < 1e-10 and v.kept(v.comparison("reference")) is None
+    assert v.worst("double").of_peak < 1e-10
+    assert v.kept(v.comparison("reference")) is None and v.share(v.comparison("reference")) is None
     assert v.good, v.reasons
 
 
