@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("codegen", "host", "hil", "commands", "firmware")
+ROOMS = ("codegen", "host", "hil", "commands", "firmware", "mechanisms")
 
 
 def copied(folder: Path) -> Path:
