@@ -16,7 +16,7 @@ from hil.scenario import Check, Run, Runner, Scenario
 
 @dataclass(frozen=True)
 class Performance:
-    """results: of the runs that were played, by name. left_out: why the others were not, by name."""
+    """results: of the runs that were played, by name. left_out: why others, or what had to be judged by them, were not."""
 
     scenario: Scenario
     results: dict[str, Result]
@@ -54,11 +54,14 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
     left_out = {case.name: why for case in cases if (why := _why_not(case, board))}
     played = [case for case in cases if case.name not in left_out]
     if not played:
+        reasons = "; ".join(f"{run}: {why}" for run, why in left_out.items())
         raise BadInput("command line", "--scenario", name, "has nothing that can be played on this board",
-                       "; ".join(f"{run}: {why}" for run, why in left_out.items()) or "no board takes part in it; `femtorque reproduce` shows it")
+                       reasons or "no board takes part in it; `femtorque reproduce` shows it")
     runner: Runner = run if board is None else partial(pil.run, board, wall=wall)
     results = {case.name: scenario.play(chosen, case, short=short, fault=fault, runner=runner) for case in played}
     checks = scenario.checks(chosen, results, short) if fault is None else []
+    left_out |= {f"{case.name} against {other}": "that was not played" for case in played
+                 for other in case.references.values() if fault is None and other not in results}
     return Performance(chosen, results, checks, left_out)
 
 

@@ -62,6 +62,12 @@ class Run(Table):
     design: bool = False
     brief: bool = True
 
+    @property
+    def references(self) -> dict[str, str]:
+        """The runs that this one is judged by, by key."""
+        named = {"compared_with": self.compared_with, "predicted_from": self.predicted_from}
+        return {key: name for key, name in named.items() if name is not None}
+
 
 class Short(Table):
     """A straight line in joint space in the place of the motion, for a quick look."""
@@ -210,33 +216,31 @@ def load(name: str | Path) -> Scenario:
 
 
 def _check(path: Path, scenario: Scenario) -> None:
-    known: list[str] = []
+    known: dict[str, bool] = {}
     for r in scenario.file.run:
-        for key, value, there in (("fault", r.fault, list(FAULTS)), ("compared_with", r.compared_with, known),
-                                  ("predicted_from", r.predicted_from, known)):
-            if value is not None and value not in there:
-                raise BadInput(path, f"run.{r.name}.{key}", value, "no such fault" if key == "fault" else
-                               "no such run before this one", hint(value, there))
+        if r.fault is not None and r.fault not in FAULTS:
+            raise BadInput(path, f"run.{r.name}.fault", r.fault, "no such fault", hint(r.fault, FAULTS))
+        for key, name in r.references.items():
+            _check_reference(path, f"run.{r.name}.{key}", name, r.brief, known)
         if r.design and scenario.file.design is None:
             raise BadInput(path, f"run.{r.name}.design", True, "needs a table [design]")
         if (r.compared_with is None) != (r.at_most is None):
             raise BadInput(path, f"run.{r.name}", None, "compared_with and at_most belong together")
-        known.append(r.name)
-    if scenario.file.contact:
-        _check_contact(path, scenario.file.contact.run)
-
-
-def _check_contact(path: Path, runs: list[ContactRun]) -> None:
-    known: dict[str, bool] = {}
-    for r in runs:
-        if r.compared_with is not None:
-            if r.compared_with not in known:
-                raise BadInput(path, f"contact.run.{r.name}.compared_with", r.compared_with, "no such run before this one",
-                               hint(r.compared_with, known))
-            if r.brief and not known[r.compared_with]:
-                raise BadInput(path, f"contact.run.{r.name}.compared_with", r.compared_with,
-                               "is left out of the short form, in which this run is", "brief = false here, too")
         known[r.name] = r.brief
+    known = {}
+    for c in scenario.file.contact.run if scenario.file.contact else ():
+        if c.compared_with is not None:
+            _check_reference(path, f"contact.run.{c.name}.compared_with", c.compared_with, c.brief, known)
+        known[c.name] = c.brief
+
+
+def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mapping[str, bool]) -> None:
+    """Raise BadInput unless a run that another is judged by comes before it, and is in the short form if that one is.
+    known: of the runs before, whether it is."""
+    if name not in known:
+        raise BadInput(path, key, name, "no such run before this one", hint(name, known))
+    if brief and not known[name]:
+        raise BadInput(path, key, name, "is left out of the short form, in which this run is", "brief = false here, too")
 
 
 def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:

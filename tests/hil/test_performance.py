@@ -26,13 +26,14 @@ def test_one_run_of_a_scenario_is_played_by_name(capfd):
     assert said["scenario"] == "three_link" and said["good"] and list(said["runs"]) == ["feed-forward + PD"]
     assert said["runs"]["feed-forward + PD"]["ended"] == "done"
     assert [check["good"] for check in said["checks"]] == [True]
-    assert said["left_out"] == {}
+    assert said["left_out"] == {"feed-forward + PD against PD": "that was not played"}
 
 
 def test_the_same_run_is_played_on_a_real_board():
     with real_board() as board:
         shown = perform("three_link", "feed-forward + PD", short=True, board=board.url, wall=VirtualClock(board))
     assert shown.good and len(shown.checks) == 1 and shown.results["feed-forward + PD"].bit_identical
+    assert shown.lines()[1:] == ["left out  feed-forward + PD against PD: that was not played"]
 
 
 def test_runs_that_a_board_cannot_play_are_named_with_the_reason():

@@ -48,7 +48,7 @@ def test_three_link(three_link):
 def test_four_bar():
     s = scenario.load("four_bar")
     checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
-    assert len(checks) == 1
+    assert len(checks) == 3
     holds(checks)
 
 
@@ -154,6 +154,8 @@ def test_the_fit_finds_frequency_and_decay():
 @pytest.mark.parametrize("old, new, line", [
     ('fault = "host-gone"', 'fault = "host-gon"', r"run\.cable pulled\.fault = 'host-gon': no such fault; did you mean"),
     ('compared_with = "PD"', 'compared_with = "P"', r"compared_with = 'P': no such run before this one"),
+    ('name = "PD"', 'name = "PD"\nbrief = false', r"compared_with = 'PD': is left out of the short form, in which this run is"),
+    ('predicted_from = "feed-forward + PD"', 'predicted_from = "mass +20 %"', r"predicted_from = 'mass \+20 %': no such run before this one"),
     ("at_most = 0.1  ", "", r"compared_with and at_most belong together"),
     ("mass_scale = 1.2", "mass_scale = 0.0", r"run\.2\.mass_scale"),
     ("mass_scale = 1.2", "mas_scale = 1.2", r"run\.2\.mas_scale"),
