@@ -100,7 +100,7 @@ def _grid(found: Findings, shown: Sequence[int], rows: int, drawers: Sequence[Ca
 def _figure(width: float, height: float) -> Figure:
     """In inches, with room for labels: laying out by what is drawn would draw everything twice."""
     figure = Figure(figsize=(width, height))
-    figure.subplots_adjust(left=0.75 / width, right=1.0 - 0.1 / width, top=1.0 - 0.3 / height, bottom=0.5 / height,
+    figure.subplots_adjust(left=0.9 / width, right=1.0 - 0.1 / width, top=1.0 - 0.3 / height, bottom=0.5 / height,
                            wspace=0.3, hspace=0.32)
     return figure
 
