@@ -1,8 +1,8 @@
 """The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a TCP port.
 
 Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
-moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. The plant is brought up to date whenever the
-chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
+moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. The plant is brought
+up to date whenever the chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
 """
 
 from __future__ import annotations

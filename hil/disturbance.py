@@ -11,7 +11,8 @@ class Disturbance:
     """Passes bytes on, frame by frame, after doing to each frame what chance decides.
 
     flip, drop, duplicate, swap: probability a frame of one wrong bit, of being lost, of coming twice, of coming after
-    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. Counts what it did in `flipped`, `dropped`, `duplicated`.
+    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. Counts what it did in `flipped`,
+    `dropped`, `duplicated`.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:

@@ -218,7 +218,8 @@ class Run:
 def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
         drive: Callable[[float, Array, Array], tuple[Array, float]]) -> Run:
     """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
-    t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest iterated: second order."""
+    t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest
+    iterated: second order."""
     J, n = plant.J, plant.n
     size = J + n
     soft = np.zeros((size, size))

@@ -99,7 +99,8 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
     return cost
 
 
-def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool, on_progress: Progress) -> tuple[Result, tuple[str, ...]]:
+def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
+            on_progress: Progress) -> tuple[Result, tuple[str, ...]]:
     """The short motion, then all the rest; and what of that was left out."""
     total = 1 + len(PARTS)
     on_progress(0, total, "a short motion")

@@ -8,8 +8,8 @@ the tip, and strain-proportional damping E* = EI (1 + s damping):
     E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
     w''(l) = 0,   E* w'''(l) = s^2 m w(l)
 
-w being the displacement from where the target points; the servo holds its torque over a tick T. The root s of the determinant near the first mode gives
-frequency |Im s| and decay -Re s.
+w being the displacement from where the target points; the servo holds its torque over a tick T. The root s of the
+determinant near the first mode gives frequency |Im s| and decay -Re s.
 """
 
 from __future__ import annotations

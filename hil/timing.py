@@ -135,7 +135,8 @@ def _flash_model() -> tuple[Any, Any]:
 
 def _branches(name: str, operands: str) -> bool:
     stem = name.split(".")[0]
-    return stem in _CHANGES_FLOW or stem[:-2] in _CHANGES_FLOW or "pc" in operands or (stem[:1] == "b" and len(stem) == 3 and stem != "bic")
+    conditional = stem[:1] == "b" and len(stem) == 3 and stem != "bic"
+    return stem in _CHANGES_FLOW or stem[:-2] in _CHANGES_FLOW or "pc" in operands or conditional
 
 
 def cycles(name: str, operands: str) -> int:

@@ -114,5 +114,6 @@ def checks(scenario: Scenario, short: bool = False) -> list[Check]:
         if case.brief or not short:
             rms[case.name] = value = pressed(scenario, case.seconds, case.feedback).rms
             allowed = case.at_most * (rms[case.compared_with] if case.compared_with else 1.0)
-            found.append(Check(f"{case.name}: error of the force", f"{value:.2g} N rms", f"at most {allowed:.2g} N", value <= allowed))
+            found.append(Check(f"{case.name}: error of the force", f"{value:.2g} N rms", f"at most {allowed:.2g} N",
+                               value <= allowed))
     return found

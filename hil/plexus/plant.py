@@ -44,9 +44,9 @@ class Plant:
 
     mass_scale and friction_scale change it on purpose against what the controller believes; friction=False has none.
     start: (n,) joint positions, by default the file's; of closed loops a pose near which they close, at the actuated
-    joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability allows. stops: give
-    the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on. projection=False leaves
-    the positions to drift as the paper does.
+    joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability
+    allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on. projection=False
+    leaves the positions to drift as the paper does.
     """
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
