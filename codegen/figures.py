@@ -11,20 +11,20 @@ from matplotlib.figure import Figure
 from codegen.torque import Torque
 
 
-def torque_curves(path: Path, result: Torque, title: str) -> None:
-    """Three panels, one curve a joint: Newton-Euler, finite elements, difference. N m or N over s."""
+def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
+    """Three panels, one curve a joint: Newton-Euler, what was `computed`, difference. N m or N over s."""
     with matplotlib.rc_context({"font.size": 9}):
         figure = Figure(figsize=(13.0, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
         middle.sharey(left)
         colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(result.joints)))
-        for axes, values, name in ((left, result.exact, "(a) Newton-Euler"), (middle, result.tau, "(b) finite elements"),
+        for axes, values, name in ((left, result.exact, "(a) Newton-Euler"), (middle, result.tau, f"(b) {computed}"),
                                    (right, result.tau - result.exact, "(b) - (a)")):
             for curve, joint, colour in zip(values.T, result.joints, colours, strict=True):
                 axes.plot(result.t, curve, label=joint, color=colour, linewidth=1.2)
             axes.set(title=name, xlabel="t, s")
             axes.grid(alpha=0.3)
-        left.set_ylabel("torque, N m")
+        left.set_ylabel("torque, N m (force, N)")
         right.legend(ncols=1 + len(result.joints) // 8, fontsize=7, loc="best")
         figure.suptitle(f"{title}: worst difference {result.error:.1e} of peak")
         figure.savefig(path, dpi=130)

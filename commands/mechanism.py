@@ -83,7 +83,10 @@ def torque(
     if figure is not None:
         from codegen.figures import torque_curves
 
-        torque_curves(figure, result, f"{mechanism.name}, {mechanism.scheme} at {mechanism.control.rate_hz} Hz")
+        by = {"reference": "reference", "c": "emitted C", "chip": "emitted C on the chip"}[backend]
+        if backend == "reference" and mechanism.scheme == "newton-euler":
+            by += ", which with this scheme is (a) itself"
+        torque_curves(figure, result, f"{mechanism.name}, {mechanism.scheme} at {mechanism.control.rate_hz} Hz", by)
     computed = "double" if backend == "reference" else precision or "single"
     figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
     return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")

@@ -247,6 +247,6 @@ def test_chip_is_handed_the_samples_and_its_torques_come_back():
 def test_figure_of_the_eight_link_chain(tmp_path):
     mechanism, trajectory = eight_link(rate_hz=250)
     result = torque.torque(mechanism, trajectory)
-    figures.torque_curves(tmp_path / "eight_link.png", result, "eight-link")
+    figures.torque_curves(tmp_path / "eight_link.png", result, "eight-link", "reference")
     assert result.error <= 1e-4
     assert (tmp_path / "eight_link.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -21,6 +21,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory
 from hil import reproduce
+from hil.figures_isobe import example
 from hil.finding import Finding, Number
 from hil.two_link import TwoLink
 from tests import oracle
@@ -70,6 +71,11 @@ def test_the_quick_subjects_hold(report):
         assert made[name].status in ("reproduced", "reproduced in kind"), made[name].data()
         assert made[name].finding.pictures
         assert any(number.good for number in made[name].finding.numbers)
+
+
+@pytest.mark.parametrize("name", ["eight_link", "six_axis_line"])
+def test_what_is_called_finite_elements_is_not_newton_euler_against_itself(name):
+    assert example(name)[0].scheme == "midpoint"
 
 
 def test_the_page_lists_every_paper_figure_and_gap_and_needs_nothing_else(report):
