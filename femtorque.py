@@ -134,7 +134,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, BadInput):
         return str(error), 2
     if isinstance(error, UsageError):
-        return f"{error.format_message().rstrip('.')}; try `{error.ctx.command_path} --help`", 2
+        asked = error.ctx.command_path if error.ctx else "femtorque"  # an option that lacks its values has no context
+        return f"{error.format_message().rstrip('.')}; try `{asked} --help`", 2
     if isinstance(error, OSError) and error.filename:  # a path that cannot be read or written
         return f"{error.filename}: {error.strerror}", 2
     if isinstance(error, Refused):
@@ -143,6 +144,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "interrupted", 1
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
         return f"{error.name} is not installed: pip install 'femtorque[hil]'", 1
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory: {error}", 1
     with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
         traceback.print_exception(error, file=file)
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1

@@ -1,4 +1,4 @@
-"""Figures of torque curves, in the manner of Isobe's Fig. 4."""
+"""Pictures in files: which there can be, and figures of torque curves in the manner of Isobe's Fig. 4."""
 
 from __future__ import annotations
 
@@ -8,11 +8,22 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from codegen.errors import BadInput
 from codegen.torque import Torque
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_format(path: Path, key: str = "figure") -> None:
+    """Raise BadInput for a suffix that is none of a picture."""
+    if path.suffix.lower() not in FORMATS:
+        raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
-    """Three panels, one curve a joint: Newton-Euler, what was `computed`, difference. N m or N over s."""
+    """Three panels, one curve a joint: Newton-Euler, what was `computed`, difference. N m or N over s.
+    Raises BadInput for a suffix that is none of a picture."""
+    check_format(path)
     with matplotlib.rc_context({"font.size": 9}):
         figure = Figure(figsize=(13.0, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)

@@ -243,7 +243,7 @@ def first_fault(error: ValidationError) -> Fault:
         names = [c.strip(" '") for c in choices.replace(" or ", ",").split(",")]
         near = hint(value, names) if isinstance(value, str) else ""
         return Fault(where, value, f"must be {choices}", near if near.startswith("did") else "")
-    if kind == "list_type" and len(where) == 1:
+    if kind == "list_type" and len(where) == 1 and _keys_at(where):
         return Fault(where, value, f"must be an array of tables: write [[{where[0]}]]")
     return Fault(where, value, _rule(kind, bounds, where))
 

@@ -28,6 +28,7 @@ from codegen.units import to_wire
 Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
+LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are told from seconds
 REST_RATE = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece
@@ -339,6 +340,9 @@ def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> 
     if t[0] != 0.0:
         raise BadInput(path, f"{line} {lines[0]}, column t", float(t[0]), "time must start at 0",
                        f"subtract {t[0]:g} from the column")
+    if t[-1] > LONGEST:
+        raise BadInput(path, f"{line} {lines[-1]}, column t", float(t[-1]), f"a motion takes at most {LONGEST:g} s, a day",
+                       "t is in seconds")
     for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
         rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
         raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]), rule)

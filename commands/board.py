@@ -104,10 +104,10 @@ def home(
     from host import lab
     from host.board import Board
 
-    mechanism, how = Mechanism.load(mech), dict[str, str]()
+    mechanism, told, how = Mechanism.load(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
-        lab.home(board.session, mechanism, _told(at or ()), how.__setitem__)
+        lab.home(board.session, mechanism, told, how.__setitem__)
         positions = dict(zip(how, board.positions.tolist(), strict=True))
     words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f}" for name in how)
     return Answer({"joints": how, "positions": positions}, words)
@@ -128,8 +128,8 @@ def _told(items: Iterable[str]) -> dict[str, float]:
 def float_(
     mech: Mech,
     port: Port,
-    friction: Annotated[int, typer.Option(metavar="PERCENT", help="share of the Coulomb friction to carry too, 0 to 80"
-                                          )] = 0,
+    friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
+                                          help="share of the Coulomb friction to carry too, 0 to 80")] = 0,
     seconds: Annotated[float, typer.Option(min=0.0, show_default="until Ctrl-C", help="for so long")] = math.inf,
     home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
@@ -206,9 +206,12 @@ def identify(
     from codegen.mechanism_edit import set_joint
     from host.board import Board
     from host.identify import identify as measure
+    from host.lab import joint_number
 
     mechanism = Mechanism.load(mech)
     names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]
+    for name in names:
+        joint_number(mechanism, name)
     with Board.connect(port, mechanism) as board:
         if home:
             board.home()

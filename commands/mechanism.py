@@ -75,14 +75,16 @@ def torque(
     from codegen.trajectory import Trajectory
     from codegen.wrench import Wrench
 
+    if figure is not None:
+        from codegen.figures import check_format, torque_curves
+
+        check_format(figure)
     mechanism = _in_mode(Mechanism.load(mech), mode)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
     step, held = _step(backend, precision)
     result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
     result.write(out)
     if figure is not None:
-        from codegen.figures import torque_curves
-
         by = {"reference": "reference", "c": "emitted C", "chip": "emitted C on the chip"}[backend]
         if backend == "reference" and mechanism.scheme == "newton-euler":
             by += ", which with this scheme is (a) itself"
@@ -94,7 +96,6 @@ def torque(
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
     """The mechanism in the mode that an option names."""
-    from codegen.errors import BadInput
     from codegen.modes import in_mode
     from codegen.nearest import hint
 
@@ -205,6 +206,8 @@ def verify(
     from codegen.verify import verify
     from hil import chip_step
 
+    if report is not None and not report.parent.is_dir():
+        raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")
     mechanism = _in_mode(Mechanism.load(mech), mode)
     result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
     written = {} if report is None else {"report": verify_report.write(result, report)}

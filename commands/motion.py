@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ def plan(
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
+    from codegen.figures import check_format
     from codegen.mechanism import Mechanism
     from codegen.trajectory import Trajectory
     from host import flexible_plan, plan_figure, tip_file
@@ -59,6 +60,8 @@ def plan(
     if port:
         with Board.connect(port, mechanism, look=True) as board:
             begin = board.positions
+    if figure is not None:
+        check_format(figure)
     flexible = any(link.beam for link in mechanism.links)
     if flexible and (back or reserve != RESERVE):
         raise BadInput("command line", "--back" if back else "--reserve", None, "is not for an arm with a flexible link")
@@ -67,16 +70,17 @@ def plan(
     if not flexible and ends != "free":
         raise BadInput("command line", "--ends", ends, "is for an arm that ends in a flexible link")
     found: flexible_plan.FlexiblePlan | planning.Plan
+    draw: Callable[[Path], None]
     if flexible:
-        found = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
-        if figure is not None:
-            flexible_plan.draw(figure, mechanism, found)
+        bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
+        found, draw = bent, lambda path: flexible_plan.draw(path, mechanism, bent)
     else:
-        found = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
+        rigid = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
                               reserve=reserve)
-        if figure is not None:
-            plan_figure.draw(figure, mechanism, found)
+        found, draw = rigid, lambda path: plan_figure.draw(path, mechanism, rigid)
     found.trajectory.save(out)
+    if figure is not None:
+        draw(figure)
     drawn = {} if figure is None else {"figure": figure}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
 
@@ -176,17 +180,18 @@ def plot(
     json: Json = False,
 ) -> Answer:
     """Report on a run in words and figures, or export it."""
+    from codegen.figures import FORMATS
     from host import export, log, plot, report
     from host.findings import Findings
 
     what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
-    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(plot.FORMATS, plot.draw)
+    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS, plot.draw)
     for file in files:
         if file.suffix not in writers:
             raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")
     for file in files:
         writers[file.suffix](what, file)
     said = Findings(what).sentences
-    figure = next((file for file in files if file.suffix in plot.FORMATS), None)
+    figure = next((file for file in files if file.suffix in FORMATS), None)
     return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},
                   "\n".join([*said, "", *map(str, files)]))

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput, Refused
+from codegen.figures import check_format
 from codegen.loops import Timed
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, check_limits
 from host import boundary_value, plan, tip_file, waypoints
 from host.boundary_value import Ends
-from host.plot import FORMATS
 from host.tip import Tip
 from host.tip_motion import ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
 from host.tip_path import chord_motion
@@ -127,8 +127,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
 
 def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
     """Positions, torques, and what bending adds. Raises BadInput for a suffix that is none of a picture."""
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(path, "figure", None, f"must end in one of {', '.join(FORMATS)}")
+    check_format(path)
     motion = found.motion
     figure = Figure(figsize=(9.0, 8.0), layout="constrained")
     figure.suptitle(f"{mechanism.name}: the tip moves from {motion.path_start:.3f} s on")

@@ -7,7 +7,9 @@ there; writes are paced to what the wire can carry, so that a command never queu
 from __future__ import annotations
 
 import os
+import socket
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import serial
 
@@ -105,6 +107,8 @@ class Link:
 def open_port(port: str, baud: int) -> Device:
     """The port as pyserial has it, reading and never waiting. Raises BadInput."""
     try:
+        if port.startswith("socket:") and not (urlsplit(port).hostname and urlsplit(port).port):
+            raise ValueError("host or port is missing")
         return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
     except (OSError, ValueError, serial.SerialException) as error:
         raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint(port)) from error
@@ -114,6 +118,8 @@ def _reason(error: BaseException) -> str:
     """The operating system's own words where there are any, instead of pyserial's sentence around them."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, socket.gaierror):  # its numbers are not the operating system's
+            return cause.strerror
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno)
         cause = cause.__context__

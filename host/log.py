@@ -214,7 +214,7 @@ class Run:
 def read(path: Path) -> Run:
     """Read an MCAP log, also one that a crash has cut off. Raises BadInput."""
     if not path.is_file():
-        raise BadInput(path, "log", None, "does not exist")
+        raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
     topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: []}
     schemas: dict[int, Schema] = {}

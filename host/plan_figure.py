@@ -9,17 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from codegen.errors import BadInput
+from codegen.figures import check_format
 from codegen.mechanism import Mechanism
 from host import effort
 from host.plan import BEGINNING, Plan
-from host.plot import FORMATS
 
 
 def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     """Write the figure. Raises BadInput for a suffix that is none of a picture."""
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(path, "figure", None, f"must end in one of {', '.join(FORMATS)}")
+    check_format(path)
     motion = plan.trajectory
     t = np.linspace(0.0, motion.duration, 1200)
     q, qd, qdd = motion.at(t)

@@ -10,18 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from codegen.errors import BadInput
+from codegen.figures import check_format
 from host.log import Run
 
 Array = NDArray[np.float64]
 
-FORMATS = (".png", ".svg", ".pdf")
-
 
 def draw(run: Run, path: Path) -> None:
     """One column a joint (tracking, error, torque) and a row below for the stream. Raises BadInput."""
-    if path.suffix not in FORMATS:
-        raise BadInput(path, "output", None, f"must end in one of {', '.join(FORMATS)}")
+    check_format(path, "output")
     t = run.t - run.t[0]
     n = len(run.joints)
     figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")

@@ -206,6 +206,7 @@ BAD = {
     "unknown key at the top": (("gravity", "gravty"), r"^gravty = .*unknown key; did you mean 'gravity'\?$"),
     "unknown key deep": (("velocity = 10.0", "speed = 10.0"), r"^joint\.shoulder\.limits\.speed = 10\.0: unknown key"),
     "unknown table": (("[[payload]]", "[[payloads]]"), r"^payloads.*unknown key; did you mean 'payload'\?$"),
+    "a number for an array": (('gravity = [0.0, -9.81, 0.0]', "gravity = 9.81"), r"^gravity = 9.81: must be an array, in square brackets$"),
     "single table": (("[[payload]]", "[payload]"), r"^payload = .*must be an array of tables: write \[\[payload\]\]$"),
     "text for a number": (("mass = 0.4", 'mass = "heavy"'), r"^link\.upper\.mass = 'heavy': must be a number$"),
     "truth for a number": (("mass = 0.4", "mass = true"), r"^link\.upper\.mass = True: must be a number$"),

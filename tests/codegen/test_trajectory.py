@@ -192,6 +192,7 @@ BAD = {
     "late start": (GOOD.replace("\n0,", "\n0.25,"), r"^line 2, column t = 0\.25: time must start at 0; subtract 0\.25"),
     "time twice": (GOOD.replace("\n1,", "\n0.5,"), r"^line 4, column t = 0\.5: is there twice$"),
     "time goes back": (GOOD.replace("\n1,", "\n0.4,"), r"^line 4, column t = 0\.4: comes after 0\.5: times must increase$"),
+    "not in seconds": (GOOD.replace("\n1,", "\n1e6,"), r"^line 4, column t = 1000000\.0: a motion takes at most 100000 s, a day; t is in seconds$"),
     "rows too close": (GOOD.replace("\n1,", "\n0.50000001,"), r"^line 4, column t = 0\.50000001: is only 1\.0e-08 s after"),
     "above a limit": (GOOD.replace("1,0.2,0.2", "1,0.2,2.8"), r"^elbow at t = [\d.]+ s = 2\.\d+: position is outside limits\.upper = 2\.6$"),
     "below a limit": (GOOD.replace("1,0.2,0.2", "1,-3.3,0.2"), r"^shoulder at t = [\d.]+ s = -3\.\d+: position is outside limits\.lower = -3\.1$"),

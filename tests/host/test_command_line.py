@@ -63,7 +63,14 @@ def test_version():
     (["check", "pyproject.toml"], "pyproject.toml"),
     (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
     (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"], "a virtual board there: `femtorque hil MECH --serve"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://localhost"], "cannot be opened (host or port is missing)"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://nowhere.invalid:1"], "cannot be opened ("),
     (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
+    (["plot", "hil"], "hil: log: is a directory"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of .png, .svg, .pdf"),
+    (["plan", MECHANISM, "absent.toml", "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--wrench", "hand", "1"], "'--wrench' requires 7 arguments; try `femtorque --help`"),
+    (["verify", MECHANISM, "--report", "absent/x.html"], "absent/x.html: report: cannot be written: there is no folder absent"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
     (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),
     (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
@@ -101,6 +108,7 @@ def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
 @pytest.mark.parametrize("error, status, line", [
     ("codegen.errors.Refused('the answer is no')", 1, "femtorque: the answer is no\n"),
     ("KeyboardInterrupt()", 1, "femtorque: interrupted\n"),
+    ("MemoryError('unable to allocate 7 TiB')", 1, "femtorque: there is not enough memory: unable to allocate 7 TiB\n"),
 ])
 def test_a_no_is_status_1_and_one_line(error, status, line):
     code = (
@@ -257,7 +265,10 @@ def test_a_silent_port_is_refused_in_bounded_time():
 
 
 @pytest.mark.parametrize("arguments, line", [
-    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"], "--at = 'shoulder': must be JOINT=POSITION, a number"),
+    (["identify", MECHANISM, "--port", "/dev/ttyNOPE", "-j", "sholder"], "no such joint; did you mean 'shoulder'?"),
+    (["float", MECHANISM, "--port", "/dev/ttyNOPE", "--friction", "90"], "'--friction': Input should be less than or equal to 80"),
     (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"], "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
     (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
 ])
