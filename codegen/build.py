@@ -245,18 +245,22 @@ def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -
         "PLATFORMIO_NO_ANSI": "true",
     }
     total = sum(1 for _ in (out / "src").rglob("*.c")) + 2
-    process = subprocess.Popen([sys.executable, "-m", "platformio", *arguments], cwd=out, env=environment, text=True,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert process.stdout is not None
     lines: list[str] = []
     done = 0
-    for line in process.stdout:
-        lines.append(line.rstrip())
-        for what in steps_of(line):
-            done = min(done + 1, total)
-            if progress:
-                progress(done, total, what)
-    if process.wait() != 0:
+    with subprocess.Popen([sys.executable, "-m", "platformio", *arguments], cwd=out, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line.rstrip())
+                for what in steps_of(line):
+                    done = min(done + 1, total)
+                    if progress:
+                        progress(done, total, what)
+        except BaseException:
+            process.terminate()  # it would outlive an interrupt, and wait for ever for a reader
+            raise
+    if process.returncode != 0:
         raise Refused(_reason(out, lines))
     return "\n".join(lines)
 

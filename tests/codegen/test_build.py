@@ -106,6 +106,22 @@ def test_jobs_that_write_side_by_side_are_counted_apart():
     assert build.steps_of("Checking size .pio/build/firmware/firmware.elf") == []
 
 
+def test_a_build_that_is_interrupted_leaves_no_process_behind(tmp_path, monkeypatch):
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\necho Compiling .pio/build/firmware/src/ft_app.o\nexec sleep 60\n")
+    slow.chmod(0o755)
+    started, popen = [], subprocess.Popen
+    monkeypatch.setattr(sys, "executable", str(slow))
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: started.append(popen(*args, **kwargs)) or started[-1])
+
+    def interrupted(done, total, what):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build.run_pio(tmp_path, ["run"], interrupted)
+    assert started[0].returncode is not None
+
+
 def test_compute_board_builds_without_motors(three_link, tmp_path):
     joints = tuple(replace(j, motor=None, encoder=None) for j in three_link.joints)
     mechanism = replace(three_link, joints=joints, board=replace(three_link.board, use="compute"),
