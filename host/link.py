@@ -119,7 +119,7 @@ def _reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, socket.gaierror):  # its numbers are not the operating system's
-            return cause.strerror
+            return cause.strerror or str(cause)
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno)
         cause = cause.__context__
