@@ -156,8 +156,10 @@ def _npz(path: Path) -> Rows:
             found = ", ".join(file.files[:8])
     except FileNotFoundError:
         raise BadInput(path, "file", None, "does not exist") from None
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise BadInput(path, "file", None, f"is not an NPZ file of plain arrays ({error})") from None
+    except OSError as error:
+        raise BadInput(path, "file", None, f"cannot be read ({error.strerror or error})") from None
+    except (ValueError, zipfile.BadZipFile, EOFError):  # NumPy takes what it does not know for a pickle
+        raise BadInput(path, "file", None, "is not an NPZ file of plain arrays", "np.savez(path, t=..., q=...) writes one") from None
     for name in ("t", "q"):
         if name not in arrays:
             raise BadInput(path, name, None, "is missing", f"arrays: {found}; needed: t (R,) and q (R, J)")
