@@ -114,6 +114,12 @@ static uint32_t resumable(void)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
+/* While a fault waits for the joints to come to rest nothing else begins. */
+static uint32_t nothing_coming(void)
+{
+    return ft.safety.coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
+}
+
 /* Return whether the request is about a joint that there is. */
 static uint32_t known_joint(void)
 {
@@ -236,13 +242,17 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
+    { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
     { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
+    { FT_COMMAND_RESUME, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
+    { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed },
+    { FT_EVENT_JOG, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },

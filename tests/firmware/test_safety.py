@@ -838,6 +838,59 @@ def test_that_a_bad_knot_ends_a_jog():
     expect(app, "KNOT", 0)
 
 
+def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_knot():
+    app = in_state("JOG")
+    app.run(20)
+    app.stream(three_link_knots(), most=100, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=100)
+    said = [app.ask(request(app, "JOG")) for _ in range(10)]
+    assert said == ["FAULT_LATCHED"] * 10
+    expect(app, "KNOT", 0)
+
+
+@pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG"])
+def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(event):
+    """Between the end of the stop on the path, which is HOLD already, and the fault lie a few ticks."""
+    app = App(in_lab())
+    tracking(app, knots=150, end=False)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    come_to(app, "HOLD")
+    asked = Command(app.token + 1, messages.COMMANDS[event][0]) if event == "RESUME" else request(app, event)
+    assert app.ask(asked) == "FAULT_LATCHED"
+    expect(app, "KNOT", 0)
+
+
+def test_that_no_motion_starts_while_a_fault_waits_for_the_last_targets_of_another_to_rest():
+    """The second motion is buffered already, and a bad knot of it comes as the first one ends."""
+    app = App()
+    app.ready()
+    one = three_link_knots()
+    still = Knots(np.repeat(one.position[:1], 60, 0), 0.0 * one.rate[:60], 0.0 * one.acceleration[:60])
+    app.stream(still)
+    app.stream(still, end=False)
+    assert app.command("START") == "NONE"
+    app.run(4 * 59 - 16)
+    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=120)
+    app.run(2)
+    assert app.lib.fake_state_now() == STATES["TRACK"]
+    come_to(app, "HOLD")
+    app.post("START")
+    seen = []
+    for _ in range(5):
+        app.run(1)
+        seen.append(app.lib.fake_state_now())
+    assert seen == [STATES["HOLD"]] * 2 + [STATES["FAULT"]] * 3
+    expect(app, "KNOT", 0)
+
+
+def come_to(app, state):
+    for _ in range(500):
+        if app.lib.fake_state_now() == STATES[state]:
+            return
+        app.run(1)
+    pytest.fail(f"{state} was not reached")
+
+
 def test_that_the_joint_of_a_bad_knot_in_mid_motion_is_told():
     app = App()
     tracking(app, knots=150, end=False)
