@@ -1041,31 +1041,36 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
     expect(app, "KNOT", joint)
 
 
-def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half turn."""
+def beyond_a_turn():
+    """The last joint may turn by more than a turn."""
     mechanism = three_link()
     joints = list(mechanism.joints)
     joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
-    app = App(replace(mechanism, joints=tuple(joints)))
+    return App(replace(mechanism, joints=tuple(joints)))
+
+
+def sweep(app, number, count):
+    """Knots of the last joint's way from `number` times 92 degrees beyond its start to the next."""
+    a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
+    a[2], b[2] = a[2] + number * 1.6, b[2] + (number + 1) * 1.6
+    motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
+    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32), motion.acceleration(t).astype(np.float32))
+
+
+def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
+    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half turn."""
+    app = beyond_a_turn()
     app.ready()
-    start = np.array([j.start for j in app.joints])
-    hz, sweep, count = 250, 1.6, 84
+    count = 84
     for i in range(3):
-        a, b = start.copy(), start.copy()
-        a[2], b[2] = start[2] + i * sweep, start[2] + (i + 1) * sweep
-        motion, t = oracle.quintic(a, b, (count - 1) / hz), np.arange(count) / hz
         before = app.see().ack
-        app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
-                         motion.acceleration(t).astype(np.float32)))
+        app.stream(sweep(app, i, count))
         assert app.see().ack == before + count
     assert app.state == "HOLD"
 
 
 def test_that_a_motion_begins_in_the_turn_that_a_joint_is_in():
-    mechanism = three_link()
-    joints = list(mechanism.joints)
-    joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
-    app = App(replace(mechanism, joints=tuple(joints)))
+    app = beyond_a_turn()
     assert app.home() == "NONE"
     for _ in range(20):
         app.chip.counts[2] += round(0.2 / (2 * np.pi) * 8192)  # by hand, 4 rad in all
@@ -1135,19 +1140,10 @@ def test_that_knots_of_no_motion_are_not_taken():
 
 def test_that_motions_can_follow_each_other_and_turns_are_counted():
     """A joint with limits beyond a turn: three sweeps of 92 degrees up, refused at the limit although it wraps."""
-    mechanism = three_link()
-    joints = list(mechanism.joints)
-    joints[2] = replace(joints[2], limits=replace(joints[2].limits, lower=-1.0, upper=5.5))
-    app = App(replace(mechanism, joints=tuple(joints)))
+    app = beyond_a_turn()
     app.ready()
-    start = np.array([j.start for j in app.joints])
-    hz, sweep = 250, 1.6
     for i in range(4):
-        a, b = start.copy(), start.copy()
-        a[2], b[2] = start[2] + i * sweep, start[2] + (i + 1) * sweep
-        motion, t = oracle.quintic(a, b, 0.9), np.arange(226) / hz
-        app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
-                         motion.acceleration(t).astype(np.float32)))
+        app.stream(sweep(app, i, 226))
         if i == 3:
             break
         assert app.command("START") == "NONE"
