@@ -618,6 +618,43 @@ def test_that_overlaid_gains_act_and_are_told(armed):
     assert "OVERLAY" not in app.flags
 
 
+def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
+    """Of the last joint: twice or half the file's gains, once overlaid, once in the file; the same disturbed joints."""
+    mechanism = in_lab()
+    joints = [replace(j, gains=replace(j.gains, ki=40.0)) for j in mechanism.joints]
+    overlaid = replace(mechanism, joints=tuple(joints))
+    g = joints[-1].gains
+    joints[-1] = replace(joints[-1], gains=replace(g, ku=2.0 * g.ku, kv=0.5 * g.kv, ki=2.0 * g.ki))
+    torques = []
+    for mechanism, shares in ((overlaid, (128, 32, 128)), (replace(overlaid, joints=tuple(joints)), None)):
+        app, rng = App(mechanism), np.random.default_rng(4)
+        app.ready()
+        if shares:
+            assert app.ask(Gains(next_token(app), 2, *shares)) == "NONE"
+        else:
+            app.see()
+        for _ in range(60):
+            for j, n in enumerate(rng.integers(-2, 3, 3)):
+                app.chip.counts[j] += int(n)
+            torques.append(app.run(1, follow=False)["torque"][0])
+    assert np.array_equal(torques[:60], torques[60:])
+    assert np.ptp(torques[:60], axis=0).min() > 0.01
+
+
+def test_that_the_smallest_change_of_any_gain_is_told():
+    app = App(in_lab())
+    app.ready()
+    for joint in range(3):
+        for which in range(3):
+            shares = [64, 64, 64]
+            shares[which] += 1
+            assert app.ask(Gains(next_token(app), joint, *shares)) == "NONE"
+            assert "OVERLAY" in app.flags
+            assert [app.status.ku[joint], app.status.kv[joint], app.status.ki[joint]] == shares
+            assert app.ask(Gains(next_token(app), joint, 64, 64, 64)) == "NONE"
+            assert "OVERLAY" not in app.flags
+
+
 # ---- recording --------------------------------------------------------------------------------------
 
 

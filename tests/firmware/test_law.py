@@ -180,21 +180,95 @@ def test_that_a_low_bus_limits_the_duty_and_says_so():
     assert app.limits & messages.LIMITS["VOLTAGE"][0]
 
 
-def test_that_a_joint_beyond_its_limit_gets_torque_back_only():
-    mechanism = replace(changed(limits={"lower": -3.0, "upper": 1.0}), gravity=np.array([0.0, 9.81, 0.0]))
+def test_that_the_integrator_stops_where_the_bus_gives_no_more():
+    mechanism = changed(gains={"ki": 150.0}, motor={"R": 6.0})
+    _, log, torque, duty = compare(mechanism, bus=17.0, kick=7)
+    assert np.max(np.abs(log["torque"] - torque)) < 1e-4
+    assert np.max(np.abs(log["duty"] - duty)) < 1e-4
+    assert np.max(np.abs(log["duty"])) == 1.0
+
+
+def test_that_the_current_of_holding_still_induces_nothing_however_often_it_begins():
+    """Each time at another pose, of other torques: that they were not asked for before is no change of them."""
+    app = App(changed(motor={"L": 2e-3}))
+    assert app.home() == "NONE"
+    for turned in ([0, 0, 0], [120, -90, 60], [-200, 60, 90]):
+        push(app, turned), app.run(300)
+        app.post("ARM")
+        record = app.run(3, follow=False)
+        on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
+        volts = [m.motor.sign * m.motor.R * t / (m.motor.K * m.motor.gear)
+                 for m, t in zip(app.joints, record["torque"][on], strict=True)]
+        assert record["duty"][on] == pytest.approx(np.array(volts) / 24.0, abs=1e-6)
+        assert app.command("DISARM") == "NONE"
+        assert not app.run(1)["duty"].any()
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_that_a_joint_may_be_beyond_its_limit_by_its_margin_and_no_further(side):
+    mechanism = changed(limits={"lower": -1.7, "upper": 1.7})
     app = App(mechanism)
-    assert app.home([0.999, 0.0, 0.0]) == "NONE"
+    app.ready()
+    row = control_source.joint_constants(mechanism, app.joints[1])
+    edge = (row.upper + row.margin) if side > 0 else (row.lower - row.margin)
+
+    def put(coarse):
+        app.lib.fake_shift(1, coarse * control_source.COARSE - int(app.run(1, follow=False)["position"][0, 1]))
+        app.run(2, follow=False)
+
+    put(edge)
+    assert app.lib.fake_state_now() == messages.STATES["HOLD"][0]
+    put(edge + side)
+    assert app.fault == ("POSITION", 1)
+
+
+def test_that_a_joint_may_be_as_far_from_its_target_as_told_and_no_further():
+    mechanism = three_link()
+    app = App(replace(mechanism, safety=replace(mechanism.safety, stuck_s=10.0)))
+    app.ready()
+    most = control_source.joint_constants(app.mechanism, app.joints[2]).following
+
+    def put(away):
+        at = app.run(1, follow=False)[0]
+        app.lib.fake_shift(2, int(at["target"][2]) - int(at["position"][2]) - away)
+        app.run(200, follow=False)
+
+    put(most)
+    assert app.lib.fake_state_now() == messages.STATES["HOLD"][0]
+    put(most + 1)
+    assert app.fault == ("FOLLOWING", 2)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_that_an_encoder_may_count_as_much_as_told_and_no_more(side):
+    mechanism = changed(limits={"velocity": 400.0}, motor={"R": 0.01})
+    app = App(mechanism)
+    app.ready()
+    most = control_source.joint_constants(app.mechanism, app.joints[0]).counts
+    push(app, [side * most, 0, 0])
+    assert app.fault[0] != "ENCODER"
+    app = App(mechanism)
+    app.ready()
+    push(app, [side * (most + 1), 0, 0])
+    assert app.fault == ("ENCODER", 0)
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_that_a_joint_beyond_its_limit_gets_torque_back_only(side):
+    mechanism = changed(limits={"lower": -1.0, "upper": 3.0} if side < 0 else {"lower": -3.0, "upper": 1.0})
+    app = App(replace(mechanism, gravity=np.array([0.0, side * 9.81, 0.0])))
+    assert app.home([side * 0.999, 0.0, 0.0]) == "NONE"
     assert app.command("ARM") == "NONE"
     inside = push(app, [0, 0, 0])
-    assert inside["torque"][0] < 0.0  # gravity pushes up: holding takes torque towards the range
-    mirrored = App(replace(mechanism, gravity=np.array([0.0, -9.81, 0.0])))
-    assert mirrored.home([0.999, 0.0, 0.0]) == "NONE"
+    assert side * inside["torque"][0] < 0.0  # gravity pushes outwards: holding takes torque towards the range
+    mirrored = App(replace(mechanism, gravity=np.array([0.0, side * -9.81, 0.0])))
+    assert mirrored.home([side * 0.999, 0.0, 0.0]) == "NONE"
     assert mirrored.command("ARM") == "NONE"
-    assert push(mirrored, [0, 0, 0])["torque"][0] > 0.5
+    assert side * push(mirrored, [0, 0, 0])["torque"][0] > 0.5
     for a in (app, mirrored):
-        push(a, [6, 0, 0])  # 0.0046 rad: beyond the limit by 0.0036
+        push(a, [side * 6, 0, 0])  # 0.0046 rad: beyond the limit by 0.0036
     back, out = (a.run(60, follow=False)[-1] for a in (app, mirrored))
-    assert back["torque"][0] < 0.0
+    assert side * back["torque"][0] < 0.0
     assert out["torque"][0] == 0.0 and out["duty"][0] == 0.0
     app.see(), mirrored.see()
     assert not app.limits & messages.LIMITS["POSITION"][0]

@@ -194,6 +194,37 @@ def test_that_a_mode_there_is_not_is_a_bad_knot() -> None:
     assert app.name(messages.FAULTS, app.see().fault) == "KNOT"
 
 
+def test_that_a_motion_goes_on_in_modes_that_there_are_and_a_bad_joint_is_told_first() -> None:
+    for joint, farther in ((255, 0), (0, 2**28)):
+        app = App(four_bar())
+        app.ready()
+        here, first = list(app.see().target), app.see().ack
+        app.send(Knot(messages.KNOT_START, here, [0.0], [0.0]), seq=first)
+        app.send(Knot(0, here, [0.0], [0.0]), seq=first + 1)
+        app.run(2)
+        assert app.see().ack == first + 2
+        app.send(Knot(1 << messages.KNOT_MODE, [here[0] + farther], [0.0], [0.0]), seq=first + 2)
+        app.run(30)
+        assert app.fault == ("KNOT", joint) and app.status.ack == first + 2
+
+
+def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
+    mechanism, trajectory = moded("pick_and_place")
+    loaded = next(i for i, mode in enumerate(mechanism.modes) if mode.name == "loaded")
+    app = App(mechanism)
+    app.ready()
+    here, zeros, first = list(app.see().target), [0.0] * app.J, app.see().ack
+    for i in range(60):
+        flags = (messages.KNOT_START if i == 0 else messages.KNOT_END if i == 59 else 0) | loaded << messages.KNOT_MODE
+        app.send(Knot(flags, here, zeros, zeros), seq=first + i)
+    app.run(2)
+    app.post("START")
+    record = app.run(12)
+    q = np.array(here, float) * (2.0 * np.pi / 2.0**32)
+    begun = record["torque_ff"][4:7]  # of the first knot's way
+    np.testing.assert_allclose(begun, np.tile(gravity(in_mode(mechanism, "loaded"), q), (3, 1)), rtol=1e-3, atol=1e-3)
+
+
 def test_that_arming_begins_in_the_first_mode() -> None:
     """However a motion ended: what was carried is on the table, or on the floor."""
     mechanism, trajectory = moded("pick_and_place")

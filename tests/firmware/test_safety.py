@@ -1,5 +1,6 @@
 """Every cell of the state table, every refusal, every fault: each reached by what would reach it on a robot."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,8 +197,17 @@ def test_that_what_went_wrong_before_the_first_tick_is_a_fault(fault, mends, chi
     assert app.chip.outputs == 0
 
 
-def test_that_a_flipped_bit_in_the_constants_is_a_fault():
-    app = App(patches={"ft_config.c": patch(".upper = 6942460", ".upper = 6942461")})
+def flipped(name):
+    """A patch: the first joint's constant is one bit off."""
+    def flip(text):
+        at = next(m.end() for m in re.finditer(rf"\.{name} = -?", text))
+        return text[:at] + str(int(text[at]) ^ 1) + text[at + 1:]
+    return flip
+
+
+@pytest.mark.parametrize("name", ["lower", "seek_ticks"])
+def test_that_a_flipped_bit_in_the_constants_is_a_fault(name):
+    app = App(patches={"ft_config.c": flipped(name)})
     assert app.fault[0] == "CONFIGURATION"
     assert app.command("CLEAR") == "FAULT_LATCHED"
 
@@ -731,9 +741,10 @@ def test_that_a_driver_that_reports_a_fault_is_one():
     expect(app, "DRIVER")
 
 
-def test_that_constants_that_change_while_the_board_runs_are_a_fault():
+@pytest.mark.parametrize("table", [0, 1])
+def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
     """The main loop looks at them round and round; flash has no way to change one bit of itself, so the check does."""
-    changing = "ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.tick == 1000u)"
+    changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.tick >= 1000u && round_.table == {table}u)"
     app = App(patches={"ft_watch.c": patch("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.ready()
     app.run(900)
@@ -1041,6 +1052,47 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
     expect(app, "KNOT", joint)
 
 
+def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
+    """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at all."""
+    app = App()
+    app.ready()
+    joint, T = 0, 1 / 250
+    most = app.joints[joint].limits.velocity
+    start = np.array([j.start for j in app.joints])
+    position, rate, acceleration = np.zeros((2, 3)) + start, np.zeros((2, 3)), np.zeros((2, 3))
+    for share, taken in ((0.8, 2), (1.0, 1)):
+        position[1, joint] = start[joint] + share * most * T * (-6.6 / 3 + 6.0 / 4)
+        rate[1, joint], acceleration[1, joint] = share * most * (-6.6 + 6.0), share * most / T * (-13.2 + 18.0)
+        first = app.see().ack
+        app.stream(Knots(to_wire(position, app.joints), rate.astype(np.float32), acceleration.astype(np.float32)), end=False)
+        app.run(2)
+        assert app.see().ack == first + taken
+        if taken == 2:
+            assert app.command("FLUSH") == "NONE"
+    expect(app, "KNOT", joint)
+
+
+def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
+    """Fast joints and few knots: the way itself is short enough, the polynomial's terms on it are not."""
+    mechanism = changed(limits={"velocity": 100.0})
+    slow = replace(mechanism.control, rate_hz=100, knot_hz=20, observer_hz=10.0)
+    app = App(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
+    app.ready()
+    joint, T = 2, 1 / 20
+    start = np.array([j.start for j in app.joints])
+    position, rate = np.zeros((2, 3)) + start, np.zeros((2, 3))
+    for fastest, taken in ((12.0, 2), (30.0, 1)):  # rad/s, reached by 3 x^2 - 2 x^3
+        position[1, joint] = start[joint] + 0.5 * fastest * T
+        rate[1, joint] = fastest
+        first = app.see().ack
+        app.stream(Knots(to_wire(position, app.joints), rate.astype(np.float32), np.zeros((2, 3), np.float32)), end=False)
+        app.run(2)
+        assert app.see().ack == first + taken
+        if taken == 2:
+            assert app.command("FLUSH") == "NONE"
+    expect(app, "KNOT", joint)
+
+
 def beyond_a_turn():
     """The last joint may turn by more than a turn."""
     mechanism = three_link()
@@ -1181,6 +1233,22 @@ def sent(app, count=5):
     before = app.see().ack
     app.stream(three_link_knots(), first=before, most=count, end=False)
     return app.see().ack - before
+
+
+def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
+    """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied next."""
+    begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
+    app = App(patches={"fake_chip.c": patch(begin, f"{begin}\n    if (fake.index != 0u) {{ fake.index = 0u; ft_app_tick(); }}")})
+    app.ready()
+    app.stream(three_link_knots(), most=100, end=False)
+    knots, seq = three_link_knots(), app.see().ack
+    app.post("DISARM")
+    app.lib.ft_app_idle()  # posted, not executed yet
+    app.chip.index = 1  # a tick comes with the next bytes
+    app.send(Knot(0, knots.position[100].tolist(), knots.rate[100].tolist(), knots.acceleration[100].tolist()), seq=seq)
+    app.lib.ft_app_idle()
+    status = app.see()
+    assert (STATES["DISARMED"], seq, 0) == (status.state, status.ack, status.buffered)
 
 
 @pytest.mark.parametrize("state", ["BOOT", "CHECK", "FAULT", "ESTOP"])
@@ -1359,7 +1427,8 @@ def test_that_arming_after_homing_holds_the_arm_where_it_is():
 def test_that_the_integral_of_an_error_is_forgotten_with_the_outputs():
     app = App(changed(gains={"ki": 150.0}))
     app.ready()
-    app.chip.counts[1] += 10
+    for j in range(app.J):
+        app.chip.counts[j] += 10
     app.run(300, follow=False)
     assert app.command("DISARM") == "NONE"
     app.run(200)
