@@ -164,6 +164,9 @@ class App:
                 self.send(Poll())
             self.lib.fake_run(n, follow, self.ffi.from_buffer(record[start:start + n]))
             self.take()
+        given, law = np.array(list(self.chip.duty)), record["duty"][-1] if self.chip.outputs else np.zeros(self.J)
+        braked = not given.any() and self.lib.fake_state_now() == messages.STATES["FAULT"][0]
+        assert braked or np.array_equal(given, law), "the chip has been given other duties than the law's"
         self.trace.append(record)
         return record
 

@@ -9,7 +9,8 @@ one round less        a loop that misses the last joint, row or sample
 left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
 
 Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note), declarations, and
-what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run.
+what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run, or only those that compute
+in double, which no application under these tests does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
+    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif) | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
   | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])* | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
 """, re.VERBOSE | re.DOTALL | re.MULTILINE)

@@ -625,8 +625,9 @@ def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
     overlaid = replace(mechanism, joints=tuple(joints))
     g = joints[-1].gains
     joints[-1] = replace(joints[-1], gains=replace(g, ku=2.0 * g.ku, kv=0.5 * g.kv, ki=2.0 * g.ki))
+    told = replace(mechanism, joints=tuple(joints), safety=replace(mechanism.safety, gain_overlay=(1.0, 1.0)))
     torques = []
-    for mechanism, shares in ((overlaid, (128, 32, 128)), (replace(overlaid, joints=tuple(joints)), None)):
+    for mechanism, shares in ((overlaid, (128, 32, 128)), (told, None)):
         app, rng = App(mechanism), np.random.default_rng(4)
         app.ready()
         if shares:
@@ -674,37 +675,82 @@ def words(app, *columns):
     return tuple(messages.CAPTURED.index(signal) * app.J + joint for signal, joint in columns)
 
 
-def test_that_a_recording_holds_every_tick_of_what_was_chosen():
+@pytest.mark.parametrize("columns", [
+    (("torque", 0), ("rate", 2), ("position", 1), ("target", 1)),
+    (("torque_ff", 2), ("duty", 1), ("target_rate", 1), ("position", 0)),
+])
+def test_that_a_recording_holds_every_tick_of_what_was_chosen(columns):
     app = App()
     app.ready()
-    app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, ("torque", 0), ("rate", 2), ("position", 1),
-                                                               ("target", 1))))
+    app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, *columns)))
     app.run(1)
     record = np.concatenate([jog(app, 1, 0.5, 30), app.run(600)])
     rows, data = read_out(app, 1024)
     assert (data.id, data.running, data.count) == (1, 0, 1024)
-    first = int(np.flatnonzero(record["tick"] == data.last_tick)[0]) - 1023
-    part = record[max(first, 0):first + 1024]
-    rows = rows[max(-first, 0):]
-    assert np.array_equal(rows[:, 0].view(np.float32), part["torque"][:, 0])
-    assert np.array_equal(rows[:, 1].view(np.float32), part["rate"][:, 2])
-    assert np.array_equal(rows[:, 2].view(np.int32), part["position"][:, 1])
-    assert np.array_equal(rows[:, 3].view(np.int32), part["target"][:, 1])
+    assert data.last_tick == record["tick"][1023]
+    for row, (signal, joint) in zip(rows.T, columns, strict=True):
+        recorded = record[signal][:1024, joint]
+        assert np.array_equal(row.astype(np.uint32).view(recorded.dtype), recorded)
 
 
-def test_that_a_ring_keeps_what_was_before_a_fault():
+@pytest.mark.parametrize("end", ["FAULT", "ESTOP"])
+def test_that_a_ring_keeps_what_was_before_the_board_let_go(end):
     app = App()
     app.ready()
-    app.send(Capture(7, messages.CAPTURES["RING"][0], 2, words(app, *[("torque", 0)] * 4)))
-    record = app.run(3000)
-    app.lib.ft_app_missed()
+    app.send(Capture(7, messages.CAPTURES["RING"][0], 2, words(app, *[("target", 1)] * 4)))
+    record = jog(app, 1, 0.3, 150)
+    if end == "FAULT":
+        app.lib.ft_app_missed()
+    else:
+        app.chip.estop = 1
     record = np.concatenate([record, app.run(100)])
-    assert app.state == "FAULT"
+    assert app.state == end
     rows, data = read_out(app, 1024)
     assert (data.running, data.count) == (0, 1024)
     last = int(np.flatnonzero(record["tick"] == data.last_tick)[0])
-    assert last <= 3001
-    assert np.array_equal(rows[:, 0].view(np.float32), record["torque"][last - 2046:last + 1:2, 0])
+    assert 2999 <= last <= 3001
+    assert np.array_equal(rows[:, 0].astype(np.uint32).view(np.int32), record["target"][last - 2046:last + 1:2, 1])
+
+
+def recorded(app, first=0):
+    app.send(Read(first))
+    app.lib.ft_app_idle()
+    return next(m for m in app.take() if isinstance(m, Data))
+
+
+def test_that_a_recording_begins_once_for_each_id_and_ends_when_told():
+    app = App()
+    app.ready()
+
+    def record(number, mode="ONCE"):
+        app.send(Capture(number, messages.CAPTURES[mode][0], 1, words(app, *[("position", 0)] * 4)))
+        app.lib.ft_app_idle()
+
+    record(1)
+    app.run(100)
+    record(1)  # repeated
+    record(0)  # no id
+    app.run(100)
+    data = recorded(app)
+    assert (data.id, data.running, data.count) == (1, 1, 200)
+    record(2)
+    app.run(50)
+    data = recorded(app)
+    assert (data.id, data.running, data.count) == (2, 1, 50)
+    record(9, "OFF")
+    app.run(50)
+    data = recorded(app)
+    assert (data.id, data.running, data.count) == (2, 0, 50)
+
+
+def test_that_what_is_read_beyond_the_last_sample_is_zero():
+    app = App()
+    app.ready()
+    app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, *[("target", 2)] * 4)))
+    app.run(1100)
+    assert all(recorded(app).words) and recorded(app).count == 1024
+    ends = recorded(app, 1020).words
+    assert all(ends[:16]) and not any(ends[16:])
 
 
 def test_that_a_recording_that_cannot_be_is_not_begun():

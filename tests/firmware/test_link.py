@@ -4,6 +4,7 @@ import random
 import struct
 import subprocess
 import zlib
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +17,8 @@ from codegen import compiled, messages
 from codegen.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.units import to_wire
 from host.sender import Sender
-from tests.firmware.app import HERE, App, load, sources, three_link
+from tests.firmware.app import HERE, App, changed, load, sources, three_link
+from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
 
 CRC_CDEF = "uint32_t ft_crc32(const uint8_t *bytes, size_t size);"
@@ -88,6 +90,15 @@ def test_that_hello_is_answered_whatever_the_tag():
     assert ident.reset_cause == messages.RESETS["PIN"]
 
 
+@pytest.mark.parametrize("length", [31, 32, 33, 100])
+def test_that_a_long_name_is_told_as_far_as_it_fits(length):
+    app = App(replace(three_link(), name="n" * length))
+    app.send(Hello())
+    app.run(1)
+    assert app.ident.name == b"n" * min(length, 32) + bytes(max(32 - length, 0))
+    assert app.ident.board.rstrip(b"\0") == b"f405rg-4"
+
+
 def test_that_an_answer_waits_for_room_on_the_wire():
     app = App()
     app.chip.deaf = 1
@@ -128,6 +139,76 @@ def test_that_status_comes_at_its_rate():
     assert 48 <= len(ticks) <= 52
     assert set(np.diff(ticks)) == {1000 // messages.STATUS_HZ}
     assert ticks[-1] > before
+
+
+def test_that_status_tells_what_its_tick_has_left():
+    """All numbers of one tick, as the chip and the telemetry have them: in a motion, on the way to a stop, at rest."""
+    app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
+                       "ft_link.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
+    app.ready()
+    rng, knots = np.random.default_rng(3), three_link_knots()
+    app.stream(knots, most=250)
+    assert app.command("START") == "NONE"
+    app.chip.index = 993
+    app.run(1)
+    app.chip.index = 0
+    paces, played = set(), []
+    for _ in range(400):
+        celsius = app.chip.temperature  # which the main loop looks at after its answers
+        app.chip.bus_voltage, app.chip.temperature = rng.uniform(20.0, 28.0), rng.uniform(-20.0, 80.0)
+        app.status = None
+        app.run(1)
+        if len(app.trace) == 150:
+            app.post("STOP")
+        if app.status is None:
+            continue
+        status, record = app.status, app.trace[-1][-1]
+        assert status.tick == record["tick"]
+        for name in ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty"):
+            assert np.array_equal(np.asarray(getattr(status, name), record[name].dtype), record[name]), name
+        assert status.bus_mv == int(np.float32(app.chip.bus_voltage) * np.float32(1000.0))
+        assert status.temperature == int(np.float32(celsius) * np.float32(1000.0))
+        assert (status.cycles, status.cycles_max, status.line_errors) == (7, 1000, 3)
+        paces.add(round(status.pace, 2))
+        if status.pace == 1.0:
+            played.append(status.knots_played - status.tick / 4)
+    assert {0.0, 1.0} < paces and len(played) > 10 and np.ptp(played) < 1.0
+
+
+@pytest.mark.parametrize("volts, celsius, bus_mv, temperature", [
+    (64.9, 2.1e6, 64900, 2**31 - 1), (65.0, 2e6, 65535, 2**31 - 1), (64.0, -2e6, 64000, -2**31), (70.0, -3e6, 65535, -2**31), (float("nan"), float("nan"), 65535, 2**31 - 1),
+])
+def test_that_what_does_not_fit_into_status_is_told_as_the_most_that_does(volts, celsius, bus_mv, temperature):
+    app = App()
+    app.chip.bus_voltage, app.chip.temperature = volts, celsius
+    status = app.see()
+    assert abs(status.bus_mv - bus_mv) <= 1 and status.temperature == temperature
+
+
+def test_that_a_limit_is_told_until_a_status_has_told_it():
+    app = App(changed(limits={"effort": 0.3}))
+    assert app.home([0.0, 0.0, 0.0]) == "NONE"
+    assert app.command("ARM") == "NONE"
+    assert app.see().limits & messages.LIMITS["TORQUE"][0]
+    assert app.command("DISARM") == "NONE"
+    app.see()
+    assert app.see().limits == 0
+
+
+@pytest.mark.parametrize("ticks", [1, 10])
+def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
+    """It is copied anew, four times at most."""
+    between = "if (fake.index != 0u) { fake.index--; fake.bus_voltage += 1.0f; ft_app_tick(); } return 0;"
+    app = App(patches={"fake_chip.c": lambda text: text.replace(
+        "uint32_t ft_chip_line_errors(void) { return 0; }", "").replace(
+        "static uint8_t in[BUFFER]", f"uint32_t ft_chip_line_errors(void) {{ {between} }}\nstatic uint8_t in[BUFFER]")})
+    before = app.see()
+    app.chip.index = ticks
+    status = app.see()
+    if ticks == 1:
+        assert (status.bus_mv, app.chip.index) == (before.bus_mv + 1000, 0)
+    else:
+        assert app.chip.index == 10 - 4
 
 
 def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
@@ -241,6 +322,18 @@ def test_that_twenty_thousand_random_bytes_do_nothing():
     assert after.bad_frames > 40
     app.stream(three_link_knots(), most=200)
     assert app.see().ack == 200
+
+
+def test_that_a_board_that_starts_anew_has_forgotten_its_host():
+    app = App()
+    app.ready()
+    app.stream(three_link_knots(), most=20, end=False)
+    assert app.see().ack == 20
+    app.feed(b"\x20abc")  # a frame that has begun
+    app.lib.ft_app_idle()
+    app.lib.ft_app_start(0)
+    status = app.see()
+    assert (status.ack, status.buffered, status.bad_frames) == (0, 0, 0)
 
 
 def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():

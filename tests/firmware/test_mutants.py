@@ -19,7 +19,9 @@ from codegen.digest import FIRMWARE
 from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c")  # held to it; others may be given to mutation.py by hand
+# held to it; others may be given to mutation.py by hand
+FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c", "ft_watch.c", "ft_link.c",
+         "ft_app.c", "ft_capture.c", "ft_report.c")
 
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -82,9 +84,68 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_lab_law: ft_size(torque) < BOUNDLESS: boundary": "a torque of exactly 1e30",
         "ft_lab_law: ft_size(volts) > in->bus_voltage: boundary": "a voltage that is the bound in every bit",
     },
+    "ft_law.c": {
+        "cut: ft_size(x) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "leads_back: at > c->upper: boundary": "asked of a joint beyond one of them",
+        "leads_back: torque > FT_C(0.0): boundary": "a torque of exactly 0",
+        "leads_back: torque < FT_C(0.0): boundary": "a torque of exactly 0",
+        "limit: ft_size(torque) <= c->effort: boundary": "a torque that is the bound in every bit",
+        "supply: ft_size(volts) <= in->bus_voltage: boundary": "a voltage that is the bound in every bit",
+        "ft_law_tick: per_volt < BOUNDLESS: boundary": "a bus of exactly 1e-30 V",
+        "ft_law_tick: FT_RARELY(!(per_volt < BOUNDLESS)): never": "such a bus is under voltage, which no arm is held under",
+        "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held under",
+    },
+    "ft_knots.c": {
+        "size: x < FT_C(0.0): boundary": "-0 has the size of 0",
+        "inside: size(k->rate[j]) <= most: boundary": "a rate that is the bound in every bit",
+        "inside: size(k->acceleration[j]) < FT_C(1e30): boundary": "an acceleration of exactly 1e30",
+        "smooth: size(ft_segment_rate(p, FT_C(0.25) * T * (ft_real)i)) <= FT_C(1.05) * c->speed: boundary":
+            "a rate that is the bound in every bit",
+        "smooth: jump <= FT_C(0.1) * c->speed: boundary": "a jump that is the bound in every bit",
+        "smooth: ft_segment_span(p) <= c->span: boundary": "a span that is the bound in every bit",
+    },
+    "ft_observer.c": {
+        "doubt: ft_size(o->u[j]) <= ft_joint[j].overspeed: boundary": "a filtered rate that is the bound in every bit",
+    },
+    "ft_watch.c": {
+        "look_at_constants: left < PIECE: boundary": "a last piece of full size is all that is left",
+        "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
+    },
+    "ft_link.c": {
+        "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
+        "post: ft_motion_prepare(&ft.motion): left out": "the tick forms it itself, and takes longer",
+        "ft_link_idle: ft_motion_prepare(&ft.motion): left out": "the tick forms it itself, and takes longer",
+        "ft_link_idle: ft_motion_prepare(&ft.motion): left out (2)": "the tick forms it itself, and takes longer",
+        "take_frame: frame[0] != FT_MSG_SENSE: always": "a board that measures itself knows no such message",
+        "end_of_frame: !rx.too_long: always": "what is too long is not empty",
+        "end_of_frame: !rx.too_long: always (2)": "the buffer ends beyond any good frame: what has filled it is none",
+        "take_byte: rx.too_long = true: left out": "the buffer ends beyond any good frame: what has filled it is none",
+        "receive: n < sizeof chunk: never": "the rounds that are left bring nothing",
+    },
+    "ft_app.c": {
+        "plan: drive != FT_DRIVE_OFF: always": "without a lab mode the plan of the lab follows the joints too",
+        "observe: ft.found.any || ft.tick == 0u: always": "nothing is found nothing once more",
+        "account: ft.cycles > ft.cycles_max: boundary": "what is as many is as many",
+        "ft_app_idle: ft_chip_wait(): left out": "the main loop goes round without sleeping",
+    },
+    "ft_capture.c": {
+        "ft_capture_start: ft_capture_on = false: left out (2)": "a tick in between takes a sample that counts no more",
+        "count: taken < FT_CAPTURE_SAMPLES: boundary": "it is as many either way",
+    },
+    "ft_report.c": {
+        "copy_telemetry: ft.tick > 0u: always": "no STATUS is due before the first tick",
+        "copy_telemetry: ft.tick > 0u: boundary": "no STATUS is due before the first tick",
+        "ft_report_status: tick != ft.tick: always": "copied as often as may be, the last copy is whole",
+        "copy_text: length < room: boundary": "it is as long either way",
+    },
 }
 # file: mutants that no test turns red yet, though one could
 OPEN: dict[str, list[str]] = {
+    "ft_law.c": ["ft_law_start: l->astray[j].ticks = l->stuck[j].ticks = 0: left out"],
+    "ft_app.c": [
+        "step: FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0: never",
+        "step: ft_step_take(&ft.step, ft.motion.pairs): left out",
+    ],
     "ft_lab.c": [
         "come_back: lab->rate != FT_C(0.0): never",
         "most: lab->search == FT_SEEKING: always",

@@ -177,6 +177,21 @@ def test_that_both_tables_cover_the_whole_message_table():
 # ---- start ------------------------------------------------------------------------------------------
 
 
+def test_that_targets_follow_the_joints_while_the_outputs_are_off():
+    app = in_state("DISARMED")
+    for _ in range(20):
+        app.chip.counts[1] += 7
+        record = app.run(1)
+        assert np.array_equal(record["target"], record["position"])
+
+
+def test_that_a_board_that_starts_switches_its_outputs_off():
+    app = App()
+    app.chip.outputs = 1
+    app.lib.ft_app_start(0)
+    assert app.chip.outputs == 0
+
+
 def test_that_a_good_board_comes_up_disarmed_with_outputs_off():
     app = App()
     assert app.state == "DISARMED"
@@ -1300,6 +1315,54 @@ def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
     assert (app.state, app.fault, app.chip.outputs) == ("DISARMED", ("NONE", 255), 0)
     app.run(300)
     assert app.command("ARM") == "NONE"
+
+
+def still(knots, count):
+    """Knots that stay where a motion begins."""
+    return Knots(knots.position[[0] * count], np.zeros_like(knots.rate[:count]), np.zeros_like(knots.acceleration[:count]))
+
+
+def test_that_the_end_of_a_motion_that_was_flushed_is_none_of_the_next_one():
+    """A motion without its end comes to rest on the path when its knots run out, whatever had an end before."""
+    app = App()
+    app.ready()
+    app.stream(still(three_link_knots(), 20))
+    assert app.command("FLUSH") == "NONE"
+    app.stream(three_link_knots(), most=120, end=False)
+    assert app.command("START") == "NONE"
+    app.run(700)
+    assert (app.state, app.fault[0]) == ("HOLD", "NONE")
+    assert "UNDERRUN" in app.flags and app.status.buffered > 0
+
+
+def test_that_a_motion_that_was_flushed_is_not_gone_on_with():
+    app = App()
+    app.ready()
+    knots = three_link_knots()
+    app.stream(knots, most=20, end=False)
+    assert app.command("FLUSH") == "NONE"
+    app.send(Knot(0, knots.position[20].tolist(), knots.rate[20].tolist(), knots.acceleration[20].tolist()), seq=20)
+    app.run(2)
+    assert (app.see().ack, app.status.buffered, app.state) == (20, 0, "HOLD")
+
+
+def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_to_its_end():
+    app = App()
+    app.ready()
+    app.stream(still(three_link_knots(), 100), end=False)
+    assert app.command("START") == "NONE"
+    app.run(20)
+    assert app.command("STOP") == "NONE"
+    app.run(300)
+    assert app.state == "HOLD" and app.status.knots_played > 0
+    assert app.command("FLUSH") == "NONE"
+    app.stream(still(three_link_knots(), 60))
+    assert app.command("START") == "NONE"
+    app.run(20)
+    assert app.state == "TRACK" and app.status.knots_played < 15
+    app.run(300)
+    assert (app.state, app.status.knots_played) == ("HOLD", 59)
+    assert not app.flags & {"STOPPED", "UNDERRUN"}
 
 
 def test_that_flags_tell_of_the_last_motion_only():
