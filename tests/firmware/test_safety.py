@@ -1322,12 +1322,14 @@ def still(knots, count):
     return Knots(knots.position[[0] * count], np.zeros_like(knots.rate[:count]), np.zeros_like(knots.acceleration[:count]))
 
 
-def test_that_the_end_of_a_motion_that_was_flushed_is_none_of_the_next_one():
-    """A motion without its end comes to rest on the path when its knots run out, whatever had an end before."""
+@pytest.mark.parametrize("way", ["FLUSH", "START"])
+def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
+    """A motion without its end comes to rest on the path when its knots run out, whatever was flushed or played before."""
     app = App()
     app.ready()
     app.stream(still(three_link_knots(), 20))
-    assert app.command("FLUSH") == "NONE"
+    assert app.command(way) == "NONE"
+    app.run(200)
     app.stream(three_link_knots(), most=120, end=False)
     assert app.command("START") == "NONE"
     app.run(700)
