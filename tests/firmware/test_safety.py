@@ -1363,8 +1363,63 @@ def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_
     app.run(20)
     assert app.state == "TRACK" and app.status.knots_played < 15
     app.run(300)
-    assert (app.state, app.status.knots_played) == ("HOLD", 59)
+    assert (app.state, app.status.knots_played, app.status.pace) == ("HOLD", 59, 0.0)
     assert not app.flags & {"STOPPED", "UNDERRUN"}
+
+
+def carried(app, record):
+    """Whether targets at rest are given what carries the arm there, by Pinocchio."""
+    for row in record[::5]:
+        q = row["target"].astype(float) * (2.0 * np.pi / 2.0**32)
+        expected = oracle.rnea(Model.of(app.mechanism), q, np.zeros(app.J), np.zeros(app.J))
+        np.testing.assert_allclose(row["torque_ff"], expected, atol=2e-4)
+
+
+def elsewhere(app, way=0.6, count=84):
+    """Knots of the middle joint's way from its start, and of staying there."""
+    a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
+    b[1] += way
+    motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
+    there = Knots(*(np.repeat(x, 20, axis=0) for x in (to_wire(b[None], app.joints), *np.zeros((2, 1, app.J), np.float32))))
+    rates = [f(t).astype(np.float32) for f in (motion.rate, motion.acceleration)]
+    return Knots(to_wire(motion(t), app.joints), *rates), there
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_with(trig):
+    mechanism = three_link()
+    app = App(replace(mechanism, control=replace(mechanism.control, trig=trig)))
+    app.ready()
+    app.stream(still(three_link_knots(), 20))
+    app.run(5)
+    assert app.command("FLUSH") == "NONE"
+    for _ in range(40):
+        assert app.ask(Jog(app.token % 255 + 1, 1, 0.7)) == "NONE"
+    app.run(1000)
+    assert app.state == "HOLD"
+    here = np.array(app.status.target)[None]
+    app.stream(Knots(*(np.repeat(x, 20, axis=0) for x in (here, *np.zeros((2, 1, app.J), np.float32)))))
+    assert abs(int(here[0, 1]) - int(three_link_knots().position[0, 1])) > 2**32 / 100
+    app.post("START")
+    carried(app, app.run(70))
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+def test_that_a_motion_may_start_in_the_tick_in_which_another_ends(trig):
+    """What it begins with has not been formed before then. A START too early is refused, and can be sent again."""
+    mechanism, taken = three_link(), []
+    for k in range(328, 340):
+        app = App(replace(mechanism, control=replace(mechanism.control, trig=trig)))
+        app.ready()
+        way, there = elsewhere(app)
+        app.stream(way), app.stream(there)
+        app.post("START")
+        app.run(k)
+        app.post("START")
+        carried(app, app.run(120)[20:])
+        taken.append(app.see().refusal == 0)
+        assert (app.state, app.status.buffered) == ("HOLD", 0 if taken[-1] else 19)
+    assert taken == sorted(taken) and 0 < sum(taken) < len(taken)
 
 
 def test_that_flags_tell_of_the_last_motion_only():
