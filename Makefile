@@ -28,7 +28,7 @@ demo: $(VENV)/.demo
 
 # three workers on two processors: one always waits for a board's clock or a compiler
 test: $(VENV)/.test
-	@$(RUN) -m pytest -n 3 --dist loadfile -m "not bench and not soak"
+	@$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not bench and not soak"
 
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench

@@ -17,6 +17,13 @@ import pytest  # noqa: E402
 from femtorque import main  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
+LONG = ("test_fuzz", "test_readme", "test_step", "test_flexible_arm", "test_closed_board", "test_mutants", "test_qemu", "test_pil",
+        "test_static_analysis", "test_demo", "test_identify", "test_wheel", "test_scenarios", "test_scenarios_arms")
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take long go first: one that is begun last keeps all but one processor waiting."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
 
 def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
     broken(monkeypatch, test_law, "ft_law.c", "torque = volts = FT_C(0.0);", "")
-    turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only)
+    turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only, 1)
 
 
 @pytest.mark.parametrize("old, new, test", [
