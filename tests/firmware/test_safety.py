@@ -1067,23 +1067,31 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
     expect(app, "KNOT", joint)
 
 
+def second_taken(app, joint, position, rate, acceleration=0.0):
+    """Whether the segment from rest at the start to this knot of one joint is taken; it is flushed then."""
+    q, v, a = (np.zeros((2, app.J)) for _ in range(3))
+    q[:] = [j.start for j in app.joints]
+    q[1, joint] += position
+    v[1, joint], a[1, joint] = rate, acceleration
+    first = app.see().ack
+    app.stream(Knots(to_wire(q, app.joints), v.astype(np.float32), a.astype(np.float32)), end=False)
+    app.run(2)
+    taken = app.see().ack - first
+    assert taken in (1, 2)
+    if taken == 2:
+        assert app.command("FLUSH") == "NONE"
+    return taken == 2
+
+
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
     """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at all."""
     app = App()
     app.ready()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
-    start = np.array([j.start for j in app.joints])
-    position, rate, acceleration = np.zeros((2, 3)) + start, np.zeros((2, 3)), np.zeros((2, 3))
-    for share, taken in ((0.8, 2), (1.0, 1)):
-        position[1, joint] = start[joint] + share * most * T * (-6.6 / 3 + 6.0 / 4)
-        rate[1, joint], acceleration[1, joint] = share * most * (-6.6 + 6.0), share * most / T * (-13.2 + 18.0)
-        first = app.see().ack
-        app.stream(Knots(to_wire(position, app.joints), rate.astype(np.float32), acceleration.astype(np.float32)), end=False)
-        app.run(2)
-        assert app.see().ack == first + taken
-        if taken == 2:
-            assert app.command("FLUSH") == "NONE"
+    knot = np.array([T * (-6.6 / 3 + 6.0 / 4), -6.6 + 6.0, (-13.2 + 18.0) / T])
+    assert second_taken(app, joint, *(0.8 * most * knot))
+    assert not second_taken(app, joint, *(most * knot))
     expect(app, "KNOT", joint)
 
 
@@ -1094,17 +1102,9 @@ def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
     app = App(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
     app.ready()
     joint, T = 2, 1 / 20
-    start = np.array([j.start for j in app.joints])
-    position, rate = np.zeros((2, 3)) + start, np.zeros((2, 3))
-    for fastest, taken in ((12.0, 2), (30.0, 1)):  # rad/s, reached by 3 x^2 - 2 x^3
-        position[1, joint] = start[joint] + 0.5 * fastest * T
-        rate[1, joint] = fastest
-        first = app.see().ack
-        app.stream(Knots(to_wire(position, app.joints), rate.astype(np.float32), np.zeros((2, 3), np.float32)), end=False)
-        app.run(2)
-        assert app.see().ack == first + taken
-        if taken == 2:
-            assert app.command("FLUSH") == "NONE"
+    knot = np.array([0.5 * T, 1.0])  # a rate reached by 3 x^2 - 2 x^3
+    assert second_taken(app, joint, *(12.0 * knot))  # rad/s
+    assert not second_taken(app, joint, *(30.0 * knot))
     expect(app, "KNOT", joint)
 
 
@@ -1319,7 +1319,8 @@ def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
 
 def still(knots, count):
     """Knots that stay where a motion begins."""
-    return Knots(knots.position[[0] * count], np.zeros_like(knots.rate[:count]), np.zeros_like(knots.acceleration[:count]))
+    rest = np.zeros((count, knots.position.shape[1]), np.float32)
+    return Knots(knots.position[[0] * count], rest, rest)
 
 
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
@@ -1380,7 +1381,7 @@ def elsewhere(app, way=0.6, count=84):
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     b[1] += way
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
-    there = Knots(*(np.repeat(x, 20, axis=0) for x in (to_wire(b[None], app.joints), *np.zeros((2, 1, app.J), np.float32))))
+    there = still(Knots(to_wire(b[None], app.joints), *np.zeros((2, 1, app.J), np.float32)), 20)
     rates = [f(t).astype(np.float32) for f in (motion.rate, motion.acceleration)]
     return Knots(to_wire(motion(t), app.joints), *rates), there
 
@@ -1397,9 +1398,9 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
         assert app.ask(Jog(app.token % 255 + 1, 1, 0.7)) == "NONE"
     app.run(1000)
     assert app.state == "HOLD"
-    here = np.array(app.status.target)[None]
-    app.stream(Knots(*(np.repeat(x, 20, axis=0) for x in (here, *np.zeros((2, 1, app.J), np.float32)))))
-    assert abs(int(here[0, 1]) - int(three_link_knots().position[0, 1])) > 2**32 / 100
+    here = np.array(app.status.target)
+    app.stream(still(Knots(here[None], *np.zeros((2, 1, app.J), np.float32)), 20))
+    assert abs(int(here[1]) - int(three_link_knots().position[0, 1])) > 2**32 / 100
     app.post("START")
     carried(app, app.run(70))
 
@@ -1428,8 +1429,7 @@ def test_that_flags_tell_of_the_last_motion_only():
     knots = three_link_knots()
 
     def whole():
-        still = Knots(knots.position[[0] * 20], np.zeros_like(knots.rate[:20]), np.zeros_like(knots.acceleration[:20]))
-        app.stream(still)
+        app.stream(still(knots, 20))
         assert app.command("START") == "NONE"
 
     whole()

@@ -15,24 +15,24 @@ from tests import oracle
 SIX_AXIS = Path(__file__).parents[2] / "mechanisms" / "six_axis.toml"
 
 
-def real_time_factor(step: float, seconds: float, enough: float = np.inf, ticks: int = 5) -> float:
-    """Simulated over elapsed time of the six-axis arm with motors, rotors and friction: the best of chunks of some ticks of
-    1 ms, for so many seconds or until one was fast enough. What else the machine does then counts as little as possible: a
+def real_time_factor(step: float, chunks: int, seconds: float, enough: float = np.inf, ticks: int = 5) -> float:
+    """Simulated over elapsed time of the six-axis arm with motors, rotors and friction: the best of some chunks of
+    ticks of 1 ms, and of more for so many seconds, until one was fast enough. What else the machine does then counts as little as possible: a
     chunk is shorter than what a processor is given away for."""
     plant = Plant.from_mechanism(Mechanism.load(SIX_AXIS), max_step=step)
     best, chunk, end = np.inf, 0, time.perf_counter() + seconds
-    while chunk == 0 or time.perf_counter() < end and ticks * 1e-3 / best < enough:
+    while chunk < chunks or time.perf_counter() < end and ticks * 1e-3 / best < enough:
         start = time.perf_counter()
         for k in range(ticks):
             plant.drive(1e-3, 12.0 * np.sin(0.02 * (chunk * ticks + k) + np.arange(6)))
         best, chunk = min(best, time.perf_counter() - start), chunk + 1
-    assert np.abs(plant.v).max() > 1e-3
+    assert np.abs(plant.v).max() > 0.1
     return ticks * 1e-3 / best
 
 
 def test_a_six_joint_arm_with_motors_and_friction_runs_in_real_time():
-    factor = real_time_factor(1e-3, 60.0, enough=1.0)
-    print(f"real-time factor of the articulated plant, six joints, 1 ms steps: {factor:.1f} or better")
+    factor = real_time_factor(1e-3, 60, 60.0, enough=1.0)
+    print(f"real-time factor of the articulated plant, six joints, 1 ms steps: {factor:.1f}")
     assert factor >= 1.0
 
 
@@ -46,7 +46,7 @@ def test_real_time_factor_and_accuracy_by_step():
     fine.push(0.3, np.zeros(6))
     errors = []
     for step in (1e-3, 5e-4, 2.5e-4):
-        factor = real_time_factor(step, 5.0)
+        factor = real_time_factor(step, 200, 5.0)
         plant = Plant.from_mechanism(mechanism, start=q, max_step=step)
         start = plant.potential()
         plant.push(0.3, np.zeros(6))
