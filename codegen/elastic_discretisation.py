@@ -12,7 +12,7 @@ is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
 corrects the prediction; velocity-dependent forces stay as predicted. Here the matrix is formed and solved as it is. The
-emitted step has it factorised by modes, but for what hangs on the links (elastic_step.py), which is the same by the
+emitted step has it factorised by modes, but for what hangs on the links (step/flexible.py), which is the same by the
 Woodbury identity. Solved once a tick, as emitted, or again and again until z' is that of the solution (`iterations`).
 """
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from codegen.elastic_discretisation import SETTLING
-from codegen.elastic_step import ElasticStep
 from codegen.model import Model
+from codegen.step.c_text import literal
+from codegen.step.flexible import ElasticStep
 from codegen.step_source import write
-from codegen.step_text import literal
 from codegen.templating import template
 
 

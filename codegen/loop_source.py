@@ -13,11 +13,11 @@ import numpy as np
 
 from codegen import step_source
 from codegen.discretisation import PACE_OF_CORRECTION
-from codegen.loop_step import LoopStep, allocation
 from codegen.loops import Assembly, assemble
 from codegen.mechanism import Joint
 from codegen.model import Model
-from codegen.step_text import blocks_of
+from codegen.step.c_text import blocks_of
+from codegen.step.closed import LoopStep, allocation
 from codegen.templating import template
 from codegen.units import position_unit
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from codegen.scheme import Chosen
+    from codegen.step.scheme import Chosen
     from codegen.torque import Torque
     from codegen.trajectory import Trajectory
 
@@ -326,7 +326,7 @@ class Mechanism:
         """How the scheme was chosen; None where there is no choice: the file names one, or there are modes, which take the
         midpoint rule, or loops or flexible links, which take Newton-Euler."""
         from codegen.flexible_tree import is_flexible
-        from codegen.scheme import choose
+        from codegen.step.scheme import choose
 
         return choose(self) if self.control.scheme == "auto" and not (
             self.loops or self.modes or is_flexible(self)) else None

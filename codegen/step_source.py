@@ -1,7 +1,7 @@
 """Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
 
-The recursions of planar_step.py or spatial_step.py run once, on expressions instead of numbers (step_graph.py), over
-the frames and base parameters of base_parameters.py; what is live in the end is printed (step_text.py).
+The recursions of step/planar.py or step/spatial.py run once, on expressions instead of numbers (step/graph.py), over
+the frames and base parameters of step/base_parameters.py; what is live in the end is printed (step/c_text.py).
 
 What each idea is worth, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py measures the
 total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exact sines, about 50 more with):
@@ -41,17 +41,17 @@ from textwrap import wrap as fill
 
 import numpy as np
 
-from codegen.base_parameters import Choice, Tree, arrange
 from codegen.discretisation import is_planar
-from codegen.frame_step import Members
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
-from codegen.newton_euler_step import NewtonEulerStep
-from codegen.planar_step import PlanarStep
-from codegen.single_precision import EXACT_BELOW_HZ, PROMISE, error_of_peak
-from codegen.spatial_step import SpatialStep
-from codegen.step_graph import Graph
-from codegen.step_text import NEVER, blocks_of, literal, wrap
+from codegen.step.base_parameters import Choice, Tree, arrange
+from codegen.step.c_text import NEVER, blocks_of, literal, wrap
+from codegen.step.frames import Members
+from codegen.step.graph import Graph
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.planar import PlanarStep
+from codegen.step.single_precision import EXACT_BELOW_HZ, PROMISE, error_of_peak
+from codegen.step.spatial import SpatialStep
 from codegen.templating import template
 
 FAR = 4  # blocks: what a long function needs again later than that waits in memory

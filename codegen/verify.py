@@ -33,8 +33,8 @@ from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.modes import has_modes
 from codegen.motions import random_motion
-from codegen.noise_floor import noise_floor
 from codegen.object_check import ChipObject, Compilation
+from codegen.step.noise_floor import noise_floor
 from codegen.torque import samples
 from codegen.trajectory import Trajectory
 

@@ -12,7 +12,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Matrix
 from codegen.model import GROUND, Model, placed_links
 from codegen.newmark_source import frame_to_axis
-from codegen.step_text import literal
+from codegen.step.c_text import literal
 from codegen.templating import template
 
 

@@ -10,7 +10,7 @@ import pytest
 from codegen import discretisation
 from codegen.compiled import CompiledStep
 from codegen.model import Model
-from codegen.noise_floor import noise_floor
+from codegen.step.noise_floor import noise_floor
 from tests.codegen.sampling import middles
 from tests.oracle import peak, random_chain, random_quintic
 

@@ -14,7 +14,7 @@ import pytest
 from codegen import discretisation, step_source
 from codegen.compiled import CompiledStep, Turns
 from codegen.model import Model
-from codegen.noise_floor import noise_floor
+from codegen.step.noise_floor import noise_floor
 from hil.chip_library import ChipLibrary
 from tests.bench.arms import arms
 from tests.codegen.sampling import exact_at, middles, sampled_quintic

@@ -8,10 +8,10 @@ import re
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.newton_euler_step import NewtonEulerStep
-from codegen.planar_step import PlanarStep
-from codegen.spatial_step import SpatialStep
-from codegen.step_graph import Expr
+from codegen.step.graph import Expr
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.planar import PlanarStep
+from codegen.step.spatial import SpatialStep
 
 
 class Interpreter:

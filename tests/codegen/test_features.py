@@ -18,7 +18,7 @@ from codegen import reference
 from codegen.compiled import CompiledStep
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.noise_floor import noise_floor
+from codegen.step.noise_floor import noise_floor
 from tests.codegen.sampling import middles
 from tests.oracle import peak, septic
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from codegen import discretisation, verify
-from codegen.base_parameters import Choice, arrange
 from codegen.compiled import CompiledStep
 from codegen.discretisation import NewtonEuler
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.newton_euler_step import NewtonEulerStep
-from codegen.noise_floor import noise_floor
+from codegen.step.base_parameters import Choice, arrange
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.noise_floor import noise_floor
 from hil import chip_step
 from tests.codegen.sampling import exact_at, middles
 from tests.codegen.step_interpreter import Interpreter

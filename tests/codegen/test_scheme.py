@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import check, discretisation, scheme, step_source
+from codegen import check, discretisation, step_source
 from codegen.compiled import CompiledStep
 from codegen.discretisation import Planar, Spatial
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.planar_step import PlanarStep
-from codegen.single_precision import SinglePrecision
+from codegen.step import scheme
+from codegen.step.planar import PlanarStep
+from codegen.step.single_precision import SinglePrecision
 from tests.bench.arms import arms
 from tests.codegen.sampling import exact_at, middles
 from tests.oracle import peak, planar_chain, random_chain, random_quintic, random_tree

@@ -16,7 +16,7 @@ from codegen.compiled import ARITHMETIC, WARNINGS, CompiledStep, Precision, Turn
 from codegen.errors import Refused
 from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
-from codegen.noise_floor import noise_floor
+from codegen.step.noise_floor import noise_floor
 from hil import chip_step
 from hil.chip_library import MACHINE
 from tests.codegen.sampling import exact_at, middles, sampled_quintic

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.base_parameters import Choice, arrange
 from codegen.discretisation import Planar, Spatial
 from codegen.model import Model
-from codegen.planar_step import PlanarStep
-from codegen.spatial_step import SpatialStep
-from codegen.step_graph import Expr, Graph
-from codegen.step_text import blocks_of, literal
+from codegen.step.base_parameters import Choice, arrange
+from codegen.step.c_text import blocks_of, literal
+from codegen.step.graph import Expr, Graph
+from codegen.step.planar import PlanarStep
+from codegen.step.spatial import SpatialStep
 from tests.codegen.step_interpreter import Interpreter
 from tests.oracle import peak, planar_chain, random_chain, random_tree
 

@@ -1,7 +1,7 @@
 """The step of mechanisms with flexible links, as a graph: the recursions of elastic_discretisation.py in body frames.
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
-link's own axes, its tip these turned by the slopes there. Units are those of newton_euler_step.py: time is in half
+link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
 ticks, so that rates are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N m
 (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
@@ -18,11 +18,11 @@ import numpy as np
 
 from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
-from codegen.frame_step import Vec, add, cross, scale, turn, turn_back
 from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
 from codegen.newmark_source import frame_to_axis
-from codegen.step_graph import Expr, Graph
+from codegen.step.frames import Vec, add, cross, scale, turn, turn_back
+from codegen.step.graph import Expr, Graph
 
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
 

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.frame_step import Vec, add, scale, tidy
 from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
 from codegen.newmark_source import frame_to_axis
-from codegen.step_graph import Expr, Graph
+from codegen.step.frames import Vec, add, scale, tidy
+from codegen.step.graph import Expr, Graph
 
 Array = NDArray[np.float64]
 

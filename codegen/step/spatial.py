@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.base_parameters import Body, Tree
 from codegen.beam import joint_stiffness
-from codegen.frame_step import FrameStep, Vec, add, cross, cross_z, scale, tilt, turn, turn_back, untilt
 from codegen.model import GROUND, Model
-from codegen.step_graph import Expr
+from codegen.step.base_parameters import Body, Tree
+from codegen.step.frames import FrameStep, Vec, add, cross, cross_z, scale, tilt, turn, turn_back, untilt
+from codegen.step.graph import Expr
 
 INTRO = """
 Variational midpoint rule: in each tick the mechanism sits at its mean

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.base_parameters import Body, Tree
 from codegen.model import GROUND, Model
-from codegen.step_graph import Expr, Graph, Number
+from codegen.step.base_parameters import Body, Tree
+from codegen.step.graph import Expr, Graph, Number
 
 Vec = tuple[Expr, Expr, Expr]
 Members = Sequence[tuple[int, int]]  # (joint, sign)

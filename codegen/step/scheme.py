@@ -4,7 +4,7 @@ The midpoint rule takes the difference of two momenta, so single precision errs 
 the torque is (noise_floor.py). How much that is of a motion's peak torque is measured on the very graph that would be
 emitted, in float32, on random motions of a second within the mechanism's limits. Of 120 random chains the worst of 64
 motions errs by two to five times the mean: a mean of a QUARTER of what is promised leaves room for it. Newton-Euler
-errs by some 1e-6 (newton_euler_step.py). Where it takes more than DEAR times the instructions, the midpoint rule stays
+errs by some 1e-6 (newton_euler.py). Where it takes more than DEAR times the instructions, the midpoint rule stays
 up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are the
 ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
 weigh.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from codegen import step_source
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.single_precision import PROMISE, error_of_peak
+from codegen.step.single_precision import PROMISE, error_of_peak
 
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
 DEAR = 1.3  # times the instructions

@@ -15,10 +15,10 @@ from codegen import reference
 from codegen.discretisation import Planar, Spatial
 from codegen.model import Model
 from codegen.motions import DURATION, random_motion
-from codegen.newton_euler_step import NewtonEulerStep
-from codegen.planar_step import PlanarStep
-from codegen.spatial_step import SpatialStep
-from codegen.step_graph import Expr
+from codegen.step.graph import Expr
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.planar import PlanarStep
+from codegen.step.spatial import SpatialStep
 
 Single = NDArray[np.float32]
 PROMISE = 1e-4  # of peak torque: what single precision may add on a motion of a second

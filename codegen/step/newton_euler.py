@@ -18,11 +18,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.base_parameters import Body, Tree
 from codegen.beam import joint_stiffness
-from codegen.frame_step import FrameStep, Members, Vec, add, cross, scale, tilt, turn, turn_back, untilt
 from codegen.model import GROUND, Model
-from codegen.step_graph import Expr
+from codegen.step.base_parameters import Body, Tree
+from codegen.step.frames import FrameStep, Members, Vec, add, cross, scale, tilt, turn, turn_back, untilt
+from codegen.step.graph import Expr
 
 Rows = tuple[Vec, Vec, Vec]
 

@@ -31,11 +31,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.base_parameters import Tree, arrange
 from codegen.beam import joint_springs
 from codegen.loops import assemble
 from codegen.model import GROUND, Model
-from codegen.single_precision import EXACT_BELOW_HZ
+from codegen.step.base_parameters import Tree, arrange
+from codegen.step.single_precision import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
 NEWTON_EULER_ROUNDINGS = 8.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from codegen.step_graph import Expr, Graph, Statement
+from codegen.step.graph import Expr, Graph, Statement
 
 NEVER = 1_000_000
 WIDTH = 92  # columns, without the indentation of a function
