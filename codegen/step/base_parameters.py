@@ -39,7 +39,7 @@ HEAVIEST = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What is free for one joint; step_source takes what costs least."""
+    """What is free for one joint; step/search.py takes what costs least."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
     mass: str = "own"  # what the shift of mu makes zero: the body's "own" mass, or its "parent"'s first moment along x

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen import step_source
 from codegen.mechanism import Mechanism
 from codegen.model import Model
+from codegen.step.search import plain_step
 from codegen.step.single_precision import PROMISE, error_of_peak
 
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
@@ -49,8 +49,8 @@ def choose(mechanism: Mechanism) -> Chosen:
     model = Model.of(mechanism)
     if not model.n:
         return Chosen("midpoint", 0.0, 0.0, 1.0, HALF)
-    midpoint = step_source.plain_step(model, "midpoint")
-    price = step_source.plain_step(model, "newton-euler").graph.cost() / midpoint.graph.cost()
+    midpoint = plain_step(model, "midpoint")
+    price = plain_step(model, "newton-euler").graph.cost() / midpoint.graph.cost()
     bound = HALF if price > DEAR else QUARTER if price > 1.0 else 0.0
     total = worst = 0.0
     for i in range(MOTIONS):

@@ -12,7 +12,7 @@ from codegen.compiled import CompiledStep
 from codegen.discretisation import Planar, Spatial
 from codegen.mechanism import Mechanism
 from codegen.model import Model
-from codegen.step import scheme
+from codegen.step import scheme, search
 from codegen.step.planar import PlanarStep
 from codegen.step.single_precision import SinglePrecision
 from tests.bench.arms import arms
@@ -71,9 +71,9 @@ def test_check_says_which_and_why():
              lambda: random_tree(np.random.default_rng(4), 6)], ids=["planar", "chain", "tree with slides"])  # fmt: skip
 @pytest.mark.parametrize("name", ["midpoint", "newton-euler"])
 def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(name, make, trig, monkeypatch):
-    monkeypatch.setattr(step_source, "EFFORT", 0)
+    monkeypatch.setattr(search, "EFFORT", 0)
     model = exact_at(trig, Model.of(asking(make(), scheme=name)))
-    step = step_source.step_of(model)
+    step = search.step_of(model)
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     ours, truly = [], []
     compiled = CompiledStep(model)
@@ -88,7 +88,7 @@ def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(n
 @pytest.mark.parametrize("make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(5), 4)])
 def test_long_ticks_turn_frames_exactly(make):
     model = Model.of(asking(make(), rate_hz=100, knot_hz=100, scheme="midpoint"))
-    step = step_source.step_of(model)
+    step = search.step_of(model)
     positions = random_quintic(np.random.default_rng(6), 4)(middles(model, 1.0))
     form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
     plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))

@@ -16,6 +16,7 @@ from codegen.compiled import ARITHMETIC, WARNINGS, CompiledStep, Precision, Turn
 from codegen.errors import Refused
 from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
+from codegen.step import search
 from codegen.step.noise_floor import noise_floor
 from hil import chip_step
 from hil.chip_library import MACHINE
@@ -85,7 +86,7 @@ def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
     rngs = [np.random.default_rng(seed) for seed, _ in seeds]
     models = [Model.of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(step_source, "EFFORT", 0)
+        patch.setattr(search, "EFFORT", 0)
         batch = Batch(models)
     for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
         positions = random_quintic(rng, model.n, 0.03, travel=0.05)(middles(model, 0.03))
@@ -143,7 +144,7 @@ def by_default(mechanism: Mechanism) -> Model:
 
 def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monkeypatch):
     """By default, over chains of one to eight joints; tests/bench/test_noise.py takes 200."""
-    monkeypatch.setattr(step_source, "EFFORT", 0)
+    monkeypatch.setattr(search, "EFFORT", 0)
     rngs = [np.random.default_rng(seed) for seed in (*range(22), *LOUD)]
     models = [by_default(random_chain(rng, 1 + seed % 8))
               for rng, seed in zip(rngs, (*range(22), *LOUD), strict=True)]
