@@ -28,12 +28,14 @@ from filelock import FileLock
 from codegen import board as boards
 from codegen import emit, stack
 from codegen.board import Board
+from codegen.cache import kept, key_of
 from codegen.chips import Chip
 from codegen.digest import COMPILER, FIRMWARE, compiler_identity, digest
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 
 FOLDERS = ("application", "chip", "emitted")  # below src/
+PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
@@ -171,19 +173,36 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
           pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
 
-    An image that is there already and belongs to this configuration is taken as it is. Raises Refused when a tool is
-    missing, when the compiler refuses, when the image does not fit or holds what it must not.
+    An image that is there already and belongs to this configuration is taken as it is; so is one that was built anywhere
+    else, from the cache. Raises Refused when a tool is missing, when the compiler refuses, when the image does not fit or
+    holds what it must not.
     """
     _require_tools()
     wanted = project(mechanism, feedforward, pil)
     out = out.resolve()
+
+    def make(entry: Path) -> None:
+        _record(out, _run(out, wanted, progress))
+        for name in PRODUCTS:
+            shutil.copyfile(out / name, entry / name)
+
     with _alone(out):
         _write(out, wanted.files)
-        if found := _existing(out, wanted.digest):
+        if found := existing(out, wanted.digest):
             return found
-        result = _run(out, wanted, progress)
-        _record(out, result)
-        return result
+        entry = kept(_key(wanted), make, lambda entry: existing(entry, wanted.digest) is not None)
+        for name in PRODUCTS:
+            shutil.copyfile(entry / name, out / name)
+        found = existing(out, wanted.digest)
+        assert found is not None
+        return found
+
+
+def _key(wanted: Project) -> str:
+    """Of its image: all files, the compiler, and what environment variables may add to PlatformIO's options."""
+    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
+    contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
+    return key_of("image", compiler_identity(), *variables, *contents)
 
 
 def _require_tools() -> None:
@@ -331,7 +350,7 @@ def _record(out: Path, result: BuildResult) -> None:
     (out / "build.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _existing(out: Path, digest: str) -> BuildResult | None:
+def existing(out: Path, digest: str) -> BuildResult | None:
     """The image of an earlier build, if it is complete and of this very configuration."""
     try:
         fields = json.loads((out / "build.json").read_text(encoding="utf-8"))

@@ -1,13 +1,111 @@
-"""Where what was compiled once is kept."""
+"""Where what was made once is kept: libraries, images, what an image costs.
+
+Every entry is a folder under the hash of all that decides what is in it. It is made beside its place and then renamed, so
+that one that is there is whole, whoever else makes the same and whoever is killed meanwhile; the lock only spares work.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+from filelock import FileLock
+
+LIMIT = 1 << 30  # bytes of all entries
+YOUNG = 3600.0  # s since its last use within which an entry is not removed: somebody may be about to read it
 
 
 def cache_directory() -> Path:
     """$FEMTORQUE_CACHE, else the user's cache directory."""
     if given := os.environ.get("FEMTORQUE_CACHE"):
-        return Path(given)
+        return Path(given).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "femtorque"
+
+
+def key_of(*parts: str | bytes) -> str:
+    """One key of all that decides an entry; what is where matters."""
+    key = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        key.update(f"{len(data)}\0".encode() + data)
+    return key.hexdigest()[:32]
+
+
+def program(path: str) -> str:
+    """What decides what a program makes: which it is, and when it was installed."""
+    return f"{path} of {os.stat(path).st_mtime_ns}"
+
+
+def kept(key: str, make: Callable[[Path], None], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
+    """The folder of a key; if there is none, or not a whole one, `make` fills a new one. Raises what `make` raises."""
+    entry = entry_of(key)
+    if _used(entry) and whole(entry):
+        return entry
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(entry.with_suffix(".lock")):
+        if not (_used(entry) and whole(entry)):
+            _make(entry, make)
+            if key[0] == "0":  # for one in sixteen: that takes time
+                _remove_old(entry.parent, _time(entry))
+    return entry
+
+
+def entry_of(key: str) -> Path:
+    """Where the folder of a key is, or would be."""
+    return cache_directory() / "made" / key
+
+
+def _used(entry: Path) -> bool:
+    """Whether it is there; if so, it was used now."""
+    try:
+        os.utime(entry)
+    except FileNotFoundError:
+        return False
+    except PermissionError:  # of another user
+        pass
+    return True
+
+
+def _make(entry: Path, make: Callable[[Path], None]) -> None:
+    new = Path(tempfile.mkdtemp(prefix="new-", dir=entry.parent))
+    try:
+        make(new)
+        shutil.rmtree(entry, ignore_errors=True)  # not whole
+        new.rename(entry)
+    except OSError:
+        if not entry.is_dir():
+            raise  # and not another's of the same
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _remove_old(made: Path, now: float) -> None:
+    """Remove what a killed process has left, and of entries beyond the limit those used longest ago."""
+    old = sorted(((age, path) for path in made.iterdir() if (age := now - _time(path)) > YOUNG), reverse=True)
+    excess = sum(map(_size, made.iterdir())) - LIMIT
+    for _, path in old:
+        if path.is_dir() and (path.name.startswith("new-") or excess > 0):
+            excess -= _size(path)
+            shutil.rmtree(path, ignore_errors=True)
+            path.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def _time(path: Path) -> float:
+    """When it was used last, s; never, as it were, of what is gone."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
+
+
+def _size(entry: Path) -> int:
+    """Bytes of the files in a folder; 0 of one that is gone."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return sum(file.stat().st_size for file in os.scandir(entry))
+    return 0

@@ -6,7 +6,6 @@ numbers bit for bit. Libraries are kept in the user's cache directory under the 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import shutil
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import emit
-from codegen.cache import cache_directory
+from codegen.cache import kept, key_of, program
 from codegen.errors import Refused
 from codegen.model import Model
 from codegen.modes import AHEAD
@@ -30,6 +29,7 @@ from codegen.units import position_unit
 Precision = Literal["single", "double"]
 
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
+LIBRARY = "library.so"  # the one file of an entry in the cache
 ARITHMETIC = ("-ffp-contract=off",)  # one rounding an operation: what makes host and chip agree
 
 
@@ -54,13 +54,9 @@ def library(
     Raises Refused with the compiler's first error if it does not compile.
     """
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
-    key = hashlib.sha256()
-    for part in (compiler(), platform.machine(), *options, *(t for item in sorted(sources.items()) for t in item)):
-        key.update(part.encode() + b"\0")
-    path = cache_directory() / f"{key.hexdigest()[:32]}.so"
-    if not path.exists():
-        _compile(sources, options, path)
-    return path
+    texts = (text for item in sorted(sources.items()) for text in item)
+    key = key_of(program(compiler()), platform.machine(), *options, *texts)
+    return kept(key, lambda folder: _compile(sources, options, folder)) / LIBRARY
 
 
 def build(
@@ -72,19 +68,17 @@ def build(
     return ffi, ffi.dlopen(str(library(sources, precision, flags)))
 
 
-def _compile(sources: dict[str, str], options: tuple[str, ...], library: Path) -> None:
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+def _compile(sources: dict[str, str], options: tuple[str, ...], out: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         files = sorted(name for name in sources if name.endswith(".c"))
         done = subprocess.run(
-            [compiler(), *options, "-I.", *files, "-o", "library.so"], cwd=folder, capture_output=True, text=True
+            [compiler(), *options, "-I.", *files, "-o", out / LIBRARY], cwd=folder, capture_output=True, text=True
         )
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[:1]
             raise Refused(f"the emitted C did not compile: {' '.join(lines[:1])}")
-        os.replace(Path(folder) / "library.so", library)
 
 
 CDEF = """

@@ -5,8 +5,6 @@ For the step alone: bit identity with the host, instruction counts, stack. The w
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -22,7 +20,7 @@ from numpy.typing import NDArray
 from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 
-from codegen.cache import cache_directory
+from codegen.cache import kept, key_of, program
 from codegen.compiled import ARITHMETIC, WARNINGS, precision_flags
 from codegen.errors import Refused
 from hil.timing import Block, FlashFetch
@@ -31,6 +29,7 @@ MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"
 FLASH, FLASH_SIZE = 0x08000000, 0x00100000
 IT_STATE = 0x0600FC00  # in the program status register
 RAM, RAM_SIZE = 0x20000000, 0x00100000
+ELF = "chip.elf"  # the one file of an entry in the cache
 _RETURN = FLASH + FLASH_SIZE - 4  # where every called function returns to
 _PAINT = 0xA5
 
@@ -201,26 +200,22 @@ def _instructions(code: bytes) -> int:
 
 def _linked(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
     """The ELF file of the sources, from the cache if it has been built before."""
-    key = hashlib.sha256()
-    texts = (t for item in sorted(sources.items()) for t in item)
-    for part in (cross_compiler(), *options, *libraries, _LINKER_SCRIPT, *texts):
-        key.update(part.encode() + b"\0")
-    elf = cache_directory() / f"{key.hexdigest()[:32]}.elf"
-    if elf.exists():
-        return elf
-    elf.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=elf.parent) as name:
+    texts = (text for item in sorted(sources.items()) for text in item)
+    key = key_of(program(cross_compiler()), *options, *libraries, _LINKER_SCRIPT, *texts)
+    return kept(key, lambda folder: _link(sources, options, libraries, folder / ELF)) / ELF
+
+
+def _link(sources: dict[str, str], options: tuple[str, ...], libraries: tuple[str, ...], elf: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for source, text in (sources | {"link.ld": _LINKER_SCRIPT}).items():
             (folder / source).write_text(text)
         files = sorted(source for source in sources if source.endswith(".c"))
         done = subprocess.run(
             [cross_compiler(), *options, "-I.", "-nostartfiles", "-Wl,--no-warn-rwx-segments", "-Tlink.ld", *files,
-             *libraries, "-Wl,-e,0", "-o", "chip.elf"],
+             *libraries, "-Wl,-e,0", "-o", elf],
             cwd=folder, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[:1]
             raise Refused(f"the emitted C did not compile for the chip: {' '.join(lines[:1])}")
-        os.replace(folder / "chip.elf", elf)
-    return elf

@@ -15,10 +15,20 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 
 from femtorque import main  # noqa: E402
+from tests.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = ("test_fuzz", "test_readme", "test_step", "test_flexible_arm", "test_closed_board", "test_mutants", "test_qemu", "test_pil",
         "test_static_analysis", "test_demo", "test_identify", "test_wheel", "test_scenarios", "test_scenarios_arms")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--cpu", action="store_true", help="print the processor time of every test file")
+
+
+def pytest_configure(config):
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(ProcessorTime())
 
 
 def pytest_collection_modifyitems(items):

@@ -33,8 +33,20 @@ def steps() -> list[tuple[int, int, str]]:
 
 
 @pytest.fixture(scope="module")
-def built(three_link, steps, tmp_path_factory) -> build.BuildResult:
-    return build.build(three_link, tmp_path_factory.mktemp("built") / "three-link", lambda *step: steps.append(step))
+def cache(tmp_path_factory) -> Path:
+    """One that holds no more than what is built here."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def built(three_link, steps, cache, tmp_path_factory) -> build.BuildResult:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEMTORQUE_CACHE", str(cache))
+        return build.build(three_link, tmp_path_factory.mktemp("built") / "three-link", lambda *step: steps.append(step))
+
+
+def unwanted(*_args, **_kwargs):
+    raise AssertionError("built again")
 
 
 # ---------------------------------------------------------------- the image
@@ -64,7 +76,8 @@ def test_image_carries_its_digest(built):
     assert bytes.fromhex(built.digest) in built.image.read_bytes()
 
 
-def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_link, tmp_path):
+def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_link, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
     again = build.build(three_link, tmp_path / "a folder with spaces")
     assert again.image.read_bytes() == built.image.read_bytes()
     assert again.elf.read_bytes() == built.elf.read_bytes()
@@ -78,20 +91,34 @@ def test_image_without_feedforward_differs_in_digest_and_code(built, three_link,
     assert plain.image.read_bytes() != built.image.read_bytes()
 
 
-def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_link, monkeypatch):
-    out = built.elf.parent
-
-    def unwanted(*_args, **_kwargs):
-        raise AssertionError("built again")
-
+def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_link, cache, monkeypatch):
+    """Mended from the cache; where that is damaged too, by building."""
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
+    out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(build, "run_pio", unwanted)
         assert build.build(three_link, out) == built
-        whole = built.image.read_bytes()
         built.image.write_bytes(whole[:-1] + b"\xff")
+        assert build.build(three_link, out) == built and built.image.read_bytes() == whole
+        for image in (built.image, *cache.glob("made/*/firmware.bin")):
+            image.write_bytes(whole[:-1] + b"\xff")
         with pytest.raises(AssertionError, match="built again"):
             build.build(three_link, out)
     assert build.build(three_link, out).image.read_bytes() == whole
+    assert [image.read_bytes() for image in cache.glob("made/*/firmware.bin")] == [whole]
+
+
+def test_an_image_that_was_built_elsewhere_is_taken(built, three_link, cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
+    monkeypatch.setattr(build, "run_pio", unwanted)
+    taken = build.build(three_link, tmp_path / "elsewhere")
+    assert taken == replace(built, elf=taken.elf, image=taken.image) and taken.elf.parent == tmp_path / "elsewhere"
+    assert taken.elf.read_bytes() == built.elf.read_bytes()
+    with pytest.raises(AssertionError, match="built again"):
+        build.build(three_link, tmp_path / "pd", feedforward=False)
+    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")  # another image, though not by its digest
+    with pytest.raises(AssertionError, match="built again"):
+        build.build(three_link, tmp_path / "flags")
 
 
 def test_progress_ends_at_its_total(built, steps):
@@ -201,6 +228,14 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
     assert not (tmp_path / "none").exists()
 
 
+@pytest.fixture(scope="module")
+def spoiled(built, tmp_path_factory) -> Path:
+    """A project with one more source, whose other objects are compiled but once."""
+    project = tmp_path_factory.mktemp("spoiled") / "project"
+    shutil.copytree(built.elf.parent, project)
+    return project
+
+
 @pytest.mark.parametrize(("code", "message"), [
     ("const char ft_big[1200000] = {1};", r"does not fit: FLASH is too small by \d+ bytes \(there are 1048576\)"),
     ("char ft_big[140000];", r"does not fit: RAM is too small by \d+ bytes \(there are 131072\)"),
@@ -208,13 +243,11 @@ def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch
     ("int nowhere(void); int ft_big(void); int ft_big(void) { return nowhere(); }",
      r"undefined reference to `nowhere'"),
 ])
-def test_what_cannot_be_built_is_said_in_one_line(built, tmp_path, monkeypatch, code, message):
-    project = tmp_path / "project"
-    shutil.copytree(built.elf.parent, project)
-    (project / "src" / "emitted" / "ft_big.c").write_text(code + "\n", encoding="utf-8")
+def test_what_cannot_be_built_is_said_in_one_line(spoiled, monkeypatch, code, message):
+    (spoiled / "src" / "emitted" / "ft_big.c").write_text(code + "\n", encoding="utf-8")
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-Wl,--undefined=ft_big")
     with pytest.raises(Refused, match=message) as caught:
-        build.run_pio(project, ["run"])
+        build.run_pio(spoiled, ["run"])
     assert "\n" not in str(caught.value)
 
 
