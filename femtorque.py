@@ -24,7 +24,7 @@ from commands.answer import Answer, only_json, show
 from commands.options import EXTRA
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
-API = {"Mechanism": "codegen.mechanism", "Trajectory": "codegen.trajectory", "Board": "host.board",
+API = {"Mechanism": "host.api", "Trajectory": "codegen.trajectory", "Board": "host.board",
        "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.virtual"}
 
 

@@ -22,7 +22,7 @@ from codegen import control_source
 from codegen.beam import joint_springs
 from codegen.elastic_discretisation import STEEPEST, Elastic
 from codegen.errors import BadInput, Refused
-from codegen.flexible_tree import flexible_tree, is_flexible
+from codegen.flexible_tree import flexible_tree
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.loops import CLEAR, Assembly, Motion, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
@@ -34,6 +34,7 @@ from codegen.modes import Later, has_modes, in_mode, stretches
 from codegen.nearest import shown
 from codegen.observer import observer_gains
 from codegen.reference import newmark_growth, newton_euler
+from codegen.step.scheme import Chosen, chosen, scheme_of
 from codegen.torsion import with_torsion
 from codegen.trajectory import Trajectory
 
@@ -56,7 +57,7 @@ def supported(mechanism: Mechanism) -> None:
         _refuse(mechanism, "mode", len(mechanism.modes), f"at most {MODES} modes fit a knot")
     for mode in mechanism.modes:
         _mode(mechanism, mode)
-    if is_flexible(mechanism):
+    if mechanism.flexible:
         _flexible(mechanism)
     if mechanism.loops and mechanism.control.scheme not in ("auto", "newton-euler"):
         _refuse(mechanism, "control.scheme", mechanism.control.scheme, "closed loops are not emitted in this scheme",
@@ -84,8 +85,8 @@ def _flexible(mechanism: Mechanism) -> None:
     bending = f"what bends ({', '.join(names)})"
     for loop in mechanism.loops:
         _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
-    if mechanism.scheme != "newton-euler":
-        _refuse(mechanism, "control.scheme", mechanism.scheme, f"{bending} is marched by newton-euler alone",
+    if mechanism.settled_scheme != "newton-euler":
+        _refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
                 'scheme = "newton-euler", or leave it out')
     if has_modes(mechanism):
         _refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
@@ -106,6 +107,7 @@ class Report:
     rule: dict[str, Gains]
     growth: float | None
     warnings: tuple[str, ...]
+    chosen: Chosen | None
 
     def data(self) -> dict[str, Any]:
         """Plain data for --json; infinite limits become null."""
@@ -121,8 +123,8 @@ class Report:
             "name": m.name,
             "file": str(m.source) if m.source else None,
             "gravity": m.gravity.tolist(),
-            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": m.scheme,
-                        "scheme_chosen": None if m.chosen is None else vars(m.chosen), "trig": c.trig,
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": scheme_of(m),
+                        "scheme_chosen": None if self.chosen is None else vars(self.chosen), "trig": c.trig,
                         "observer_hz": c.observer_hz, "newmark_growth": self.growth},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},
@@ -144,8 +146,8 @@ class Report:
     def renderable(self) -> RenderableType:
         """Tables for a terminal."""
         parts: list[RenderableType] = [_heading(self)]
-        if self.mechanism.chosen:
-            parts.append(Text(f"scheme {self.mechanism.chosen}"))
+        if self.chosen:
+            parts.append(Text(f"scheme {self.chosen}"))
         parts += [_joint_table(self.mechanism), _drive_table(self), _link_table(self.mechanism)]
         parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
         if self.rule:
@@ -174,7 +176,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _loops(name, assembly, warnings)
     for trajectory in trajectories:
         _motion(mechanism, trajectory, warnings)
-    if is_flexible(mechanism):
+    if mechanism.flexible:
         _bending(models[0][1], warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
@@ -193,7 +195,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
             _overlay(mechanism, lead)
     if not mechanism.loops and not has_modes(mechanism):
         _homing(models[0][1], warnings)
-    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings))
+    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism))
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
@@ -486,7 +488,7 @@ def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
 def _heading(report: Report) -> Text:
     m, c = report.mechanism, report.mechanism.control
     board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
-    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {m.scheme} at "
+    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {scheme_of(m)} at "
             f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
     return Text(text, style="bold")
 

@@ -28,7 +28,6 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.beam import joint_stiffness
 from codegen.elastic_discretisation import Elastic
 from codegen.errors import Refused
-from codegen.flexible_tree import is_flexible
 from codegen.loops import SINGULAR, assemble
 from codegen.mechanism import Vector
 from codegen.model import GROUND, Model
@@ -330,7 +329,7 @@ class Discretisation:
 
     def __init__(self, model: Model) -> None:
         self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
-        if is_flexible(model.mechanism):
+        if model.mechanism.flexible:
             self.form = Elastic(model)
         elif model.mechanism.loops:
             self.form = Closed(model)

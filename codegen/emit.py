@@ -19,15 +19,15 @@ from codegen import (
 from codegen import digest as digest_module
 from codegen.board import Board
 from codegen.check import supported
-from codegen.flexible_tree import is_flexible
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.modes import has_modes
+from codegen.step.scheme import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:
     """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
-    if is_flexible(model.mechanism):
+    if model.mechanism.flexible:
         return elastic_source.render(model)
     if has_modes(model.mechanism):
         return modes_source.render(model.mechanism)
@@ -59,7 +59,7 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
               pil: bool) -> dict[str, str]:
     """All that the digest is taken over."""
     supported(mechanism)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     files = step_sources(model) if step is None else dict(step)
     files |= control_source.render(mechanism, board, feedforward=feedforward)
     files |= message_source.render(len(mechanism.streamed))
@@ -71,9 +71,9 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
 def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes."""
     supported(mechanism)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     files = step_sources(model)
-    if not is_flexible(mechanism) and not mechanism.loops:
+    if not mechanism.flexible and not mechanism.loops:
         files |= wrench_source.render(model)
     files |= readme.render(model, sorted(files))
     out.mkdir(parents=True, exist_ok=True)

@@ -89,12 +89,6 @@ class FlexibleTree:
         return tuple(sorted(carried))
 
 
-def is_flexible(mechanism: Mechanism) -> bool:
-    """Whether it has flexible links, or joints that nothing but a spring holds."""
-    springs = not mechanism.loops and any(joint.elastic for joint in mechanism.moving)
-    return springs or any(link.beam is not None for link in mechanism.links)
-
-
 def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
     """Raises BadInput where a link hangs on a flexible one elsewhere than at its ends."""
     mechanism = with_torsion(mechanism)

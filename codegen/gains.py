@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from codegen.elastic_mass import elastic_mass_matrix
-from codegen.flexible_tree import is_flexible
 from codegen.loops import Assembly, assemble
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Gains
@@ -123,7 +122,7 @@ class SampledLoop:
         masses, driven = mass_matrix(model, poses), list(assembly.actuated)
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
         K = C = np.zeros(())
-        if is_flexible(model.mechanism):
+        if model.mechanism.flexible:
             masses, K, C = elastic_mass_matrix(model, poses)
             driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]
             moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))

@@ -11,7 +11,8 @@ from typing import Any
 from codegen import board as boards
 from codegen.errors import BadInput
 from codegen.gains import stiffest_gains
-from codegen.mechanism import Gains, Mechanism
+from codegen.mechanism import Gains
+from codegen.mechanism_file import load_mechanism
 from codegen.mechanism_schema import TITLE_PATTERN, TITLE_RULE
 from codegen.model import Model
 from codegen.urdf import Tables, frozen, read, toml_key
@@ -140,7 +141,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, board: str) -> str:
     with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
         draft = Path(scratch) / f"{name}.toml"
         draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, none), encoding="utf-8")
-        gains = stiffest_gains(Model.of(Mechanism.load(draft)), boards.load(board).lead)
+        gains = stiffest_gains(Model.of(load_mechanism(draft)), boards.load(board).lead)
     return _urdf_text(name, path, tables, board, gains)
 
 

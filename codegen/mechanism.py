@@ -11,17 +11,10 @@ everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from codegen.step.scheme import Chosen
-    from codegen.torque import Torque
-    from codegen.trajectory import Trajectory
 
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
@@ -207,7 +200,7 @@ class Mode:
 class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
-    scheme: str = "auto"  # midpoint | newton-euler | newmark; auto: chosen, see Mechanism.scheme
+    scheme: str = "auto"  # midpoint | newton-euler | newmark; auto: Mechanism.settled_scheme
     trig: str = "tick"  # where sines and cosines are made exact: in every tick, or at every knot outside the tick
     beta: float = 0.25
     gamma: float = 0.5
@@ -266,29 +259,6 @@ class Mechanism:
     source: Path | None = None
     warnings: tuple[str, ...] = ()
 
-    @staticmethod
-    def load(path: str | Path) -> Mechanism:
-        """Read and validate a mechanism file. Raises BadInput with one line on anything that is not right."""
-        from codegen.mechanism_file import load
-
-        return load(Path(path))
-
-    def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
-        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.torque).
-
-        total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
-
-        >>> arm = Mechanism.load("mechanisms/three_link.toml")
-        >>> arm.torque("mechanisms/three_link.csv").tau.shape
-        (3000, 3)
-        """
-        from codegen.torque import torque
-        from codegen.trajectory import Trajectory
-
-        if not isinstance(trajectory, Trajectory):
-            trajectory = Trajectory.load(trajectory, self)
-        return torque(self, trajectory, total=total)
-
     @property
     def moving(self) -> tuple[Joint, ...]:
         """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
@@ -315,32 +285,27 @@ class Mechanism:
             return self
         mode = self.modes[0] if name is None else self.mode(name)
         return replace(
-            self, modes=(mode,), control=replace(self.control, scheme=self.scheme),
+            self, modes=(mode,), control=replace(self.control, scheme=self.settled_scheme or "auto"),
             loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
             payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
             joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
         )
 
-    @cached_property
-    def chosen(self) -> Chosen | None:
-        """How the scheme was chosen; None where there is no choice: the file names one, or there are modes, which take the
-        midpoint rule, or loops or flexible links, which take Newton-Euler."""
-        from codegen.flexible_tree import is_flexible
-        from codegen.step.scheme import choose
-
-        return choose(self) if self.control.scheme == "auto" and not (
-            self.loops or self.modes or is_flexible(self)) else None
+    @property
+    def flexible(self) -> bool:
+        """Whether it has flexible links, or joints that nothing but a spring holds."""
+        springs = not self.loops and any(joint.elastic for joint in self.moving)
+        return springs or any(link.beam is not None for link in self.links)
 
     @property
-    def scheme(self) -> str:
-        """The scheme that is emitted: midpoint, newton-euler or newmark."""
-        from codegen.flexible_tree import is_flexible
-
+    def settled_scheme(self) -> str | None:
+        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops and flexible links take
+        Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen (codegen.step.scheme)."""
         if self.control.scheme != "auto":
             return self.control.scheme
-        if self.chosen:
-            return self.chosen.scheme
-        return "newton-euler" if self.loops or is_flexible(self) else "midpoint"
+        if self.loops or self.flexible:
+            return "newton-euler"
+        return "midpoint" if self.modes else None
 
     def link(self, name: str) -> Link:
         """The link of that name."""

@@ -10,7 +10,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from codegen.errors import BadInput
-from codegen.mechanism_file import read_text
+from codegen.files import read_text
 
 DIGITS = 4  # significant ones
 

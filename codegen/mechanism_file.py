@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from codegen import urdf
 from codegen.errors import BadInput
+from codegen.files import read_text
 from codegen.mechanism import (
     BASE,
     Anchor,
@@ -51,45 +53,16 @@ from codegen.mechanism_schema import (
 )
 from codegen.nearest import hint, shown
 
-LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia
 OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less where the tick is slow
 
 
-def load(path: Path) -> Mechanism:
+def load_mechanism(path: str | Path) -> Mechanism:
     """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything that is not right."""
     try:
         return _Reader(Path(path)).mechanism()
     except RecursionError:
         raise BadInput(path, "file", None, "is nested too deeply") from None
-
-
-def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
-    """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not text."""
-    try:
-        if path.is_dir():
-            raise BadInput(path, "file", None, "is a directory")
-        with path.open("rb") as file:
-            content = file.read(largest + 1)
-        if len(content) > largest:
-            raise BadInput(path, "file", None, f"is too large: more than {largest} bytes")
-        return content.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise BadInput(path, "file", None, "does not exist", _file_hint(path, suffix)) from None
-    except UnicodeDecodeError as error:
-        raise BadInput(path, f"byte {error.start}", None, "is not text: a file in UTF-8 is needed") from None
-    except OSError as error:
-        raise BadInput(path, "file", None, f"cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
-        raise BadInput(path, "file", None, f"cannot be read: {error}") from None
-
-
-def _file_hint(path: Path, suffix: str) -> str:
-    try:
-        beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == suffix)
-    except (OSError, ValueError):
-        return ""
-    return hint(path.name, beside, "beside it")
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -106,12 +79,6 @@ def _parse(path: Path) -> dict[str, Any]:
         raise BadInput(path, f"line {found[2]}", shown(line), f"is not TOML: {found[1]}") from None
 
 
-def _urdf_alone(path: Path) -> dict[str, Any]:
-    from codegen.urdf import alone
-
-    return alone(path)
-
-
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
@@ -122,7 +89,7 @@ class _Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.data = _urdf_alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
+        self.data = urdf.alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
         self.warnings: list[str] = []
         self.urdf = path
         self.given: frozenset[str] = frozenset()
@@ -130,9 +97,7 @@ class _Reader:
             self._read_urdf()
 
     def _read_urdf(self) -> None:
-        from codegen.urdf import merge
-
-        merged = merge(self.path, self.data)
+        merged = urdf.merge(self.path, self.data)
         self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
         self.warnings += merged.warnings
 

@@ -48,15 +48,19 @@ class Model:
     bodies: tuple[Body, ...]
     gravity: Vector
     dt: float
+    chosen_scheme: str | None = None
 
     @staticmethod
-    def of(mechanism: Mechanism) -> Model:
+    def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
+        """With the scheme that the mechanism settles or else the one given; without one, for kinematics, exact dynamics
+        and gains alone. `codegen.step.scheme.model_of` chooses it."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
             bodies=_bodies(mechanism),
             gravity=np.asarray(mechanism.gravity, float),
             dt=1.0 / mechanism.control.rate_hz,
+            chosen_scheme=mechanism.settled_scheme or chosen_scheme,
         )
 
     @property
@@ -65,8 +69,10 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """midpoint, newton-euler or newmark: what the file asks for, or what is chosen for it."""
-        return self.mechanism.scheme
+        """midpoint, newton-euler or newmark. Raises LookupError where none was chosen."""
+        if self.chosen_scheme is None:
+            raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model (codegen.step.scheme.model_of)")
+        return self.chosen_scheme
 
 
 def rotation_rpy(rpy: Vector) -> Matrix:

@@ -6,6 +6,7 @@ import re
 
 from codegen.model import Model
 from codegen.modes import has_modes
+from codegen.step.scheme import chosen
 from codegen.templating import template
 
 WHAT = {
@@ -38,7 +39,7 @@ def what(name: str, model: Model) -> str:
 def render(model: Model, files: list[str]) -> dict[str, str]:
     """README.md of a folder that holds these files."""
     control = model.mechanism.control
-    scheme = str(model.mechanism.chosen or model.scheme)
+    scheme = str(chosen(model.mechanism) or model.scheme)
     if scheme == "newmark":
         scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
     text = template("README.md", trim=False).render(

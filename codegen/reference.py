@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen import elastic_reference
 from codegen.beam import joint_springs, node_mass
-from codegen.flexible_tree import is_flexible
 from codegen.loops import Assembly, ClosedMotion, Conversion, Motion, assemble
 from codegen.model import GROUND, Model
 from codegen.modes import Later, has_modes, shares, stretches
@@ -64,7 +63,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
-    if is_flexible(model.mechanism):
+    if model.mechanism.flexible:
         return elastic_reference.torque(model, motion, ticks)
     if model.mechanism.loops:
         assembly = assemble(model, _near(model, motion))
@@ -82,7 +81,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
     if has_modes(model.mechanism):
         return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
             part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
-    if is_flexible(model.mechanism):
+    if model.mechanism.flexible:
         return elastic_reference.exact(model, motion, len(np.asarray(t)))
     return of_streamed(model, *motion.at(t), near=_near(model, motion))
 

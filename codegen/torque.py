@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from codegen import reference
 from codegen import wrench as external
 from codegen.errors import BadInput
-from codegen.flexible_tree import is_flexible
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.modes import has_modes, schedule
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory
 from codegen.wrench import Wrench
 
@@ -71,14 +71,14 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it, computed by `held`. Raises
     BadInput if the motion is shorter than a tick.
     """
-    if wrench is not None and is_flexible(mechanism):
+    if wrench is not None and mechanism.flexible:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links", "make them rigid")
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
         raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,
                        f"is shorter than one control tick, {model.dt:g} s")
-    if is_flexible(mechanism):
+    if mechanism.flexible:
         _at_rest(model, trajectory)
     if has_modes(mechanism) and wrench is not None:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes", "name one with --mode")
@@ -114,7 +114,7 @@ def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
     Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
     """
     newmark = model.mechanism.control.scheme == "newmark"
-    if newmark or is_flexible(model.mechanism):
+    if newmark or model.mechanism.flexible:
         _at_rest(model, trajectory)
     if not newmark:
         return trajectory.middles(ticks, model.dt)

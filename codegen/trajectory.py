@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen import trajectory_files
 from codegen.errors import BadInput
+from codegen.files import read_text
 from codegen.mechanism import Joint, Mechanism
-from codegen.mechanism_file import read_text
 from codegen.nearest import hint, shown
 from codegen.units import to_wire
 

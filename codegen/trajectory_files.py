@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput
-from codegen.mechanism_file import read_text
+from codegen.files import read_text
 from codegen.nearest import shown
 
 Array = NDArray[np.float64]

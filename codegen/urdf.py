@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import BadInput
+from codegen.files import read_text
 from codegen.mechanism import BASE
-from codegen.mechanism_file import read_text
 from codegen.mechanism_schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 from codegen.nearest import hint, shown
 

@@ -27,7 +27,6 @@ from codegen import discretisation, emit, object_check, pinocchio_rnea, referenc
 from codegen.check import supported
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
-from codegen.flexible_tree import is_flexible
 from codegen.loops import ClosedMotion, assemble
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
@@ -35,6 +34,7 @@ from codegen.modes import has_modes
 from codegen.motions import random_motion
 from codegen.object_check import ChipObject, Compilation
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from codegen.torque import samples
 from codegen.trajectory import Trajectory
 
@@ -123,7 +123,7 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
     scheme = scheme_bound(mechanism.control.rate_hz)
     # newmark is kept to reproduce the paper, `check` says how it fails; with flexible links the error of the scheme is
     # that of their vibrations, and depends on them
-    judged = mechanism.control.scheme != "newmark" and not is_flexible(mechanism)
+    judged = mechanism.control.scheme != "newmark" and not mechanism.flexible
     floors = mechanism.control.scheme != "newmark"
     of_scheme = f"{scheme:.1g} of peak" if judged else "shown only"
     total = f"{SINGLE:g} of peak, or floor + {scheme:.1g} of peak" if judged else "shown only"
@@ -194,7 +194,7 @@ class Verification:
     @property
     def rnea(self) -> str:
         """What stands for Newton-Euler, in words."""
-        if is_flexible(self.mechanism):
+        if self.mechanism.flexible:
             return "the rule with finer ticks"
         return "rnea" if self.pinocchio else "our own Newton-Euler"
 
@@ -343,7 +343,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     if has_modes(mechanism):
         names = ", ".join(mode.name for mode in mechanism.modes)
         raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes", f"one of {names}")
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     sources = emit.step_sources(model)
     compiled = object_check.compilations(sources)
     single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
@@ -369,7 +369,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
         plain = reference.torque(model, motion, ticks, reference.recursion)[1]
     else:
         plain = discretisation.torque(model, positions)
-    own_rnea = is_flexible(model.mechanism) or not pinocchio_rnea.version()
+    own_rnea = model.mechanism.flexible or not pinocchio_rnea.version()
     rnea = reference.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
                  single.torque(positions), chip(positions) if chip else None, _floor(model, positions))
@@ -390,7 +390,7 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
 
 def _floor(model: Model, positions: Array) -> Array:
     """Noise floor of the streamed joints, springs at rest and flexible links straight."""
-    if not is_flexible(model.mechanism):
+    if not model.mechanism.flexible:
         return noise_floor(model, positions)
     driven = [not joint.elastic for joint in model.mechanism.moving]
     every = np.empty((len(positions), model.n))

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from codegen.errors import BadInput
 from codegen.mechanism import Joint
-from codegen.model import Model
+from codegen.step.scheme import chosen, model_of
 from codegen.templating import template
 from codegen.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
@@ -114,11 +114,11 @@ def write(v: Verification, path: Path) -> Path:
 
 def page(v: Verification) -> str:
     """One HTML page, figures inside; the same findings give the same bytes."""
-    control, model = v.mechanism.control, Model.of(v.mechanism)
+    control, model = v.mechanism.control, model_of(v.mechanism)
     return template("verify.html", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
         figures=[_figure(v, trial) for trial in v.trials], bars=_bars(v), single=SINGLE, double=DOUBLE,
-        scheme=scheme_bound(control.rate_hz), share=share,
+        scheme=scheme_bound(control.rate_hz), share=share, chosen=chosen(v.mechanism),
     )
 
 

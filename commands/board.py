@@ -31,11 +31,11 @@ def flash(
 ) -> Answer:
     """Build, write to the board, compare, ask it who it is now."""
     from codegen.build import build as make
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host.display import build_bar
     from host.flash import flash as write
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     with build_bar() as progress:
         built = make(mechanism, Path("build") / mechanism.name, progress, feedforward)
         done = write(mechanism, built, via, loader or port, port, baud, progress)
@@ -69,7 +69,7 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host import bringup as first
     from host.board import Board
 
@@ -78,7 +78,7 @@ def bringup(
         print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter", file=sys.stderr)
         sys.stdin.readline()
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr))
@@ -100,11 +100,11 @@ def home(
 
     Told at its start pose or by its scale; sought at its index pulse or hard stop, with low torque.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host import lab
     from host.board import Board
 
-    mechanism, told, how = Mechanism.load(mech), _told(at or ()), dict[str, str]()
+    mechanism, told, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         lab.home(board.session, mechanism, told, how.__setitem__)
@@ -139,11 +139,11 @@ def float_(
 
     Ctrl-C, or the time, holds it where it is, then disarms.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host.board import Board
     from host.stream import Interrupts
 
-    with Board.connect(port, Mechanism.load(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
+    with Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
         if home:
             board.home()
         end = board.session.clock.now() + seconds
@@ -167,12 +167,12 @@ def jog(
 
     If the host stops asking, the joint stops.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host import lab
     from host.board import Board
     from host.stream import Interrupts
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
     most = lab.jog_rate(mechanism, number)
     if math.isnan(rate):
@@ -202,13 +202,13 @@ def identify(
 
     Constant speeds both ways and accelerations; every number comes with its 95 % interval.
     """
-    from codegen.mechanism import Mechanism
     from codegen.mechanism_edit import set_joint
+    from codegen.mechanism_file import load_mechanism
     from host.board import Board
     from host.identify import identify as measure
     from host.lab import joint_number
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]
     for name in names:
         joint_number(mechanism, name)

@@ -40,10 +40,10 @@ def check(
     Also of motions given with it that come near singular poses.
     """
     from codegen.check import examine
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from codegen.trajectory import Trajectory
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
     return Answer(report.data(), report.renderable())
 
@@ -71,24 +71,26 @@ def torque(
     Each is stamped with the middle of its tick.
     """
     from codegen import torque
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from codegen.trajectory import Trajectory
     from codegen.wrench import Wrench
 
     if figure is not None:
         from codegen.figures import check_format, torque_curves
+        from codegen.step.scheme import scheme_of
 
         check_format(figure)
-    mechanism = _in_mode(Mechanism.load(mech), mode)
+    mechanism = _in_mode(load_mechanism(mech), mode)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
     step, held = _step(backend, precision)
     result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
     result.write(out)
     if figure is not None:
         by = {"reference": "reference", "c": "emitted C", "chip": "emitted C on the chip"}[backend]
-        if backend == "reference" and mechanism.scheme == "newton-euler":
+        scheme = scheme_of(mechanism)
+        if backend == "reference" and scheme == "newton-euler":
             by += ", which with this scheme is (a) itself"
-        torque_curves(figure, result, f"{mechanism.name}, {mechanism.scheme} at {mechanism.control.rate_hz} Hz", by)
+        torque_curves(figure, result, f"{mechanism.name}, {scheme} at {mechanism.control.rate_hz} Hz", by)
     computed = "double" if backend == "reference" else precision or "single"
     figures = result.summary() | {"precision": computed, f"max_error_{computed}": result.error}
     return Answer({"file": out, **figures}, f"{out}: {len(result.t)} ticks by {backend}, in {computed} precision")
@@ -136,9 +138,9 @@ def generate(
     The folder stands on its own, and the same input gives the same bytes.
     """
     from codegen import emit
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
 
-    files = emit.generate(Mechanism.load(mech), out)
+    files = emit.generate(load_mechanism(mech), out)
     return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
 
 
@@ -155,10 +157,10 @@ def build(
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
     from codegen.build import build as make
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host.display import build_bar
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     with build_bar() as progress:
         folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
         result = make(mechanism, folder, progress, feedforward, pil)
@@ -201,14 +203,14 @@ def verify(
     Over whole motions, random ones and your own.
     """
     from codegen import verify_report
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from codegen.trajectory import Trajectory
     from codegen.verify import verify
     from hil import chip_step
 
     if report is not None and not report.parent.is_dir():
         raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")
-    mechanism = _in_mode(Mechanism.load(mech), mode)
+    mechanism = _in_mode(load_mechanism(mech), mode)
     result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
     written = {} if report is None else {"report": verify_report.write(result, report)}
     return Answer(result.data() | written, verify_report.renderable(result), good=result.good)

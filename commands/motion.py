@@ -46,14 +46,14 @@ def plan(
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
     from codegen.figures import check_format
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from codegen.trajectory import Trajectory
     from host import flexible_plan, plan_figure, tip_file
     from host import plan as planning
     from host import waypoints as files
     from host.board import Board
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     if after and port:
         raise BadInput("command line", "--after", after, "does not go with --port", "a motion has one beginning")
     begin = Trajectory.load(after, mechanism).positions[-1] if after else None
@@ -105,12 +105,12 @@ def stream(
 
     Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host.board import Board
     from host.display import outcome_table, stream_bar
     from host.stream import Interrupts
 
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
         if clear:
@@ -143,12 +143,12 @@ def monitor(
     """Live view of a board, until Ctrl-C. With --json: one look."""
     from rich.console import Console
 
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from host.board import Board
     from host.monitor import snapshot, watch
     from host.stream import Interrupts
 
-    mechanism = Mechanism.load(mech) if mech else None
+    mechanism = load_mechanism(mech) if mech else None
     with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
         if json:
             return Answer(snapshot(board.session))

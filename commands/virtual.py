@@ -54,7 +54,7 @@ def hil(
     board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
     and judged.
     """
-    from codegen.mechanism import Mechanism
+    from codegen.mechanism_file import load_mechanism
     from codegen.trajectory import Trajectory
     from hil import run as virtual
     from host.display import stream_bar, tracking_table
@@ -69,7 +69,7 @@ def hil(
         return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
     if mech is None:
         raise BadInput("command line", "MECH", None, "is missing", "give a mechanism file, or --scenario NAME")
-    mechanism = Mechanism.load(mech)
+    mechanism = load_mechanism(mech)
     if serve is not None and (board or traj):
         raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
     if serve is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, from_rows
 from hil import ideal
 from hil.run import BUILD, Result, run
@@ -39,7 +40,7 @@ class Played:
 
 def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
     """An example and its motion; brief: as far as to the first pose in which it rests."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     return mechanism, first_leg(motion) if brief else motion
 

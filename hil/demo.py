@@ -24,6 +24,7 @@ from rich.table import Table
 
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Gains, Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory
 from hil.run import BUILD, Result, run, wrapped
 
@@ -45,7 +46,7 @@ class Case:
 
     @property
     def mechanism(self) -> Mechanism:
-        mechanism = Mechanism.load(MECHANISMS / self.file)
+        mechanism = load_mechanism(MECHANISMS / self.file)
         return replace(mechanism, joints=tuple(replace(j, gains=scaled(j.gains, self.factor)) for j in mechanism.joints))
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from codegen import pinocchio_rnea, reference
 from codegen.compiled import CompiledStep
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.torque import torque
 from codegen.trajectory import Trajectory
@@ -30,7 +31,7 @@ PAPER_STEP, PAPER_SAMPLING = 0.5e-3, 10e-3  # s: "about 0.5 ms, which is short e
 
 
 def example(name: str) -> tuple[Mechanism, Trajectory]:
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     return mechanism, Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
 
 

@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 from codegen import pinocchio_rnea
 from codegen.mass_matrix import rotor_inertia
 from codegen.mechanism import Friction, Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.tree import pose
 from hil import design, scenario, servo_arm
@@ -31,7 +32,7 @@ TRIALS, SHORT_TRIALS = 40, 12
 
 def reduction(short: bool) -> Finding:
     """Fig. 1: a solid as four point masses."""
-    mechanism = Mechanism.load(MECHANISMS / "six_axis.toml")
+    mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     rows, worst = [], 0.0
     for link in mechanism.links:
         r = solids.reduce(link.name, link.mass, link.com, link.inertia).points - link.com
@@ -186,7 +187,7 @@ def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
 
 def accuracy(short: bool) -> Finding:
     """Order of convergence, drift of energy and closure, real-time factor of the articulated plant."""
-    mechanism = Mechanism.load(MECHANISMS / "six_axis.toml")
+    mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     free = replace(mechanism, joints=tuple(replace(j, friction=Friction()) for j in mechanism.joints))
     exact, oracle = fallen(free, FALL)
     rows, errors = [], []

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil import scenario
 from hil.figures_isobe import MECHANISMS
 from hil.finding import Finding, Number, Table, canvas, colours, label, picture, within
@@ -35,7 +36,7 @@ TIMES = (0.3, 0.5, 1.0, 2.0)  # s
 
 def slew(short: bool) -> Finding:
     """60 degrees, servo-held root, on the linear plant: what each feed-forward leaves swinging."""
-    mechanism = Mechanism.load(MECHANISMS / "flexible_link.toml")
+    mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     counts = (2, 3) if short else (2, 3, 4, 5)
     rows, left = [], []
     for n in counts:

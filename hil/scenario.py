@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from codegen.errors import BadInput
+from codegen.files import read_text
 from codegen.mechanism import Mechanism
-from codegen.mechanism_file import read_text
+from codegen.mechanism_file import load_mechanism
 from codegen.mechanism_schema import Positive, Table, Three
 from codegen.nearest import hint
 from codegen.trajectory import Trajectory, from_rows
@@ -208,7 +209,7 @@ def load(name: str | Path) -> Scenario:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise BadInput(path, ".".join(map(str, first["loc"])), None, first["msg"]) from None
-    mechanism = _with_solids(Mechanism.load(path.parent / file.mechanism), file.solid, path)
+    mechanism = _with_solids(load_mechanism(path.parent / file.mechanism), file.solid, path)
     motion = None if file.trajectory is None else Trajectory.load(path.parent / file.trajectory, mechanism)
     scenario = Scenario(path.stem, file, mechanism, motion, _brief(path, file, mechanism))
     _check(path, scenario)

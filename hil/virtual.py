@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil.board import VirtualBoard, VirtualClock
 from hil.plants import Plant, plant_of
 from hil.run import folder
@@ -29,7 +30,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     ...     board.stream("mechanisms/three_link.csv")
     """
     if not isinstance(mechanism, Mechanism):
-        mechanism = Mechanism.load(mechanism)
+        mechanism = load_mechanism(mechanism)
     built = build.build(mechanism, folder(mechanism, feedforward=True))
     with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
         chip.brakes = True

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from codegen.mechanism import Mechanism
+from codegen import mechanism as description
+from codegen.mechanism_file import load_mechanism
+from codegen.torque import Torque, torque
+from codegen.trajectory import Trajectory
 from host import log, plan, waypoints
 from host import report as pages
 from host.findings import Findings
 
 
-def plan_motion(mechanism: Mechanism, points: str | Path, *, tip: str | None = None, begin: ArrayLike | None = None,
+class Mechanism(description.Mechanism):
+    """A validated mechanism (all that codegen.mechanism.Mechanism has), and what a script does with it first."""
+
+    @staticmethod
+    def load(path: str | Path) -> Mechanism:
+        """Read and validate a mechanism file. Raises BadInput with one line on anything that is not right."""
+        read = load_mechanism(path)
+        return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
+
+    def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
+        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.torque).
+
+        total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> arm.torque("mechanisms/three_link.csv").tau.shape
+        (3000, 3)
+        """
+        if not isinstance(trajectory, Trajectory):
+            trajectory = Trajectory.load(trajectory, self)
+        return torque(self, trajectory, total=total)
+
+
+def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None, begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
     """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (host.waypoints).
 

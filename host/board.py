@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, knots
 from codegen.units import from_wire
 from host import lab, preflight
@@ -57,7 +58,7 @@ class Board:
         board is not the one.
         """
         if isinstance(mechanism, (str, Path)):
-            mechanism = Mechanism.load(mechanism)
+            mechanism = load_mechanism(mechanism)
         expected = Configuration.of(mechanism) if mechanism is not None else None
         if port == AUTO:
             port = find(expected)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
 from codegen.errors import BadInput
-from codegen.mechanism_file import read_text
+from codegen.files import read_text
 from codegen.nearest import hint, shown
 from codegen.trajectory import LARGEST_FILE, Trajectory, from_rows
 

@@ -28,8 +28,8 @@ from pydantic import BaseModel, Field, ValidationError
 from scipy.spatial.transform import Rotation
 
 from codegen.errors import BadInput
+from codegen.files import read_text
 from codegen.mechanism import Mechanism
-from codegen.mechanism_file import read_text
 from codegen.mechanism_schema import Number, Table, Three, first_fault
 from codegen.nearest import hint, shown
 from host.tip import Goal, Tip, ends

@@ -9,6 +9,7 @@ from pathlib import Path
 from codegen import board as boards
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 
 FILE = Path(__file__).resolve().parents[1] / "mechanisms" / "three_link.toml"
 IMAGES = FILE.parents[1] / "build" / "boards"
@@ -18,12 +19,12 @@ DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
 def three_link(name: str, folder: Path) -> Mechanism:
     """three_link with another board; on one of two channels its last joint is locked."""
     if len(boards.load(name).channels) != 2:
-        mechanism = Mechanism.load(FILE)
+        mechanism = load_mechanism(FILE)
         return replace(mechanism, board=replace(mechanism.board, use=name))
     text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"), count=1, flags=re.M)
     path = folder / "two_of_three_links.toml"
     path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
-    return Mechanism.load(path)
+    return load_mechanism(path)
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:

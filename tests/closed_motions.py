@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from tests.closed import Closed
 
 Array = NDArray[np.float64]
@@ -77,7 +77,7 @@ PLANS = (
 
 def rows(plan: Plan) -> tuple[list[str], Array, list[str]]:
     """Column names, values (rows, 1 + 3 joints) and the mode of every row (empty without modes)."""
-    whole = Mechanism.load(MECHANISMS / f"{plan.mechanism}.toml")
+    whole = load_mechanism(MECHANISMS / f"{plan.mechanism}.toml")
     streamed = [joint.name for joint in whole.streamed]
     at = np.array([joint.start for joint in whole.streamed])
     mode = whole.modes[0].name if whole.modes else None

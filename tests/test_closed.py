@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory
 from tests.closed import Closed
 from tests.closed_motions import MECHANISMS, PLANS, rows, text
@@ -18,7 +18,7 @@ CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "pall
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:
     """A mechanism in some pose on its example's motion, with some rates that its loops allow."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     closed, rng = Closed(mechanism), np.random.default_rng(seed)
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     q = closed.start.copy()
@@ -99,7 +99,7 @@ def test_the_motions_in_the_files_are_the_ones_described(plan) -> None:
             width = len(header)
             np.testing.assert_allclose([float(x) for x in cells[:width]], [float(x) for x in others[:width]], atol=1e-7)
             assert cells[width:] == others[width:]
-    mechanism = Mechanism.load(MECHANISMS / f"{plan.mechanism}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{plan.mechanism}.toml")
     motion = Trajectory.load(MECHANISMS / f"{plan.file}.csv", mechanism)
     assert motion.starts_at_rest and motion.ends_at_rest
     np.testing.assert_allclose(motion.positions[0], [joint.start for joint in mechanism.streamed], atol=1e-6)
@@ -108,7 +108,7 @@ def test_the_motions_in_the_files_are_the_ones_described(plan) -> None:
 
 def test_the_singular_motions_run_into_a_pose_where_the_closure_binds_the_passive_joints_no_longer() -> None:
     for name in ("four_bar", "five_bar"):
-        mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+        mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
         closed = Closed(mechanism)
         for file, singular in ((name, False), (f"{name}_singular", True)):
             motion = Trajectory.load(MECHANISMS / f"{file}.csv", mechanism)

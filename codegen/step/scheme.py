@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codegen.canonical import canonical
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.step.search import plain_step
@@ -42,6 +43,30 @@ class Chosen:
         return (f"{self.scheme}, chosen: with midpoint single precision errs by {self.noise:.1e} of peak in the mean of "
                 f"random motions, {self.worst:.1e} in the worst ({self.bound:.1e} and {PROMISE:.1e} are allowed); "
                 f"newton-euler takes {self.price:.2f} times the instructions")
+
+
+_chosen: dict[str, Chosen] = {}  # by the mechanism's canonical text
+
+
+def chosen(mechanism: Mechanism) -> Chosen | None:
+    """How the scheme of a mechanism is chosen; None where there is no choice (Mechanism.settled_scheme)."""
+    if mechanism.settled_scheme is not None:
+        return None
+    text = canonical(mechanism)
+    if text not in _chosen:
+        _chosen[text] = choose(mechanism)
+    return _chosen[text]
+
+
+def scheme_of(mechanism: Mechanism) -> str:
+    """The scheme that is emitted: midpoint, newton-euler or newmark."""
+    choice = chosen(mechanism)
+    return choice.scheme if choice is not None else mechanism.settled_scheme or "midpoint"
+
+
+def model_of(mechanism: Mechanism) -> Model:
+    """The mechanism's model, its scheme chosen where the file leaves it open: what is emitted and played."""
+    return Model.of(mechanism, scheme_of(mechanism))
 
 
 def choose(mechanism: Mechanism) -> Chosen:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 
 HERE = Path(__file__).parent / "arms"
 
@@ -31,7 +32,7 @@ def from_urdf(path: Path, *, rate_hz: int = 1000, lock: tuple[str, ...] = ()) ->
             f'name = "{path.stem}"\nurdf = "{path}"\nunphysical = "warn"\nlock = {{ {locked} }}\n'
             f"[control]\nrate_hz = {rate_hz}\n"
         )
-        return Mechanism.load(file)
+        return load_mechanism(file)
 
 
 def arms() -> dict[str, Mechanism]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model, rotation_axis
 from codegen.modes import rpy_of
 from codegen.tree import pose
@@ -142,7 +142,7 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
         root = chain("s", kind.stem, "base", 0.2)
     tips = [chain(letter, count, root, 0.25) for letter, count in zip("abcde", kind.branches, strict=False)]
     path.write_text(file.text(), encoding="utf-8")
-    model = Model.of(Mechanism.load(path))
+    model = Model.of(load_mechanism(path))
     at = pose(model, np.array([b.joint.start for b in model.bodies]))
     bodies = {b.joint.child: i for i, b in enumerate(model.bodies)}
     a = bodies[tips[0]]
@@ -199,7 +199,7 @@ def on_urdf(folder: Path) -> list[Path]:
         path = folder / f"{name}.toml"
         head = f'name = "{name}"\nurdf = "{urdf}"\n\n[control]\nrate_hz = 1000\nknot_hz = 250\n\n'
         path.write_text(head, encoding="utf-8")
-        model = Model.of(Mechanism.load(path))
+        model = Model.of(load_mechanism(path))
         rng = np.random.default_rng(1)
         start = rng.uniform(0.2, 0.9, model.n)
         at = pose(model, start)

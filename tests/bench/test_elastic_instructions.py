@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.model import Model
+from codegen.step.scheme import model_of
 from hil import chip_step
 from tests import flexible_chain as flexible
 from tests import oracle
@@ -31,7 +31,7 @@ MODE = {"single link": 96, "two links, elbow on the tip": 96, "rigid link, flexi
 
 
 def instructions(mechanism) -> int:
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     n = len(mechanism.streamed)
     motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], 0.3)
     positions = motion.position((np.arange(60, 62 + TICKS) - 0.5) / mechanism.control.rate_hz)
@@ -54,7 +54,7 @@ def test_instructions_grow_in_proportion_to_the_elements():
 def test_a_spring_costs_little_more_than_a_joint():
     joints = flexible.flexible_joints()
     rigid = flexible.replace(joints, joints=tuple(flexible.replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
-    model = Model.of(rigid)
+    model = model_of(rigid)
     positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
     stiff = int(chip_step.run(model, positions).instructions.max())
     bent = instructions(joints)

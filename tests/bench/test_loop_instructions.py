@@ -10,8 +10,9 @@ import pytest
 from codegen import emit
 from codegen.compiled import Turns
 from codegen.loops import assemble
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory
 from hil.chip_library import ChipLibrary
 from hil.chip_step import STATE_ROOM
@@ -27,8 +28,8 @@ TICKS = 40
 
 def worst_tick(name: str) -> tuple[Model, int, int, int]:
     """(model, instructions, cycles, waits for flash) of the dearest of some ticks in the middle of the motion."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
-    model, motion = Model.of(mechanism), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    model, motion = model_of(mechanism), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     positions = motion.middles(round(0.3 * motion.duration * 1000) + TICKS, model.dt)[-TICKS:]
     turns, chip = Turns(model, "single"), ChipLibrary(emit.step_sources(model))
     samples = turns.samples(positions)[1:]

@@ -9,8 +9,8 @@ import pytest
 
 from codegen import discretisation
 from codegen.compiled import CompiledStep
-from codegen.model import Model
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from tests.codegen.sampling import middles
 from tests.oracle import peak, random_chain, random_quintic
 
@@ -25,7 +25,7 @@ def errors() -> tuple[np.ndarray, np.ndarray]:
     for seed in range(CHAINS):
         rng = np.random.default_rng(seed)
         chain = random_chain(rng, 1 + seed % 8)
-        model = Model.of(replace(chain, control=replace(chain.control, scheme="auto")))
+        model = model_of(replace(chain, control=replace(chain.control, scheme="auto")))
         positions = random_quintic(rng, model.n).at(middles(model, 1.0))[0]
         plain = discretisation.torque(model, positions)
         wrong = np.max(np.abs(CompiledStep(model).torque(positions) - plain), axis=0)

@@ -15,6 +15,7 @@ import pytest
 from codegen import build
 from codegen.mechanism import BoardUse, Mechanism
 from codegen.model import Model
+from codegen.step.scheme import model_of
 from hil.measure import measure
 from tests.bench import cost, table
 from tests.bench.arms import arms
@@ -58,7 +59,7 @@ def costs() -> dict[str, dict[str, Cost]]:
     """Arm, method."""
     found = {}
     for name, mechanism in arms().items():
-        model = Model.of(mechanism)
+        model = model_of(mechanism)
         found[name] = {
             "femtorque_knot": cost.femtorque(exact_at("knot", model)),
             "femtorque": cost.femtorque(exact_at("tick", model)),
@@ -79,7 +80,7 @@ def ticks(tmp_path_factory) -> dict[str, dict[str, int]]:
 
 
 def _newton_euler(mechanism: Mechanism) -> Model:
-    return Model.of(replace(mechanism, control=replace(mechanism.control, scheme="newton-euler")))
+    return model_of(replace(mechanism, control=replace(mechanism.control, scheme="newton-euler")))
 
 
 def _tick(mechanism: Mechanism, trig: str, folder) -> int:

@@ -13,8 +13,9 @@ from codegen.check import examine
 from codegen.errors import BadInput, Refused
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
 from codegen.motions import random_motion
+from codegen.step.scheme import model_of
 from codegen.verify import verify
 from hil import chip_step
 from tests.bench.random_loops import KINDS, Kind, on_urdf, write
@@ -34,9 +35,9 @@ def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
     refused: list[str] = []
     for seed in range(SEEDS):
         try:
-            mechanism = Mechanism.load(write(kind, seed, folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
+            mechanism = load_mechanism(write(kind, seed, folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
             examine(mechanism)
-            assembly = assemble(Model.of(mechanism))
+            assembly = assemble(model_of(mechanism))
         except (BadInput, Refused) as error:
             refused.append(str(error))
             continue
@@ -48,9 +49,9 @@ def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
 def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> None:
     table, reasons, worst = Table(*COLUMNS), [], 0.0
     given = [(kind.name, *drawn(kind, tmp_path)) for kind in KINDS]
-    given += [(path.stem, Mechanism.load(path), []) for path in on_urdf(tmp_path)]
+    given += [(path.stem, load_mechanism(path), []) for path in on_urdf(tmp_path)]
     for name, mechanism, refused in given:
-        model = Model.of(mechanism)
+        model = model_of(mechanism)
         assembly, oracle = assemble(model), Closed(mechanism)
         assert oracle.mobility(assembly.start) == assembly.mobility
         v = verify(mechanism, (), chip_step.run, motions=1)

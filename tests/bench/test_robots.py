@@ -11,6 +11,7 @@ from rich.table import Table
 
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.verify import Verification, verify
 from hil import chip_step
 from tests.codegen.test_robots import assert_verified
@@ -37,7 +38,7 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
     for urdf in sorted({path.resolve() for path in ROBOTS.rglob("*.urdf")}):
         name, start = urdf.relative_to(root).as_posix(), time.perf_counter()
         try:
-            mechanism = Mechanism.load(urdf)
+            mechanism = load_mechanism(urdf)
             compare_with_pinocchio(mechanism, urdf)
             v = verify(mechanism, (), chip_step.run)
             cells = row(_short(urdf, mechanism), v, time.perf_counter() - start)

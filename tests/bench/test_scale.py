@@ -16,6 +16,7 @@ from codegen.compiled import Turns
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import BASE, BoardUse, Joint, Mechanism
 from codegen.model import Model
+from codegen.step.scheme import model_of
 from hil.chip_library import ChipLibrary
 from hil.measure import measure
 from tests.bench import table
@@ -85,12 +86,12 @@ def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
 
 @cache
 def planar() -> list[Scaled]:
-    return [Scaled.of(Model.of(planar_chain(n))) for n in PLANAR]
+    return [Scaled.of(model_of(planar_chain(n))) for n in PLANAR]
 
 
 @cache
 def spatial() -> list[Scaled]:
-    return [Scaled.mean([Scaled.of(Model.of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)])
+    return [Scaled.mean([Scaled.of(model_of(rooted_tree(np.random.default_rng(seed), n))) for seed in range(SEEDS)])
             for n in SPATIAL]
 
 
@@ -149,7 +150,7 @@ def test_a_link_of_a_long_planar_chain_costs_hardly_more_than_one_of_a_short_cha
 def test_links_added_to_a_spatial_chain_cost_the_same_whatever_its_length(key):
     """Any axes, one seed: chains of one length hardly differ."""
     lengths = SPATIAL[1:]
-    cost = [getattr(Scaled.of(Model.of(random_chain(np.random.default_rng(0), n))), key) for n in lengths]
+    cost = [getattr(Scaled.of(model_of(random_chain(np.random.default_rng(0), n))), key) for n in lengths]
     added = np.diff(cost) / np.diff(lengths)
     print(f"{key} of a link more, {lengths[0]} to {lengths[1]} to {lengths[2]} links: {added[0]:.0f}, {added[1]:.0f}")
     assert added[1] <= 1.1 * added[0]
@@ -194,13 +195,13 @@ def test_64_links_are_generated_and_compiled_quickly():
 
 def by_default(mechanism: Mechanism) -> Model:
     """With the scheme that it gets if its file names none."""
-    return Model.of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
+    return model_of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
     """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/timing.py says what)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
-    model = Model.of(from_urdf(urdf, rate_hz=5000))
+    model = model_of(from_urdf(urdf, rate_hz=5000))
     s = Scaled.of(model)
     budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [

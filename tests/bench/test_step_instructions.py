@@ -15,6 +15,7 @@ from codegen import discretisation, step_source
 from codegen.compiled import CompiledStep, Turns
 from codegen.model import Model
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from hil.chip_library import ChipLibrary
 from tests.bench.arms import arms
 from tests.codegen.sampling import exact_at, middles, sampled_quintic
@@ -76,7 +77,7 @@ def measure(model: Model, positions: np.ndarray) -> Measured:
 def test_planar_chains_cost_little_more_a_link_when_they_are_long():
     per_link = {}
     for n in (4, 64):
-        model = exact_at("knot", Model.of(planar_chain(n)))
+        model = exact_at("knot", model_of(planar_chain(n)))
         measured = measure(model, sampled_quintic(model, np.zeros(n), np.linspace(0.1, -0.1, n)))
         per_link[n] = np.array([measured.instructions, measured.flash_bytes]) / n
     assert np.all(per_link[64] <= 1.4 * per_link[4])
@@ -87,7 +88,7 @@ def test_planar_chains_cost_little_more_a_link_when_they_are_long():
 def test_newton_euler_takes_no_more_instructions_than_it_did(name, trig):
     mechanism = arms()[name]
     control = replace(mechanism.control, scheme="newton-euler", trig=trig)
-    model = Model.of(replace(mechanism, control=control))
+    model = model_of(replace(mechanism, control=control))
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
     assert measured.instructions <= NEWTON_EULER[name][("knot", "tick").index(trig)]
@@ -98,7 +99,7 @@ def test_newton_euler_takes_no_more_instructions_than_it_did(name, trig):
 @pytest.mark.parametrize("trig", ["knot", "tick"])
 @pytest.mark.parametrize("name", LIMITS)
 def test_step_takes_no_more_instructions_than_promised(name, trig):
-    model = exact_at(trig, Model.of(arms()[name]))
+    model = exact_at(trig, model_of(arms()[name]))
     start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)

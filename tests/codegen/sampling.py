@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.model import Model
+from codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
 
@@ -30,4 +31,4 @@ def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: fl
 def exact_at(trig: str, model: Model) -> Model:
     """The same mechanism with its sines and cosines made exact elsewhere."""
     control = replace(model.mechanism.control, trig=trig)
-    return Model.of(replace(model.mechanism, control=control))
+    return model_of(replace(model.mechanism, control=control))

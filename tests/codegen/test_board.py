@@ -13,6 +13,7 @@ from codegen import build
 from codegen.chips import family
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import knots
 from hil.board import VirtualBoard
 from hil.measure import short_motion
@@ -26,7 +27,7 @@ FILE = (ROOT / "firmware" / "boards" / "f405rg-4.toml").read_text(encoding="utf-
 
 @pytest.fixture(scope="module")
 def three_link() -> Mechanism:
-    return Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    return load_mechanism(ROOT / "mechanisms" / "three_link.toml")
 
 
 @pytest.fixture(scope="module")
@@ -387,7 +388,7 @@ def test_same_mechanism_gives_the_same_bytes(three_link):
 
 def test_joints_whose_encoders_the_board_does_not_read_are_named(three_link):
     assert boards.open_loop(three_link) == []
-    six = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    six = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     assert boards.open_loop(six) == [joint.name for joint in six.moving]
 
 

@@ -15,6 +15,7 @@ from codegen import board as boards
 from codegen import build, emit, stack
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 GCC = "arm-none-eabi-gcc"
@@ -23,7 +24,7 @@ PIO = [sys.executable, "-m", "platformio"]
 
 @pytest.fixture(scope="module")
 def three_link() -> Mechanism:
-    return Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    return load_mechanism(ROOT / "mechanisms" / "three_link.toml")
 
 
 @pytest.fixture(scope="module")

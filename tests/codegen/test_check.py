@@ -17,6 +17,7 @@ from codegen.check import Report, examine, supported
 from codegen.errors import BadInput
 from codegen.init_file import text
 from codegen.mechanism import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
+from codegen.mechanism_file import load_mechanism
 from tests.oracle import random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
@@ -24,7 +25,7 @@ MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
 
 @pytest.fixture(scope="module")
 def arm() -> Mechanism:
-    return Mechanism.load(MECHANISMS / "three_link.toml")
+    return load_mechanism(MECHANISMS / "three_link.toml")
 
 
 def changed(arm: Mechanism, joint: str, **changes: object) -> Mechanism:
@@ -43,7 +44,7 @@ def rendered(report: Report) -> str:
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
 def test_the_examples_check_without_warnings(path: Path) -> None:
-    report = examine(Mechanism.load(path))
+    report = examine(load_mechanism(path))
     assert report.warnings == ()
     assert json.loads(json.dumps(report.data(), allow_nan=False))["name"] == report.mechanism.name
     for j in report.mechanism.joints:
@@ -51,7 +52,7 @@ def test_the_examples_check_without_warnings(path: Path) -> None:
 
 
 def test_a_link_that_twists_is_checked_with_its_torsion() -> None:
-    arm = Mechanism.load(MECHANISMS / "flexible_arm.toml")
+    arm = load_mechanism(MECHANISMS / "flexible_arm.toml")
     upper, fore = arm.links
     twists = replace(arm, links=(upper, replace(fore, beam=replace(fore.beam, EI=(2.5, 2.5), GJ=1.5))))
     data = examine(twists).data()
@@ -177,7 +178,7 @@ def test_any_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tup
     path = tmp_path / "arm.toml"
     path.write_text(content)
     try:
-        report = examine(Mechanism.load(path))
+        report = examine(load_mechanism(path))
     except BadInput as error:
         assert len(str(error).splitlines()) == 1
         return
@@ -190,7 +191,7 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
     from codegen import init_file
     from tests.codegen.test_urdf import robot
 
-    arm = Mechanism.load(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"), "f405rg-6"))
+    arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"), "f405rg-6"))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
     assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan", "shoulder_lift", "elbow_flex"]
@@ -208,14 +209,14 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
 
 
 def test_an_overlay_that_could_make_the_loop_unstable_is_refused():
-    mechanism = Mechanism.load(MECHANISMS / "three_link.toml")
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 1.5))))  # the margin is 2
     with pytest.raises(BadInput, match="safety.gain_overlay = .*with all gains times 3 the sampled loop is unstable"):
         examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 3.0))))
 
 
 def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
-    mechanism = Mechanism.load(MECHANISMS / "three_link.toml")
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     upright = replace(mechanism, gravity=np.array([0.0, -9.81, 0.0]))
     for effort, warned in ((0.3, True), (4.0, False)):
         joints = list(upright.joints)

@@ -11,6 +11,7 @@ from codegen import discretisation
 from codegen.discretisation import Planar, Spatial, is_planar
 from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
+from codegen.step.scheme import model_of
 from tests.codegen.sampling import middles
 from tests.oracle import (
     Motion,
@@ -29,7 +30,7 @@ RATES = (125, 250, 500, 1000)
 
 
 def at_rate(mechanism: Mechanism, rate_hz: int) -> Model:
-    return Model.of(replace(mechanism, control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
+    return model_of(replace(mechanism, control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
 
 
 def error(model: Model, motion: Motion) -> float:
@@ -55,7 +56,7 @@ def travel(rng: np.random.Generator, mechanism: Mechanism) -> np.ndarray:
 def test_spatial_form_converges_to_newton_euler_at_second_order(make, seed):
     rng = np.random.default_rng(seed)
     mechanism = make(rng, 6)
-    assert not is_planar(Model.of(mechanism))
+    assert not is_planar(model_of(mechanism))
     start = rng.uniform(-0.5, 0.5, 6)
     motion = septic(start, start + travel(rng, mechanism))
     errors = [error(at_rate(mechanism, rate), motion) for rate in RATES]
@@ -66,7 +67,7 @@ def test_spatial_form_converges_to_newton_euler_at_second_order(make, seed):
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_planar_form_converges_to_newton_euler_at_second_order(n):
     mechanism = planar_chain(n)
-    assert is_planar(Model.of(mechanism))
+    assert is_planar(model_of(mechanism))
     rng = np.random.default_rng(n)
     start = rng.uniform(-0.5, 0.5, n)
     motion = septic(start, start + rng.uniform(-1.0, 1.0, n))
@@ -118,7 +119,7 @@ def test_a_motion_that_starts_with_a_rate_is_right_from_its_first_sample():
 
 @pytest.mark.parametrize("make", [lambda: random_tree(np.random.default_rng(4), 6), lambda: planar_chain(4)])
 def test_at_rest_the_torque_is_gravity(make):
-    model = Model.of(make())
+    model = model_of(make())
     q = np.random.default_rng(5).uniform(-0.5, 0.5, model.n)
     still = np.tile(q, (6, 1))
     gravity = rnea(model, q, 0.0 * q, 0.0 * q)

@@ -16,7 +16,7 @@ from codegen.elastic_mass import elastic_mass_matrix
 from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
 from codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
-from codegen.model import Model
+from codegen.step.scheme import model_of
 from tests import flexible_chain as flexible
 from tests import oracle, timoshenko
 from tests.flexible_chain import EI, L, M, sheared
@@ -45,7 +45,7 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
     errors = []
     for n in (4, 8):
         if pinned:
-            M_all, K, _ = elastic_mass_matrix(Model.of(sheared(flexible.single(n, 0.0), GA_s)), [[0.3]])
+            M_all, K, _ = elastic_mass_matrix(model_of(sheared(flexible.single(n, 0.0), GA_s)), [[0.3]])
             found = np.sqrt(eigh(K, M_all[0], eigvals_only=True)[1:3])
         else:
             found = np.sqrt(link_of(n, GA_s=GA_s).stiffness["y"][:2])
@@ -127,7 +127,7 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
 
 def test_a_pinned_link_swings_as_a_pinned_free_beam():
     """The loop's mass and stiffness with nothing at the joint: one rigid turn, and the roots of tan x = tanh x."""
-    M_all, K, C = elastic_mass_matrix(Model.of(flexible.single(6, 0.0, damping=1e-3)), [[0.3]])
+    M_all, K, C = elastic_mass_matrix(model_of(flexible.single(6, 0.0, damping=1e-3)), [[0.3]])
     square = eigh(K, M_all[0], eigvals_only=True)
     roots = [brentq(lambda x: np.tan(x) - np.tanh(x), low, low + 0.4) for low in (3.8, 7.0)]
     exact = np.array(roots) ** 2 * np.sqrt(EI / (M / L) / L**4)
@@ -142,7 +142,7 @@ def test_torsion_is_a_spring_at_the_tip():
     mechanism = flexible.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))
     side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.0]), np.diag([3e-4, 0.0, 3e-4]))
-    model = Model.of(replace(mechanism, links=(arm,), payloads=(side,)))
+    model = model_of(replace(mechanism, links=(arm,), payloads=(side,)))
     step = Elastic(model)
     assert [joint.name for joint in model.mechanism.moving] == ["shoulder", "arm's torsion"]
     assert [joint.name for joint in model.mechanism.streamed] == ["shoulder"]

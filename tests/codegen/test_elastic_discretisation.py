@@ -7,7 +7,7 @@ import pytest
 
 from codegen import discretisation, elastic_reference
 from codegen.elastic_discretisation import Elastic, Motion
-from codegen.model import Model
+from codegen.step.scheme import model_of
 from tests import flexible_chain as flexible
 from tests import oracle
 from tests.flexible_chain import L, M
@@ -40,7 +40,7 @@ def mass(step: Elastic, x: np.ndarray) -> np.ndarray:
 ], ids=["body at the tip", "joint at the tip"])
 def test_forces_are_those_of_one_lagrangian(mechanism):
     """With T = x'M x'/2: F = M x'' + M' x' - dT/dx, M's changes by finite differences."""
-    step, rng, h = Elastic(Model.of(mechanism)), np.random.default_rng(1), 1e-6
+    step, rng, h = Elastic(model_of(mechanism)), np.random.default_rng(1), 1e-6
     n, size = step.tree.n, step.tree.n + step.layout.size
     x = np.concatenate([rng.normal(size=n), 3e-3 * rng.normal(size=size - n)])
     rates, changes = rng.normal(size=(2, size)) * np.where(np.arange(size) < n, 1.0, 0.03)
@@ -61,7 +61,7 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
 def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     """Velocities of points of the bent link by the rules of a moving frame, and Gauss points along it."""
     mechanism = flexible.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8))
-    step = Elastic(Model.of(mechanism))
+    step = Elastic(model_of(mechanism))
     link, rng = step.tree.pieces[1].tip, np.random.default_rng(2)
     xi, xi_rates, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
     s, weights = np.polynomial.legendre.leggauss(8)
@@ -83,7 +83,7 @@ def test_a_stiff_link_takes_the_torques_of_a_rigid_one(build):
     mechanism = build(2, stiffness=1e5, gravity=(0.0, -9.81, 0.0), damping=1e-5)
     n = len(mechanism.moving)
     motion = oracle.septic([0.2, 0.1][:n], [0.5, -0.3][:n], 0.2)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     tau = Elastic(model).torque(positions(motion, 1000))
     rigid = oracle.torque_at(model, motion, middles(motion, 1000))
     assert np.abs(tau - rigid).max() < 1e-3 * np.abs(rigid).max()
@@ -99,7 +99,7 @@ def test_chains_of_springs_converge_to_the_flexible_link(build, options):
     """Pinocchio, rigid segments: the difference falls with the square of their length, for small deflections."""
     rate_hz, motion = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06)
     mechanism = build(3, rate_hz=rate_hz, **options)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     tau = Elastic(model).torque(positions(motion, rate_hz))[::8]
     t = middles(motion, rate_hz)[::8]
     elastic_part = np.abs(tau - oracle.torque_at(model, motion, t)).max()
@@ -113,7 +113,7 @@ def test_chains_that_twist_converge_to_torsion():
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
     stiff, soft = (flexible.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
-    added = np.subtract(*(Elastic(Model.of(m)).torque(positions(motion, rate_hz))[::8] for m in (soft, stiff)))
+    added = np.subtract(*(Elastic(model_of(m)).torque(positions(motion, rate_hz))[::8] for m in (soft, stiff)))
     errors = []
     for n in (4, 8):
         chains = [flexible.Chain.of(stiff, n, G).torque(motion, t) for G in (GJ, None)]
@@ -131,7 +131,7 @@ def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
     """No elements, so the chain is exact: large motions, and an error of the tick's square alone."""
     motion, errors = oracle.septic([0.2, 0.1], [0.8, -0.5], duration), []
     for rate_hz in (1000, 2000):
-        model = Model.of(flexible.replace(mechanism, control=flexible.replace(mechanism.control, rate_hz=rate_hz)))
+        model = model_of(flexible.replace(mechanism, control=flexible.replace(mechanism.control, rate_hz=rate_hz)))
         t = middles(motion, rate_hz)
         tau = Elastic(model).torque(positions(motion, rate_hz))
         exact = flexible.Chain.of(mechanism, 1).torque(motion, t)
@@ -143,7 +143,7 @@ def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
 def test_error_falls_with_the_square_of_the_tick():
     motion, found = oracle.septic([0.0], [1.0], 0.3), {}
     for rate_hz in (500, 1500, 4500):
-        tau = Elastic(Model.of(flexible.single(3, rate_hz=rate_hz, damping=1e-3))).torque(positions(motion, rate_hz))
+        tau = Elastic(model_of(flexible.single(3, rate_hz=rate_hz, damping=1e-3))).torque(positions(motion, rate_hz))
         found[rate_hz] = tau[rate_hz // 1000::rate_hz // 500]
     coarse, fine = (np.abs(found[hz] - found[4500]).max() for hz in (500, 1500))
     assert coarse / fine == pytest.approx((81.0 - 1.0) / (9.0 - 1.0), rel=0.2)
@@ -152,7 +152,7 @@ def test_error_falls_with_the_square_of_the_tick():
 def test_one_solution_a_tick_is_the_rule_to_second_order():
     motion, left = oracle.septic([0.0, 0.0], [0.4, -0.3], 0.1), []
     for rate_hz in (1000, 2000):
-        model = Model.of(flexible.two_link(2, rate_hz=rate_hz, stiffness=5.0))
+        model = model_of(flexible.two_link(2, rate_hz=rate_hz, stiffness=5.0))
         once = Elastic(model).torque(positions(motion, rate_hz))
         left.append(np.abs(once - Elastic(model, 4).torque(positions(motion, rate_hz))).max() / np.abs(once).max())
     assert left[0] < 3e-4
@@ -161,7 +161,7 @@ def test_one_solution_a_tick_is_the_rule_to_second_order():
 
 def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
     rate_hz, motion = 4000, oracle.septic([0.0], [1.0], 0.2)
-    step = Elastic(Model.of(flexible.single(3, rate_hz=rate_hz)), 3)
+    step = Elastic(model_of(flexible.single(3, rate_hz=rate_hz)), 3)
     at = positions(motion, rate_hz, 900)
     tau = step.torque(at)[:, 0]
     centred = 0.5 * (at[2:, 0] - at[:-2, 0])
@@ -175,7 +175,7 @@ def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
 
 def test_it_starts_in_its_static_sag_and_stays_there():
     mechanism = flexible.two_link(3, axis=(0.3, 0.5, 0.8), stiffness=(2.0, 3.0), gravity=(1.0, -5.0, -3.0))
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     step = Elastic(model)
     q = np.array([0.3, -0.5])
     step.start(q)
@@ -190,7 +190,7 @@ def test_it_starts_in_its_static_sag_and_stays_there():
 
 def test_static_torque_is_that_of_the_chain_of_springs_at_rest():
     mechanism = flexible.single(4, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     step, q = Elastic(model), np.array([0.3])
     step.start(q)
     still = oracle.quintic(q, q, 0.01)
@@ -206,7 +206,7 @@ def test_static_torque_is_that_of_the_chain_of_springs_at_rest():
                          ids=["20 g", "200 g", "1 kg", "1 kg on two flexible links"])
 def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
     """No damping, a jump of the hub, then a second at rest: the vibration neither grows nor dies."""
-    step, none = Elastic(Model.of(mechanism)), np.zeros(len(mechanism.streamed))
+    step, none = Elastic(model_of(mechanism)), np.zeros(len(mechanism.streamed))
     step.start(none)
     jump = none + 2e-3
     step.step(jump, 0.5 * jump)
@@ -217,7 +217,7 @@ def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
 
 def lagged(load: float) -> float:
     """Growth of a tip mass's vibration if its inertia acts as a load of the tick before, not in the matrix."""
-    step = Elastic(Model.of(flexible.single(3, 0.0)))
+    step = Elastic(model_of(flexible.single(3, 0.0)))
     dt, phi = step.dt, step.tree.pieces[1].tip.tip
     march = 4.0 / dt**2 + step.K
     xi, rate, acceleration = np.zeros(6), np.full(6, 1e-6), np.zeros(6)
@@ -239,7 +239,7 @@ def test_the_same_masses_as_a_lagged_load_diverge():
 
 def test_reference_and_discretisation_of_a_mechanism_are_the_march():
     mechanism = flexible.single(2, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
-    model, motion = Model.of(mechanism), oracle.septic([0.1], [0.4], 0.1)
+    model, motion = model_of(mechanism), oracle.septic([0.1], [0.4], 0.1)
     t, reference = elastic_reference.torque(model, motion, 100)
     np.testing.assert_allclose(t, middles(motion, 1000))
     emitted = discretisation.torque(model, positions(motion, 1000))

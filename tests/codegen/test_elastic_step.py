@@ -13,7 +13,7 @@ from codegen.compiled import CompiledStep
 from codegen.elastic_discretisation import Elastic
 from codegen.errors import BadInput
 from codegen.mechanism import Section
-from codegen.model import Model
+from codegen.step.scheme import model_of
 from codegen.torque import torque
 from codegen.trajectory import from_rows
 from codegen.wrench import Wrench
@@ -54,13 +54,13 @@ def sampled(mechanism, duration: float = 0.12):
 @pytest.mark.parametrize("name", CASES)
 def test_emitted_c_is_the_march(name):
     mechanism = CASES[name]
-    model, positions = Model.of(mechanism), sampled(CASES[name])
+    model, positions = model_of(mechanism), sampled(CASES[name])
     expected = Elastic(model).torque(positions)
     double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
     peak = np.abs(expected).max()
     np.testing.assert_allclose(double, expected, atol=1e-10 * peak, rtol=0.0)
     np.testing.assert_allclose(single, expected, atol=1e-4 * peak, rtol=0.0)
-    rigid = CompiledStep(Model.of(rigidly(mechanism)), "double").torque(positions)
+    rigid = CompiledStep(model_of(rigidly(mechanism)), "double").torque(positions)
     assert np.abs(rigid - expected).max() > 0.03 * peak
 
 
@@ -75,7 +75,7 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
                                      replace(elbow, type="prismatic", stiffness=40.0, rest=0.1, rpy=np.array([0.1, 0.2, 0.3]))))
-    model, positions = Model.of(mechanism), 0.3 * sampled(mechanism)
+    model, positions = model_of(mechanism), 0.3 * sampled(mechanism)
     expected = Elastic(model).torque(positions)
     np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
@@ -87,13 +87,13 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
         replace(j, stiffness=0.0, c_mot=0.5, rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
-    stiffness = joint_springs(Model.of(half)).stiffness[3]
+    stiffness = joint_springs(model_of(half)).stiffness[3]
     assert 5.0 < stiffness < 500.0
     same = replace(arm, joints=tuple(
         replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
     positions = sampled(half)
-    expected = Elastic(Model.of(same)).torque(positions)
-    np.testing.assert_allclose(CompiledStep(Model.of(half), "double").torque(positions), expected,
+    expected = Elastic(model_of(same)).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model_of(half), "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
 
 
@@ -102,7 +102,7 @@ def test_a_flexible_mast_stands_on_the_ground():
     one = flexible.two_link(2, stiffness=2.0)
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
-    model, positions = Model.of(mechanism), sampled(mechanism)
+    model, positions = model_of(mechanism), sampled(mechanism)
     expected = Elastic(model).torque(positions)
     np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
@@ -112,7 +112,7 @@ def test_a_flexible_mast_stands_on_the_ground():
 @pytest.mark.parametrize("name", ["two links, shear", "a beam on a beam, two planes"])
 def test_the_chip_gives_the_same_bits(name):
     mechanism = CASES[name]
-    model, positions = Model.of(mechanism), sampled(mechanism)
+    model, positions = model_of(mechanism), sampled(mechanism)
     sources = emit.step_sources(model)
     run = chip_step.run(model, positions, sources)
     here = CompiledStep(model, "single", sources=sources).torque(positions)
@@ -130,9 +130,9 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
 
 
 def test_the_same_mechanism_gives_the_same_text():
-    model = Model.of(CASES["two links, two planes"])
+    model = model_of(CASES["two links, two planes"])
     assert emit.step_sources(model) == emit.step_sources(model)
-    assert "ft_elastic.c" not in emit.step_sources(Model.of(oracle.planar_chain(2)))
+    assert "ft_elastic.c" not in emit.step_sources(model_of(oracle.planar_chain(2)))
 
 
 def test_verify_holds_the_flexible_step_against_the_march():

@@ -16,9 +16,10 @@ import pytest
 
 from codegen import reference
 from codegen.compiled import CompiledStep
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from tests.codegen.sampling import middles
 from tests.oracle import peak, septic
 
@@ -158,7 +159,7 @@ FEATURES = {
 def load(folder: Path, feature: Feature) -> Model:
     (folder / "robot.urdf").write_text(feature.urdf)
     (folder / "robot.toml").write_text(f'name = "robot"\nurdf = "robot.urdf"\n{feature.extra}')
-    return Model.of(Mechanism.load(folder / "robot.toml"))
+    return model_of(load_mechanism(folder / "robot.toml"))
 
 
 def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array) -> Array:

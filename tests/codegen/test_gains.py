@@ -12,7 +12,8 @@ from scipy.stats import qmc
 
 from codegen.gains import MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains
 from codegen.mass_matrix import mass_matrix, rotor_inertia
-from codegen.mechanism import Gains, Limits, Mechanism
+from codegen.mechanism import Gains, Limits
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from tests.oracle import pinocchio_model, random_tree, rnea
 
@@ -21,7 +22,7 @@ LEAD = 1
 
 
 def model_of(name: str) -> Model:
-    return Model.of(Mechanism.load(MECHANISMS / f"{name}.toml"))
+    return Model.of(load_mechanism(MECHANISMS / f"{name}.toml"))
 
 
 def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Model:

@@ -13,8 +13,8 @@ from codegen import discretisation, emit, object_check
 from codegen.compiled import CompiledStep
 from codegen.loops import Assembly, assemble
 from codegen.mechanism import Anchor, Control, Joint, Link, Loop, Mechanism
-from codegen.model import Model
 from codegen.modes import rpy_of
+from codegen.step.scheme import model_of
 from codegen.tree import pose
 from tests.closed import Closed
 
@@ -81,7 +81,7 @@ def two_arms(kind: str) -> Mechanism:
             xyz = (at, 0.0, 0.0) if i == 0 else (0.2, 0.0, 0.03)
             joints.append(joint("base" if i == 0 else f"{name}{i - 1}", f"{name}{i}", xyz, axis, start))
     tree = mechanism(joints, None)
-    model = Model.of(tree)
+    model = model_of(tree)
     at = pose(model, [b.joint.start for b in model.bodies])
     a, b = ([x.joint.name for x in model.bodies].index(n) for n in ("a5", "b5"))
     point = at.origin[a] + at.R[a] @ [0.1, 0.0, 0.0]
@@ -118,7 +118,7 @@ COMPILED = ("driven slide", "parallelogram on a waist", *LARGE)  # by every comp
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.bench) if k in LARGE else k for k in KINDS])
 def test_loops_of_every_kind(kind: str) -> None:
     make, mobility, redundant = KINDS[kind]
-    model = Model.of(make())
+    model = model_of(make())
     assembly, oracle = assemble(model), Closed(model.mechanism)
     assert (assembly.mobility, len(assembly.redundant)) == (mobility, redundant)
     assert oracle.mobility(assembly.start) == mobility

@@ -15,9 +15,10 @@ from codegen.compiled import HOST_SOURCE, CompiledStep, Turns, build, cdef_of
 from codegen.discretisation import Discretisation
 from codegen.errors import BadInput, Refused
 from codegen.loops import assemble
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.modes import in_mode
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory
 from tests.closed import Closed
 
@@ -29,9 +30,9 @@ TICKS = 700
 @cache
 def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
     """Model, positions at the middles of the first ticks, and their torque by the form that is emitted."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
-    model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
+    model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
     positions = motion.middles(min(TICKS, round(0.9 * motion.duration * hz)), model.dt)
     return model, positions, discretisation.torque(model, positions)
 
@@ -115,9 +116,9 @@ def test_single_precision_keeps_the_loops_closed_to_a_micrometre(name: str) -> N
 
 def test_a_singular_pose_stops_the_step_before_it_is_reached() -> None:
     for name in ("four_bar", "five_bar"):
-        mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+        mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
         through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
-        model = Model.of(mechanism)
+        model = model_of(mechanism)
         positions = through.middles(round(through.duration * 1000), model.dt)
         for precision in ("single", "double"):
             with pytest.raises(Refused, match="singular pose in tick"):
@@ -129,7 +130,7 @@ def test_a_singular_pose_stops_the_step_before_it_is_reached() -> None:
 def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
     """The partition alone, and the emitted C with the dependent joints' torques left out of the sum."""
     model, positions, plain = example("four_bar")
-    alone = Model.of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
+    alone = model_of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
     step = CompiledStep(alone, "double").torque(positions)
     assert peak(step - discretisation.torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
     sources = emit.step_sources(model)
@@ -143,7 +144,7 @@ def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
 def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
     model, positions, _ = example("five_bar_4")
     joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i)) for i, j in enumerate(model.mechanism.joints))
-    uneven = Model.of(replace(model.mechanism, joints=joints))
+    uneven = model_of(replace(model.mechanism, joints=joints))
     plain, even = discretisation.torque(uneven, positions), discretisation.torque(model, positions)
     assert peak(plain - even) > 0.01 * peak(even)
     assert peak(CompiledStep(uneven, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
@@ -151,9 +152,9 @@ def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
 
 @pytest.mark.parametrize("name", ["two_arm_grasp", "biped"])
 def test_every_mode_alone_is_right(name: str) -> None:
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     for mode in mechanism.modes:
-        model = Model.of(in_mode(mechanism, mode.name))
+        model = model_of(in_mode(mechanism, mode.name))
         assembly, rng = assemble(model), np.random.default_rng(3)
         ends = assembly.reach(assembly.start[list(assembly.independent)]
                               + rng.uniform(-0.3, 0.3, (2, assembly.mobility)))[:, list(assembly.independent)]
@@ -167,6 +168,6 @@ def test_every_mode_alone_is_right(name: str) -> None:
 
 
 def test_flexible_loops_and_newmark_loops_are_refused_by_name() -> None:
-    mechanism = Mechanism.load(MECHANISMS / "four_bar.toml")
+    mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     with pytest.raises(BadInput, match="control.scheme = 'newmark': closed loops are not emitted in this scheme"):
         emit.sources(replace(mechanism, control=replace(mechanism.control, scheme="newmark")), None)

@@ -13,8 +13,10 @@ from codegen.check import examine, passive_torque
 from codegen.errors import BadInput, Refused
 from codegen.loops import SINGULAR, Assembly, ClosedMotion, assemble, bias, cuts, jacobian, residual
 from codegen.mechanism import BASE, Anchor, Joint, Link, Loop, Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.motions import random_motion
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory, from_rows
 from codegen.tree import pose
 from tests.closed import Closed
@@ -26,12 +28,12 @@ REDUNDANT = {"five_bar_3": 1, "five_bar_4": 2}
 
 
 def example(name: str) -> tuple[Mechanism, Trajectory]:
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     return mechanism, Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
 
 
 def at_rate(mechanism: Mechanism, hz: int) -> Model:
-    return Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=hz)))
+    return model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=hz)))
 
 
 # ---- the constraint
@@ -51,7 +53,7 @@ def branched() -> Model:
 
     loops = tuple(Loop(kind, kind, anchor(joints[2].child), anchor(joints[5].child))
                   for kind in ("ball", "planar", "revolute", "rigid"))
-    return Model.of(replace(chain, joints=tuple(joints), loops=loops))
+    return model_of(replace(chain, joints=tuple(joints), loops=loops))
 
 
 def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> None:
@@ -76,7 +78,7 @@ def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
 @pytest.mark.parametrize("name", CLOSED)
 def test_mobility_and_roles_of_the_joints(name: str) -> None:
     mechanism, _ = example(name)
-    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
     assert assembly.mobility == oracle.mobility(assembly.start)
     assert list(assembly.passive) == oracle.passive.tolist() and list(assembly.actuated) == oracle.active.tolist()
     assert len(assembly.redundant) == REDUNDANT.get(name, 0)
@@ -86,7 +88,7 @@ def test_mobility_and_roles_of_the_joints(name: str) -> None:
 
 def test_random_motions_keep_away_from_singular_poses_or_say_that_they_cannot() -> None:
     mechanism, _ = example("four_bar")
-    assembly = assemble(Model.of(mechanism))
+    assembly = assemble(model_of(mechanism))
     for seed in range(3):
         motion = random_motion(mechanism, np.random.default_rng(seed))
         full = assembly.follow(motion.at(np.linspace(0.0, motion.duration, 200))[0])
@@ -102,7 +104,7 @@ def test_a_ball_in_a_plane_has_one_equation_too_many() -> None:
     ball = replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops))
     hinge = replace(mechanism, loops=tuple(replace(loop, type="revolute") for loop in mechanism.loops))
     for changed, dropped in ((ball, 1), (hinge, 3)):
-        assembly = assemble(Model.of(changed))
+        assembly = assemble(model_of(changed))
         assert len(assembly.kept) == 2 and len(assembly.dropped) == dropped
         assert examine(changed).data()["assembly"]["dropped"] == [assembly.row_name(r) for r in assembly.dropped]
 
@@ -120,14 +122,14 @@ def test_loops_that_do_not_close_are_refused_with_what_is_left() -> None:
     loop = mechanism.loops[0]
     far = replace(loop, b=replace(loop.b, xyz=loop.b.xyz + [1.0, 0.0, 0.0]))
     with pytest.raises(BadInput, match=rf"loop\.{loop.name}: does not close .* is left"):
-        assemble(Model.of(replace(mechanism, loops=(far,))))
+        assemble(model_of(replace(mechanism, loops=(far,))))
 
 
 def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
     mechanism, _ = example("five_bar")
 
     def actuated(*names: str) -> Model:
-        return Model.of(replace(mechanism, joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
+        return model_of(replace(mechanism, joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
 
     first, *_ = (j.name for j in mechanism.joints if j.actuated)
     with pytest.raises(BadInput, match="leave 2 ways to move, and 1 joints are actuated"):
@@ -136,7 +138,7 @@ def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
     flap = Link("flap", 0.1, np.array([0.1, 0.0, 0.0]), np.diag([1e-4] * 3))
     with pytest.raises(BadInput, match=r"joint\.loose: can move while every actuated joint stands still"):
         extra = [j for j in mechanism.joints if not j.actuated][0]
-        assemble(Model.of(replace(
+        assemble(model_of(replace(
             mechanism, links=(*mechanism.links, flap),
             joints=(*(replace(j, actuated=True) if j is extra else j for j in mechanism.joints), loose))))
 
@@ -147,7 +149,7 @@ def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
 @pytest.mark.parametrize("name", ["four_bar", "three_rrr", "delta"])
 def test_all_joints_follow_as_pinocchio_says(name: str) -> None:
     mechanism, motion = example(name)
-    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
     t = np.linspace(0.0, motion.duration, 21)
     q, qd, qdd = ClosedMotion(assembly, motion).at(t)
     near = assembly.start
@@ -163,7 +165,7 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
     mechanism, _ = example(name)
     through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
     with pytest.raises(Refused, match="singular pose"):
-        reference.torque(Model.of(mechanism), through, round(through.duration * 1000))
+        reference.torque(model_of(mechanism), through, round(through.duration * 1000))
 
 
 # ---- torque
@@ -178,7 +180,7 @@ def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, 
 @pytest.mark.parametrize("name", CLOSED)
 def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(name: str) -> None:
     mechanism, motion = example(name)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     assembly, t = assemble(model), np.linspace(0.0, motion.duration, 21)
     expected = oracle_torque(mechanism, assembly, motion, t)
     whole = reference.newton_euler(model, *ClosedMotion(assembly, motion).at(t),
@@ -210,7 +212,7 @@ def test_the_partition_alone_is_wrong(name: str) -> None:
     mechanism, motion = example(name)
     alone = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
     t = np.linspace(0.0, motion.duration, 21)
-    right, wrong = (reference.exact(Model.of(m), motion, t) for m in (mechanism, alone))
+    right, wrong = (reference.exact(model_of(m), motion, t) for m in (mechanism, alone))
     assert np.abs(wrong - right).max() > 0.05 * np.abs(right).max()
 
 
@@ -224,7 +226,7 @@ def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
 def test_power_is_the_rate_of_the_energy() -> None:
     for name in ("four_bar", "five_bar_4"):
         mechanism, motion = example(name)
-        assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
+        assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
         h = 1e-4
         for t in np.linspace(0.2, 0.8, 3) * motion.duration:
             q, qd, _ = ClosedMotion(assembly, motion).at(t + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0]))
@@ -240,7 +242,7 @@ def test_redundant_torques_are_the_least_that_do_it() -> None:
     limits = {"left": 1.0, "right": 2.0}
     joints = tuple(replace(j, limits=replace(j.limits, effort=limits.get(j.name, 0.7))) for j in mechanism.joints)
     mechanism = replace(mechanism, joints=joints)
-    assembly = assemble(Model.of(mechanism))
+    assembly = assemble(model_of(mechanism))
     t = np.linspace(0.2, 0.8, 7) * motion.duration
     q, qd, _ = ClosedMotion(assembly, motion).at(t)
     tau = reference.exact(assembly.model, motion, t)
@@ -291,7 +293,7 @@ def four_bar_cut_at(joint: int) -> tuple[Mechanism, list[str]]:
         a, b = Anchor(ring[joint], ends[ring[joint]], none), Anchor(ring[joint + 1], starts[ring[joint + 1]], none)
     else:
         a, b = Anchor("rocker", ends["rocker"], none), Anchor("base", base, none)
-    control = replace(Mechanism.load(MECHANISMS / "four_bar.toml").control)
+    control = replace(load_mechanism(MECHANISMS / "four_bar.toml").control)
     return Mechanism("cut", np.array([0.0, -9.81, 0.0]), control, None, links, tuple(joints),
                      loops=(Loop("pin", "ball", a, b),)), [j.name for j in joints]
 
@@ -302,9 +304,9 @@ def test_the_result_does_not_depend_on_where_the_loop_is_cut() -> None:
     for joint in (1, 2, 3):
         mechanism, _ = four_bar_cut_at(joint)
         motion = from_rows(["crank"], [0.0, 1.0], [[0.9], [2.4]], np.zeros((2, 1)), np.zeros((2, 1)))
-        found.append(reference.exact(Model.of(mechanism), motion, t))
+        found.append(reference.exact(model_of(mechanism), motion, t))
         bare = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
-        alone.append(reference.exact(Model.of(bare), motion, t))
+        alone.append(reference.exact(model_of(bare), motion, t))
     peak = np.abs(found[0]).max()
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], atol=1e-10 * peak)
@@ -314,7 +316,7 @@ def test_the_result_does_not_depend_on_where_the_loop_is_cut() -> None:
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: float) -> None:
     mechanism, _ = example("five_bar")
-    assembly, oracle = assemble(Model.of(mechanism)), Closed(mechanism)
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
     q, margins, ranks = assembly.start.copy(), [], []
     for _ in range(2000):  # creep towards the singular pose, base joints apart or together
         margins.append(float(assembly.margin(q)))

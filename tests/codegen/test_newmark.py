@@ -10,6 +10,7 @@ import pytest
 from codegen import emit, newmark_source, reference, tree
 from codegen.compiled import CompiledStep
 from codegen.model import Model
+from codegen.step.scheme import model_of
 from hil import chip_step
 from hil.chip_library import ChipLibrary
 from tests.codegen.test_reference import EIGHT, at_rate, random_sines
@@ -29,17 +30,17 @@ def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float])
 
 
 def test_paper_is_reproduced_at_10_ms_if_the_jerk_starts_from_zero():
-    assert error(Model.of(planar_chain(8, rate_hz=100)), septic(np.zeros(8), EIGHT), 100, PAPER) <= 5e-3
+    assert error(model_of(planar_chain(8, rate_hz=100)), septic(np.zeros(8), EIGHT), 100, PAPER) <= 5e-3
 
 
 @pytest.mark.parametrize("rate_hz", [100, 1000])
 def test_paper_fails_on_a_quintic_whatever_the_tick(rate_hz):
-    failed = error(Model.of(planar_chain(8, rate_hz=rate_hz)), quintic(np.zeros(8), EIGHT), rate_hz, PAPER)
+    failed = error(model_of(planar_chain(8, rate_hz=rate_hz)), quintic(np.zeros(8), EIGHT), rate_hz, PAPER)
     assert 0.5 < failed < 1.0
 
 
 def test_damped_pair_survives_a_quintic():
-    slow, fast = (error(Model.of(planar_chain(8, rate_hz=hz)), quintic(np.zeros(8), EIGHT), hz, DAMPED)
+    slow, fast = (error(model_of(planar_chain(8, rate_hz=hz)), quintic(np.zeros(8), EIGHT), hz, DAMPED)
                   for hz in (100, 1000))
     assert slow <= 4e-2 and fast <= 4e-3
     assert slow / fast == pytest.approx(10.0, rel=0.1)  # first order
@@ -47,7 +48,7 @@ def test_damped_pair_survives_a_quintic():
 
 def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time():
     """One joint without gravity: acceleration errs by (-1)^k t jerk_0 / 3."""
-    model = Model.of(planar_chain(1, gravity=(0.0, 0.0, 0.0)))
+    model = model_of(planar_chain(1, gravity=(0.0, 0.0, 0.0)))
     motion = quintic([0.0], [1.0])
     k = np.arange(101)
     t, jerk = k * model.dt, 60.0
@@ -92,7 +93,7 @@ def test_spatial_trees_converge_at_second_order_from_a_smooth_start(seed):
 def test_first_sample_carries_gravity_and_the_first_acceleration():
     """{P}_0: increments never create what is there at the start."""
     rng = np.random.default_rng(9)
-    model = Model.of(random_tree(rng, 6))
+    model = model_of(random_tree(rng, 6))
     motion = random_sines(rng, 6)
     start = reference.newmark_start(model, *motion.at(0.3))
     tau = reference.newmark_torque(model, motion([0.3]), start, *PAPER)
@@ -102,7 +103,7 @@ def test_first_sample_carries_gravity_and_the_first_acceleration():
 
 def test_exact_torques_equal_pinocchio():
     rng = np.random.default_rng(10)
-    model = Model.of(random_tree(rng, 8))
+    model = model_of(random_tree(rng, 8))
     motion = random_sines(rng, 8)
     t = np.linspace(0.0, 1.0, 20)
     expected = torque_at(model, motion, t)
@@ -112,7 +113,7 @@ def test_exact_torques_equal_pinocchio():
 @pytest.mark.parametrize("seed", range(4))
 def test_nodal_increments_are_the_differences_of_positions(seed):
     rng = np.random.default_rng(600 + seed)
-    model = Model.of(random_tree(rng, 6))
+    model = model_of(random_tree(rng, 6))
     q, u = rng.uniform(-1.0, 1.0, 6), rng.uniform(-0.1, 0.1, 6)
     old, new = tree.pose(model, q), tree.pose(model, q + 2.0 * u)
     shift, turn = reference.nodal_increments(model, old, u)

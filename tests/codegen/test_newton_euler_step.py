@@ -16,6 +16,7 @@ from codegen.model import Model
 from codegen.step.base_parameters import Choice, arrange
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from hil import chip_step
 from tests.codegen.sampling import exact_at, middles
 from tests.codegen.step_interpreter import Interpreter
@@ -36,7 +37,7 @@ CHOICES = [Choice(*c) for c in itertools.product(("parent", "child", "given"), (
 
 def of(mechanism: Mechanism, rate_hz: int = 1000, scheme: str = "newton-euler") -> Model:
     control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz, knot_hz=rate_hz // 4)
-    return Model.of(replace(mechanism, control=control))
+    return model_of(replace(mechanism, control=control))
 
 
 def slides(model: Model) -> np.ndarray:
@@ -56,8 +57,8 @@ def moved(model: Model, seed: int = 0, duration: float = 1.0) -> np.ndarray:
 def test_the_discretisation_converges_to_newton_euler_at_second_order(seed):
     rng = np.random.default_rng(seed)
     mechanism = random_tree(rng, 5)
-    start = rng.uniform(-0.5, 0.5, 5) * slides(Model.of(mechanism))
-    motion = septic(start, start + rng.uniform(-1.5, 1.5, 5) * slides(Model.of(mechanism)))
+    start = rng.uniform(-0.5, 0.5, 5) * slides(model_of(mechanism))
+    motion = septic(start, start + rng.uniform(-1.5, 1.5, 5) * slides(model_of(mechanism)))
     errors = []
     for rate_hz in (500, 1000):
         model = of(mechanism, rate_hz)
@@ -76,7 +77,7 @@ def test_recursions_equal_the_discretisation_under_any_choice_of_frames(make, se
     if seed % 3 == 0:  # groups of parallel and antiparallel axes
         z, joints = np.array([0.0, 0.0, 1.0]), model.mechanism.joints
         joints = tuple(replace(j, axis=float(rng.choice([-1, 1])) * z, rpy=np.zeros(3)) for j in joints)
-        model = Model.of(replace(model.mechanism, joints=joints))
+        model = model_of(replace(model.mechanism, joints=joints))
     length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
     choices = tuple(CHOICES[int(i)] for i in rng.integers(len(CHOICES), size=model.n))
     t = np.arange(6)[:, None] * model.dt
@@ -105,7 +106,7 @@ def test_springs_count():
     model = of(random_tree(np.random.default_rng(11), 6))
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
-    sprung, positions = Model.of(replace(model.mechanism, joints=joints)), moved(model)
+    sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
     plain = discretisation.torque(sprung, positions)
     assert peak(plain - discretisation.torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)

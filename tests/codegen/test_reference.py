@@ -10,6 +10,7 @@ import pytest
 from codegen import beam, discretisation, reference, tree
 from codegen.mechanism import BASE, Joint, Link, Mechanism, Payload, Section
 from codegen.model import Model, skew
+from codegen.step.scheme import model_of
 from tests import oracle
 from tests.oracle import (
     peak,
@@ -27,7 +28,7 @@ EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight
 
 
 def at_rate(mechanism: Mechanism, rate_hz: int, **control) -> Model:
-    return Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, **control)))
+    return model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, **control)))
 
 
 def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
@@ -47,7 +48,7 @@ def error(model: Model, motion: oracle.Motion, ticks: int, convert=reference.rec
 def assert_equals_pinocchio(seed: int = 7) -> None:
     """1 ms ticks, 0.2 s of sines on a tree with both kinds of joint. Used by the mutation tests too."""
     rng = np.random.default_rng(seed)
-    model = Model.of(random_tree(rng, 5))
+    model = model_of(random_tree(rng, 5))
     assert error(model, random_sines(rng, 5), 200, reference.matrix_form) <= 2e-5
 
 
@@ -55,14 +56,14 @@ def assert_equals_pinocchio(seed: int = 7) -> None:
 def test_random_chains_equal_pinocchio(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 9))
-    assert error(Model.of(random_chain(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
+    assert error(model_of(random_chain(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_trees_equal_pinocchio(seed):
     rng = np.random.default_rng(100 + seed)
     n = int(rng.integers(2, 9))
-    assert error(Model.of(random_tree(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
+    assert error(model_of(random_tree(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -76,7 +77,7 @@ def test_error_falls_with_the_square_of_the_tick(seed):
 
 def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
     rng = np.random.default_rng(8)
-    model = Model.of(random_chain(rng, 6))
+    model = model_of(random_chain(rng, 6))
     motion = random_quintic(rng, 6)
     t, tau = reference.torque(model, motion, 1000, reference.recursion)
     scale = peak(tau)
@@ -86,19 +87,19 @@ def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
 
 
 def test_standing_still_is_the_weight():
-    model = Model.of(random_tree(np.random.default_rng(3), 6))
+    model = model_of(random_tree(np.random.default_rng(3), 6))
     q = np.random.default_rng(4).uniform(-1.0, 1.0, 6)
     tau = reference.midpoint_torque(model, np.tile(q, (4, 1)), np.zeros((4, 6)))
     assert tau == pytest.approx(np.tile(oracle.rnea(model, q, np.zeros(6), np.zeros(6)), (3, 1)), abs=1e-12)
 
 
 def test_eight_link_chain_at_1_ms_is_within_1e_5_of_newton_euler():
-    model = Model.of(planar_chain(8))
+    model = model_of(planar_chain(8))
     assert error(model, septic(np.zeros(8), EIGHT), 1000, reference.matrix_form) <= 1e-5
 
 
 def test_eight_link_chain_with_a_quintic_as_well():
-    assert error(Model.of(planar_chain(8)), quintic(np.zeros(8), EIGHT), 1000) <= 1e-5
+    assert error(model_of(planar_chain(8)), quintic(np.zeros(8), EIGHT), 1000) <= 1e-5
 
 
 def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():
@@ -107,7 +108,7 @@ def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_t
     joints = tuple(replace(j, type="fixed") if i == 2 else j for i, j in enumerate(base.joints))
     payload = Payload("object", "link3", 0.4, rng.normal(size=3) / 5.0, oracle.random_inertia(rng, 0.4, 0.2))
     mechanism = replace(base, joints=joints, lock={joints[4].name: 0.3}, payloads=(payload,))
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     motion = random_sines(rng, model.n)
     t, tau = reference.torque(model, motion, 100, reference.recursion)
     expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
@@ -150,7 +151,7 @@ def test_planar_form_converges_on_the_matrix_form_too():
 def test_dense_matrices_equal_the_recursion_to_rounding(seed):
     rng = np.random.default_rng(300 + seed)
     n = int(rng.integers(1, 9))
-    model = Model.of(random_tree(rng, n))
+    model = model_of(random_tree(rng, n))
     R = np.array([oracle.random_rotation(rng) for _ in range(n)])
     arms = tree.Levers(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)))
     F, Phi = rng.normal(size=(2, n, 3))
@@ -169,7 +170,7 @@ def test_straight_links_give_the_papers_lambda_with_the_corrected_sign_matrix():
 
 
 def test_serial_blocks_have_the_papers_shape():
-    model = Model.of(planar_chain(3))
+    model = model_of(planar_chain(3))
     at = tree.pose(model, np.zeros(3))
     arms = tree.levers(model, at)
     assert [s.stop - s.start for s in tree.offsets(model)] == [9, 9, 6]
@@ -186,7 +187,7 @@ def test_tree_has_one_distal_block_a_child():
     for name, parent in (("trunk", BASE), ("left", "trunk"), ("right", "trunk"), ("tip", "left")):
         links.append(Link(name, 1.0, np.array([0.1, 0.0, 0.0]), np.diag([1e-3, 2e-3, 2e-3])))
         joints.append(Joint(name, "revolute", parent, name, np.array([0.2, 0.1, 0.0]), np.zeros(3), np.eye(3)[2]))
-    model = Model.of(replace(planar_chain(1), links=tuple(links), joints=tuple(joints)))
+    model = model_of(replace(planar_chain(1), links=tuple(links), joints=tuple(joints)))
     assert tree.descendants(model) == ((0, 1, 2, 3), (1, 3), (2,), (3,))
     assert [s.stop - s.start for s in tree.offsets(model)] == [12, 9, 6, 6]
     F = np.arange(12.0).reshape(4, 3)
@@ -209,7 +210,7 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
     motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
     t, bare = reference.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
     _, tau = reference.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
-    springs = beam.joint_springs(Model.of(sprung))
+    springs = beam.joint_springs(model_of(sprung))
     assert np.count_nonzero(springs.stiffness) == 4
     expected = springs.stiffness * (motion(t) - springs.rest)
     assert peak(tau - bare - expected) <= 2e-6 * peak(expected)
@@ -218,7 +219,7 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
 def test_c_mot_is_a_spring_of_the_elements_hinge():
     chain = planar_chain(2)
     links = tuple(replace(link, section=Section(area=2e-6, radius=1e-3)) for link in chain.links)
-    model = Model.of(replace(chain, links=links, joints=(replace(chain.joints[0], c_mot=0.1), chain.joints[1])))
+    model = model_of(replace(chain, links=links, joints=(replace(chain.joints[0], c_mot=0.1), chain.joints[1])))
     k = beam.joint_springs(model).stiffness
     assert k[0] > 0.0 and k[1] == 0.0
     q = np.tile([0.3, -0.2], (3, 1))

@@ -9,8 +9,8 @@ import pytest
 
 from codegen import discretisation
 from codegen.compiled import CompiledStep
-from codegen.mechanism import Mechanism
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
+from codegen.step.scheme import model_of
 from codegen.verify import Verification, random_motion, verify
 from hil import chip_step
 from tests.codegen.test_urdf import robot
@@ -38,7 +38,7 @@ def assert_verified(v: Verification) -> None:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_robot_of_the_package_is_verified(name: str) -> None:
     file, moving = ROBOTS[name]
-    mechanism = Mechanism.load(robot(file))
+    mechanism = load_mechanism(robot(file))
     assert len(mechanism.moving) == moving
     assert_verified(verify(mechanism, (), chip_step.run, motions=1))
 
@@ -49,7 +49,7 @@ def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
     rng = np.random.default_rng(5)
     chain = random_chain(rng, 4)
     joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3)) for j in chain.joints)
-    model = Model.of(replace(chain, joints=joints))
+    model = model_of(replace(chain, joints=joints))
     positions = random_motion(model.mechanism, rng).middles(200, model.dt)
     expected = discretisation.torque(model, positions)
     error = np.max(np.abs(CompiledStep(model, "double").torque(positions) - expected))

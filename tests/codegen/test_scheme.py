@@ -14,6 +14,7 @@ from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.step import scheme, search
 from codegen.step.planar import PlanarStep
+from codegen.step.scheme import model_of
 from codegen.step.single_precision import SinglePrecision
 from tests.bench.arms import arms
 from tests.codegen.sampling import exact_at, middles
@@ -47,13 +48,18 @@ def test_a_scheme_that_the_file_names_is_taken():
     loud = random_chain(np.random.default_rng(87), 8)
     for name in ("midpoint", "newton-euler", "newmark"):
         asked = asking(loud, scheme=name)
-        assert asked.scheme == Model.of(asked).scheme == name and asked.chosen is None
-    assert asking(loud).scheme == "newton-euler"
+        assert scheme.scheme_of(asked) == model_of(asked).scheme == name and scheme.chosen(asked) is None
+    assert scheme.scheme_of(asking(loud)) == "newton-euler"
+
+
+def test_a_model_made_without_a_choice_refuses_to_name_a_scheme():
+    with pytest.raises(LookupError, match="no scheme was chosen"):
+        assert Model.of(asking(planar_chain(3))).scheme
 
 
 def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
     loud = random_chain(np.random.default_rng(87), 8)
-    auto, named = (Model.of(asking(loud, scheme=name)) for name in ("auto", "newton-euler"))
+    auto, named = (model_of(asking(loud, scheme=name)) for name in ("auto", "newton-euler"))
     assert isinstance(discretisation.Discretisation(auto).form, discretisation.NewtonEuler)
     assert step_source.render(auto) == step_source.render(named)
 
@@ -72,7 +78,7 @@ def test_check_says_which_and_why():
 @pytest.mark.parametrize("name", ["midpoint", "newton-euler"])
 def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(name, make, trig, monkeypatch):
     monkeypatch.setattr(search, "EFFORT", 0)
-    model = exact_at(trig, Model.of(asking(make(), scheme=name)))
+    model = exact_at(trig, model_of(asking(make(), scheme=name)))
     step = search.step_of(model)
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     ours, truly = [], []
@@ -87,7 +93,7 @@ def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(n
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(5), 4)])
 def test_long_ticks_turn_frames_exactly(make):
-    model = Model.of(asking(make(), rate_hz=100, knot_hz=100, scheme="midpoint"))
+    model = model_of(asking(make(), rate_hz=100, knot_hz=100, scheme="midpoint"))
     step = search.step_of(model)
     positions = random_quintic(np.random.default_rng(6), 4)(middles(model, 1.0))
     form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)

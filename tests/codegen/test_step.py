@@ -18,6 +18,7 @@ from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
 from codegen.step import search
 from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
 from hil import chip_step
 from hil.chip_library import MACHINE
 from tests.codegen.sampling import exact_at, middles, sampled_quintic
@@ -30,7 +31,7 @@ BATCH = 20  # chains that are compiled together
 def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
     """A tree with slides and a quintic of a second for it (slides move within 0.3 m), sampled at the middles."""
     rng = np.random.default_rng(seed)
-    model = Model.of(random_tree(rng, n))
+    model = model_of(random_tree(rng, n))
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     start = rng.uniform(-1, 1, n) * slides
     motion = quintic(start, start + rng.uniform(-1.5, 1.5, n) * slides)
@@ -84,7 +85,7 @@ class Batch:
 def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
     """Without the search for cheap frames: test_step_graph.py tries every choice of them."""
     rngs = [np.random.default_rng(seed) for seed, _ in seeds]
-    models = [Model.of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
+    models = [model_of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "EFFORT", 0)
         batch = Batch(models)
@@ -105,7 +106,7 @@ def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, t
 @pytest.mark.parametrize("make", [random_chain, random_tree])
 def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
     rng = np.random.default_rng(12)
-    model = Model.of(make(rng, 14))
+    model = model_of(make(rng, 14))
     assert "kept." in step_source.render(model)["ft_step.c"]
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     positions = quintic(0.1 * slides, rng.uniform(-1, 1, 14) * slides)(middles(model, 0.2))
@@ -115,7 +116,7 @@ def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
 
 @pytest.mark.parametrize("n", [1, 3, 8])
 def test_double_precision_equals_the_discretisation_on_planar_chains(n):
-    model = Model.of(planar_chain(n))
+    model = model_of(planar_chain(n))
     positions = random_quintic(np.random.default_rng(n), n)(middles(model, 1.0))
     plain = discretisation.torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
@@ -125,7 +126,7 @@ def test_springs_and_sliding_joints_take_their_positions_from_the_integers():
     model, positions = moving_tree(11, 6)
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
-    sprung = Model.of(replace(model.mechanism, joints=joints))
+    sprung = model_of(replace(model.mechanism, joints=joints))
     plain = discretisation.torque(sprung, positions)
     assert peak(plain - discretisation.torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
@@ -139,7 +140,7 @@ LOUD = (54, 55, 87, 92, 93, 94, 100, 166, 189)  # chains on which the midpoint r
 
 def by_default(mechanism: Mechanism) -> Model:
     """With the scheme that it gets if its file names none."""
-    return Model.of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
+    return model_of(replace(mechanism, control=replace(mechanism.control, scheme="auto")))
 
 
 def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monkeypatch):
@@ -161,7 +162,7 @@ def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monke
 @pytest.mark.parametrize("seed", [87, 166])
 def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(seed):
     rng = np.random.default_rng(seed)
-    model = Model.of(random_chain(rng, 1 + seed % 8))
+    model = model_of(random_chain(rng, 1 + seed % 8))
     positions = random_quintic(rng, model.n)(middles(model, 1.0))
     plain = discretisation.torque(model, positions)
     wrong = np.abs(CompiledStep(model).torque(positions) - plain)
@@ -172,7 +173,7 @@ def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(
 @pytest.mark.parametrize("rate_hz", [100, 1000, 5000])
 @pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: random_chain(np.random.default_rng(7), 6)])
 def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
-    model = Model.of(replace(make(), control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
+    model = model_of(replace(make(), control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
     positions = random_quintic(np.random.default_rng(8), model.n)(middles(model, 1.0))
     plain = discretisation.torque(model, positions)
     share = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0) / noise_floor(model, positions)
@@ -182,7 +183,7 @@ def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
 
 @pytest.mark.parametrize("duration", [1.0, 10.0])
 def test_single_precision_against_newton_euler(duration):
-    model = Model.of(planar_chain(8))
+    model = model_of(planar_chain(8))
     start, end = [0.1] * 8, np.linspace(-0.5, 0.6, 8)
     truth = torque_at(model, quintic(start, end, duration), middles(model, duration)[1:-1])
     tau = CompiledStep(model).torque(sampled_quintic(model, start, end, duration))
@@ -193,7 +194,7 @@ def test_single_precision_against_newton_euler(duration):
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_chain(np.random.default_rng(9), 4)])
 def test_a_million_ticks_do_not_drift(make, trig):
     """A continuous turn and swings: the last second is as good as the first, and no worse than the floor."""
-    model = exact_at(trig, Model.of(make()))
+    model = exact_at(trig, model_of(make()))
     step = CompiledStep(model)
     ticks = 1_000_000
     t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
@@ -220,7 +221,7 @@ def test_at_rest_the_torque_never_changes_by_a_bit():
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_tree(np.random.default_rng(6), 6)])
 def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
     """What ft_step does after the two halves of the anchor is what it does after the whole, bit for bit."""
-    model = exact_at("knot", Model.of(make()))
+    model = exact_at("knot", model_of(make()))
     sources = step_source.render(model)
     assert "#define FT_STEP_EXACT_AT_KNOTS 1" in sources["ft_step.h"]
     ffi, lib = build(
@@ -255,7 +256,7 @@ def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
              lambda: random_chain(np.random.default_rng(1), 12)]
 )
 def test_host_and_chip_agree_bit_for_bit_over_a_whole_motion(make):
-    model = Model.of(make()) if not isinstance(make(), Model) else make()
+    model = model_of(make()) if not isinstance(make(), Model) else make()
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     positions = quintic(0.1 * slides, np.linspace(-1.0, 1.2, model.n) * slides)(middles(model, 1.0))
     assert_same_bits(model, positions)
@@ -270,12 +271,12 @@ def assert_same_bits(model: Model, positions: np.ndarray) -> None:
 
 
 MODELS = {
-    "planar": lambda: Model.of(planar_chain(3)),
-    "chain": lambda: Model.of(random_chain(np.random.default_rng(2), 6)),
+    "planar": lambda: model_of(planar_chain(3)),
+    "chain": lambda: model_of(random_chain(np.random.default_rng(2), 6)),
     "tree": lambda: moving_tree(3, 7)[0],
-    "long chain": lambda: Model.of(random_chain(np.random.default_rng(2), 12)),
-    "one joint": lambda: Model.of(random_chain(np.random.default_rng(3), 1)),
-    "slow ticks": lambda: Model.of(replace(planar_chain(3), control=Control(rate_hz=100, knot_hz=100, scheme="midpoint"))),
+    "long chain": lambda: model_of(random_chain(np.random.default_rng(2), 12)),
+    "one joint": lambda: model_of(random_chain(np.random.default_rng(3), 1)),
+    "slow ticks": lambda: model_of(replace(planar_chain(3), control=Control(rate_hz=100, knot_hz=100, scheme="midpoint"))),
 }
 
 
@@ -304,7 +305,7 @@ def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
     rotor = replace(link, com=np.zeros(3), inertia=np.diag([0.0, 0.0, 1e-5]))
     nothing = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
     for body, torque in ((rotor, True), (nothing, False)):
-        model = Model.of(replace(arm, links=(body,), control=control))
+        model = model_of(replace(arm, links=(body,), control=control))
         for precision in ("single", "double"):
             tau = CompiledStep(model, precision).torque(sampled_quintic(model, np.zeros(1), np.ones(1)))
             assert bool(np.any(tau)) == torque

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.discretisation import Planar, Spatial
-from codegen.model import Model
 from codegen.step.base_parameters import Choice, arrange
 from codegen.step.c_text import blocks_of, literal
 from codegen.step.graph import Expr, Graph
 from codegen.step.planar import PlanarStep
+from codegen.step.scheme import model_of
 from codegen.step.spatial import SpatialStep
 from tests.codegen.step_interpreter import Interpreter
 from tests.oracle import peak, planar_chain, random_chain, random_tree
@@ -127,7 +127,7 @@ ALL = [
 @pytest.mark.parametrize("seed", range(15))
 def test_recursions_equal_the_plain_discretisation_under_any_choice(make, seed):
     rng = np.random.default_rng(seed)
-    model = Model.of(make(rng, int(rng.integers(1, 9))))
+    model = model_of(make(rng, int(rng.integers(1, 9))))
     q = walk(rng, model)
     length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
     choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
@@ -147,7 +147,7 @@ def test_groups_of_parallel_axes_equal_the_plain_discretisation(seed):
         replace(j, axis=float(rng.choice([-1, 1])) * z, rpy=np.array([0, 0, 1.0]) if rng.random() < 0.6 else j.rpy)
         for j in mechanism.joints
     )
-    model = Model.of(replace(mechanism, joints=joints))
+    model = model_of(replace(mechanism, joints=joints))
     choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
     ours, plain = steps(Spatial(model), Interpreter(SpatialStep(model, arrange(model, choices, 0.2))), walk(rng, model))
     assert peak(ours - plain) <= 1e-10 * peak(plain)
@@ -170,7 +170,7 @@ def test_planar_recursion_equals_the_plain_discretisation(seed, mass):
         joints.append(
             replace(j, parent="base" if parent == "link0" else parent, axis=axis, xyz=rng.uniform(-0.3, 0.3, 3))
         )
-    model = Model.of(replace(mechanism, links=links, joints=tuple(joints)))
+    model = model_of(replace(mechanism, links=links, joints=tuple(joints)))
     ours, plain = steps(
         Planar(model), Interpreter(PlanarStep(model, arrange(model, (Choice(mass=mass),) * n))), walk(rng, model)
     )

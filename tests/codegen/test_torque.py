@@ -13,7 +13,8 @@ from codegen import figures, torque
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Friction, Mechanism, Motor, Section
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory, from_rows
 from hil import chip_step
 from tests.oracle import peak, pinocchio_of, planar_chain, quintic, random_chain, random_tree, septic, torque_at
@@ -31,7 +32,7 @@ def c_step(precision: str) -> torque.Step:
 
 
 def eight_link(scheme: str = "midpoint", rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
-    mechanism = Mechanism.load(MECHANISMS / "eight_link.toml")
+    mechanism = load_mechanism(MECHANISMS / "eight_link.toml")
     control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz)
     mechanism = replace(mechanism, control=control)
     return mechanism, Trajectory.load(MECHANISMS / "eight_link.csv", mechanism)
@@ -59,7 +60,7 @@ def test_the_end_ticks_of_a_quintic_are_as_good_as_the_others():
         start = rng.uniform(-1.0, 1.0, 6)
         trajectory = rows(mechanism, quintic(start, start + rng.uniform(-2.0, 2.0, 6)))
         result = torque.torque(mechanism, trajectory, c_step("double"))
-        wrong = np.max(np.abs(result.tau - torque_at(Model.of(mechanism), trajectory, result.t)), axis=1)
+        wrong = np.max(np.abs(result.tau - torque_at(model_of(mechanism), trajectory, result.t)), axis=1)
         assert max(wrong[0], wrong[-1]) <= 1.5 * np.max(wrong[1:-1]) <= 1.5e-5 * peak(result.tau)
 
 
@@ -109,7 +110,7 @@ def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
                            np.zeros((51, 4)))
     for step in (None, c_step("double")):
         result = torque.torque(mechanism, trajectory, step)
-        expected = torque_at(Model.of(mechanism), trajectory, result.t)
+        expected = torque_at(model_of(mechanism), trajectory, result.t)
         assert peak((result.tau - expected)[:3]) <= 1e-5 * peak(expected)
 
 
@@ -197,7 +198,7 @@ def test_chip_gives_the_bits_of_the_c_backend():
 @pytest.mark.parametrize("name", ["two_arm_grasp", "pick_and_place", "biped"])
 def test_the_c_switches_modes_as_the_reference_does(name):
     """Grasp and release, pick up and put down, from foot to foot: every tick, those of the switches too."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     assert len(trajectory.modes) > 1
     expected = torque.torque(mechanism, trajectory)
@@ -208,7 +209,7 @@ def test_the_c_switches_modes_as_the_reference_does(name):
 
 
 def test_chip_gives_the_bits_of_the_c_across_a_switch():
-    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     whole = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     grasp = whole.modes[1][0]
     rows_of = (whole.times >= grasp - 0.0201) & (whole.times <= grasp + 0.0401)
@@ -221,7 +222,7 @@ def test_chip_gives_the_bits_of_the_c_across_a_switch():
 
 
 def test_a_mode_that_does_not_fit_the_motion_is_refused_by_the_c():
-    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     early = replace(Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism), modes=((0.0, "open"), (0.5, "grasp")))
     with pytest.raises(Refused, match="the mode entered in tick 500 does not fit the motion"):
         torque.torque(mechanism, early, lambda model, *motion: CompiledStep(model).torque(*motion))

@@ -15,6 +15,7 @@ from scipy.interpolate import BPoly
 
 from codegen.errors import BadInput
 from codegen.mechanism import Limits, Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, check_streamable, from_rows, knots
 from codegen.units import TURN_UNIT, from_wire
 
@@ -23,7 +24,7 @@ MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
 
 @pytest.fixture(scope="module")
 def arm() -> Mechanism:
-    return Mechanism.load(MECHANISMS / "three_link.toml")
+    return load_mechanism(MECHANISMS / "three_link.toml")
 
 
 def written(tmp_path: Path, text: str | bytes) -> Path:
@@ -126,7 +127,7 @@ def test_one_joint_may_give_rates_and_the_others_not(arm: Mechanism, tmp_path: P
 
 @pytest.mark.parametrize("name", ["three_link", "three_link_10ms", "eight_link", "six_axis"])
 def test_every_example_has_its_trajectory(name: str) -> None:
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     trajectory = Trajectory.load(MECHANISMS / f"{name.removesuffix('_10ms')}.csv", mechanism)
     check_streamable(trajectory, mechanism)
     s = np.arange(0.0, trajectory.duration, 1e-4)
@@ -139,7 +140,7 @@ def test_every_example_has_its_trajectory(name: str) -> None:
 
 def test_the_examples_start_where_their_mechanisms_do() -> None:
     for name in ("three_link", "six_axis", "eight_link"):
-        mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+        mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
         trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
         np.testing.assert_array_equal(trajectory.positions[0], [j.start for j in mechanism.moving])
 

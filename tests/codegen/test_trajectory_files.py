@@ -16,6 +16,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from codegen.errors import BadInput
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
@@ -46,7 +47,7 @@ uint32 nanosec
 
 @pytest.fixture(scope="module")
 def arm() -> Mechanism:
-    return Mechanism.load(MECHANISMS / "three_link.toml")
+    return load_mechanism(MECHANISMS / "three_link.toml")
 
 
 @pytest.fixture(scope="module")

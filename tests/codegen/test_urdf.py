@@ -17,7 +17,9 @@ from codegen.errors import BadInput
 from codegen.init_file import text, write
 from codegen.mass_matrix import mass_matrix
 from codegen.mechanism import Mechanism
-from codegen.model import Model, rotation_rpy
+from codegen.mechanism_file import load_mechanism
+from codegen.model import rotation_rpy
+from codegen.step.scheme import model_of
 from codegen.urdf import roll_pitch_yaw
 from tests.oracle import rnea
 
@@ -78,7 +80,7 @@ def written(tmp_path: Path, document: str = ARM, extra: str = "") -> Path:
 
 def refusal(path: Path, where: Path) -> str:
     with pytest.raises(BadInput) as caught:
-        Mechanism.load(path)
+        load_mechanism(path)
     line = str(caught.value)
     assert "\n" not in line and line.startswith(f"{where}: "), line
     return line.removeprefix(f"{where}: ")
@@ -98,7 +100,7 @@ def compare_with_pinocchio(mechanism: Mechanism, urdf: Path, seed: int = 0) -> N
         full[joint.idx_q:joint.idx_q + joint.nq] = [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
     index = [theirs.joints[theirs.getJointId(j.name)].idx_v for j in mechanism.moving]
     full_v[index], full_a[index] = v, a
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     data = theirs.createData()
     M = pin.crba(theirs, data, full)
     M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(index, index)]
@@ -111,13 +113,13 @@ def compare_with_pinocchio(mechanism: Mechanism, urdf: Path, seed: int = 0) -> N
 
 
 def test_a_small_arm_is_what_pinocchio_reads(tmp_path: Path) -> None:
-    arm = Mechanism.load(written(tmp_path))
+    arm = load_mechanism(written(tmp_path))
     for seed in range(5):
         compare_with_pinocchio(arm, tmp_path / "arm.urdf", seed)
 
 
 def test_joints_limits_and_friction_are_taken_over(tmp_path: Path) -> None:
-    arm = Mechanism.load(written(tmp_path))
+    arm = load_mechanism(written(tmp_path))
     assert [j.name for j in arm.joints] == ["shoulder", "slide", "flange", "frame"]
     assert [j.parent for j in arm.joints] == ["base", "upper", "fore", "tool"]
     shoulder, slide = arm.moving
@@ -141,7 +143,7 @@ link = "tip"
 mass = 0.3
 com = [0.0, 0.0, 0.1]
 """
-    arm = Mechanism.load(written(tmp_path, extra=extra))
+    arm = load_mechanism(written(tmp_path, extra=extra))
     slide = arm.moving[1]
     assert slide.motor.gear == 200.0
     assert (slide.limits.lower, slide.limits.velocity, slide.limits.effort) == (0.1, 0.5, 10.0)
@@ -155,13 +157,13 @@ com = [0.0, 0.0, 0.1]
 def test_real_robots_are_what_pinocchio_reads(tmp_path: Path, name: str) -> None:
     path = tmp_path / "robot.toml"
     write("robot", path, robot(name))
-    compare_with_pinocchio(Mechanism.load(path), robot(name))
+    compare_with_pinocchio(load_mechanism(path), robot(name))
 
 
 def test_panda_loads_with_its_fingers_frozen(tmp_path: Path) -> None:
     path = tmp_path / "panda.toml"
     write("panda", path, robot("panda_description/urdf/panda.urdf"))
-    panda = Mechanism.load(path)
+    panda = load_mechanism(path)
     assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
     compare_with_pinocchio(panda, robot("panda_description/urdf/panda.urdf"))
 
@@ -181,7 +183,7 @@ def test_every_robot_of_the_package_loads_or_is_refused_with_a_true_reason(tmp_p
         path = tmp_path / f"robot{number}.toml"
         try:
             write("robot", path, urdf)
-            Mechanism.load(path)
+            load_mechanism(path)
         except BadInput as error:
             refused[next((k for k in TRULY_REFUSED if urdf.as_posix().endswith(k)), urdf.as_posix())] = str(error)
     assert refused.keys() == TRULY_REFUSED.keys()
@@ -200,13 +202,13 @@ def test_angles_of_a_rotation_give_it_back(rpy: tuple[float, float, float]) -> N
 def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "2 arms.urdf").write_text(ARM)
-    alone, named = Mechanism.load(tmp_path / "arm.urdf"), Mechanism.load(tmp_path / "2 arms.urdf")
+    alone, named = load_mechanism(tmp_path / "arm.urdf"), load_mechanism(tmp_path / "2 arms.urdf")
     compare_with_pinocchio(alone, tmp_path / "arm.urdf")
     assert (alone.name, named.name) == ("arm", "_2-arms") and alone.board is None
-    panda = Mechanism.load(robot("panda_description/urdf/panda.urdf"))
+    panda = load_mechanism(robot("panda_description/urdf/panda.urdf"))
     assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
     with pytest.raises(BadInput, match="absent.urdf: file: does not exist"):
-        Mechanism.load(tmp_path / "absent.urdf")
+        load_mechanism(tmp_path / "absent.urdf")
 
 
 # ---- bad documents
@@ -256,13 +258,13 @@ def test_a_bad_document_is_refused_in_one_line_that_names_it(tmp_path: Path, cas
 
 def test_a_locked_mimic_joint_is_a_fixed_one(tmp_path: Path) -> None:
     document = ARM.replace('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>')
-    arm = Mechanism.load(written(tmp_path, document, "lock = { slide = 0.2 }\n"))
+    arm = load_mechanism(written(tmp_path, document, "lock = { slide = 0.2 }\n"))
     assert [j.name for j in arm.moving] == ["shoulder"]
 
 
 def test_an_unphysical_inertia_warns_by_default_and_is_refused_on_request(tmp_path: Path) -> None:
     document = ARM.replace('ixx="0.003"', 'ixx="0.03"')
-    assert "link.fore.inertia: no body has" in Mechanism.load(written(tmp_path, document)).warnings[0]
+    assert "link.fore.inertia: no body has" in load_mechanism(written(tmp_path, document)).warnings[0]
     line = refusal(written(tmp_path, document, 'unphysical = "refuse"\n'), tmp_path / "arm.urdf")
     assert re.search(r"^link\.fore\.inertia = .*each is at most the sum of the others", line)
 
@@ -300,7 +302,7 @@ def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:
 
 def test_init_writes_a_file_that_checks_without_warnings(tmp_path: Path) -> None:
     path = write("arm", tmp_path / "arm.toml")
-    report = examine(Mechanism.load(path))
+    report = examine(load_mechanism(path))
     assert report.warnings == () and report.stability is not None and report.stability.stable
     with pytest.raises(BadInput, match="is there already"):
         write("arm", path)
@@ -312,7 +314,7 @@ def test_init_from_a_urdf_writes_a_file_on_top_of_it(tmp_path: Path) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
     path = write("arm", tmp_path / "arm.toml", tmp_path / "arm.urdf")
     assert 'urdf = "arm.urdf"' in path.read_text()
-    arm = Mechanism.load(path)
+    arm = load_mechanism(path)
     assert [j.name for j in arm.moving] == ["shoulder", "slide"] and arm.board.use == "compute"
 
 
@@ -336,6 +338,6 @@ def test_any_damage_gives_a_mechanism_or_one_line(tmp_path: Path, cuts: list[tup
     path = tmp_path / "arm.toml"
     path.write_text('name = "arm"\nurdf = "arm.urdf"\n')
     try:
-        assert Mechanism.load(path).moving
+        assert load_mechanism(path).moving
     except BadInput as error:
         assert len(str(error).splitlines()) == 1 and str(error).startswith(str(tmp_path))

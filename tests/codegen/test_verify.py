@@ -15,8 +15,10 @@ from codegen import emit, object_check, pinocchio_rnea, verify, verify_report
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
 from codegen.mechanism import Beam, Mechanism, Payload
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.motions import TRAVEL
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory, check_limits
 from hil import chip_step
 from tests import oracle
@@ -26,13 +28,13 @@ MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
 
 @cache
 def arm() -> Mechanism:
-    return Mechanism.load(MECHANISMS / "six_axis.toml")
+    return load_mechanism(MECHANISMS / "six_axis.toml")
 
 
 @cache
 def small() -> Mechanism:
     """For what is made wrong: quicker."""
-    return Mechanism.load(MECHANISMS / "three_link.toml")
+    return load_mechanism(MECHANISMS / "three_link.toml")
 
 
 @cache
@@ -92,7 +94,7 @@ def test_numbers_are_those_of_the_arrays():
 def test_rnea_is_pinocchio_s_and_not_ours():
     for trial, motion in zip(verified().trials, (None, Trajectory.load(MECHANISMS / "six_axis.csv", arm())), strict=True):
         if motion:
-            assert trial.rnea == pytest.approx(oracle.torque_at(Model.of(arm()), motion, trial.t), rel=1e-9, abs=1e-9)
+            assert trial.rnea == pytest.approx(oracle.torque_at(model_of(arm()), motion, trial.t), rel=1e-9, abs=1e-9)
 
 
 def test_without_pinocchio_the_report_says_so(monkeypatch):
@@ -154,13 +156,13 @@ def test_random_motions_stay_within_limits_and_differ():
 def test_a_longer_tick_is_allowed_the_square_of_its_length():
     assert verify.scheme_bound(1000.0) == verify.scheme_bound(5000.0) == 1e-5
     assert verify.scheme_bound(100.0) == pytest.approx(1e-3)
-    slow = Mechanism.load(MECHANISMS / "three_link_10ms.toml")
+    slow = load_mechanism(MECHANISMS / "three_link_10ms.toml")
     v = verify.verify(slow, (), chip_step.run, motions=1)
     assert v.good and 1e-5 < v.worst("reference").of_peak < 1e-3
 
 
 def test_the_papers_scheme_in_double_precision_is_the_reference():
-    eight = Mechanism.load(MECHANISMS / "eight_link.toml")
+    eight = load_mechanism(MECHANISMS / "eight_link.toml")
     damped = replace(eight, control=replace(eight.control, rate_hz=100, knot_hz=100, scheme="newmark", beta=0.3025,
                                             gamma=0.6))
     v = verify.verify(damped, (), chip_step.run, motions=1)
@@ -226,7 +228,7 @@ def test_without_a_chip_the_answer_is_no():
 
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
     """Everything of ours agrees with itself; what is built from the mechanism file alone does not."""
-    of = Model.of
+    of = model_of
 
     def wrong(mechanism):
         model = of(mechanism)
@@ -250,7 +252,7 @@ def test_what_cannot_be_emitted_is_refused():
 
 
 def with_line(line: str, after: str) -> dict[str, str]:
-    sources = emit.step_sources(Model.of(arm()))
+    sources = emit.step_sources(model_of(arm()))
     assert after in sources["ft_step.c"]
     return sources | {"ft_step.c": sources["ft_step.c"].replace(after, f"{after}\n{line}", 1)}
 
@@ -259,7 +261,7 @@ INCLUDE = '#include "ft_step.h"'
 
 
 def test_every_compiler_takes_the_emitted_c():
-    found = object_check.compilations(emit.step_sources(Model.of(arm())))
+    found = object_check.compilations(emit.step_sources(model_of(arm())))
     assert [(c.language, c.precision) for c in found] == [
         ("C99", "single"), ("C++11", "single"), ("C99", "double"), ("C++11", "double"), ("C99", "single")]
     assert all(c.error is None and c.compiler for c in found)
@@ -280,7 +282,7 @@ def test_a_warning_is_an_error(line, refused):
 def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
     which = object_check.shutil.which
     monkeypatch.setattr(object_check.shutil, "which", lambda n: None if n.endswith("++") else which(n))
-    v = replace(verified(), compilations=object_check.compilations(emit.step_sources(Model.of(arm()))))
+    v = replace(verified(), compilations=object_check.compilations(emit.step_sources(model_of(arm()))))
     criterion = next(c for c in v.criteria if "C++" in c.name)
     assert criterion.verdict is None and criterion.found == "not checked: no C++ compiler installed"
 
@@ -291,7 +293,7 @@ def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
     ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
 ])
 def test_what_the_object_must_not_hold_is_found(line, symbol):
-    clean = object_check.examine(emit.step_sources(Model.of(arm())))
+    clean = object_check.examine(emit.step_sources(model_of(arm())))
     found = object_check.examine(with_line(line, INCLUDE))
     assert clean.forbidden == () and found.forbidden == (symbol,)
     reason, = replace(verified(), object=found).reasons
@@ -301,7 +303,7 @@ def test_what_the_object_must_not_hold_is_found(line, symbol):
 def test_the_stack_bound_covers_what_the_chip_uses():
     from hil.chip_library import ChipLibrary
 
-    sources = emit.step_sources(Model.of(arm()))
+    sources = emit.step_sources(model_of(arm()))
     chip = ChipLibrary(sources)
     arguments = [chip.put(1 << 14), chip.put(64), chip.put(64), chip.put(64)]
     used = max(chip.call(name, *arguments, measure_stack=True).stack_bytes for name in ("ft_step_start", "ft_step"))

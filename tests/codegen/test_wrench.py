@@ -14,6 +14,7 @@ from codegen.errors import BadInput
 from codegen.mechanism import Joint, Link, Mechanism
 from codegen.model import Model
 from codegen.reference import matrix_form
+from codegen.step.scheme import model_of
 from codegen.trajectory import from_rows
 from codegen.wrench import Wrench
 from femtorque import main
@@ -53,7 +54,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
     rng = np.random.default_rng(seed)
     carrier = int(rng.integers(6))
     mechanism = with_tool(make(rng, 6), carrier)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
     q, qd, qdd = rng.uniform(-1, 1, (3, 20, 6))
     for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
@@ -70,7 +71,7 @@ def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
     """What rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     q, still = rng.uniform(-1, 1, (5, 6)), np.zeros((5, 6))
     q[:, [body.prismatic for body in model.bodies]] *= 0.3
     nothing = np.zeros(3)
@@ -85,7 +86,7 @@ def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
 
 def test_host_and_chip_bear_the_same_bits():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
-    model, q = Model.of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
+    model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
     held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
     here, there = (f(model, q, held).astype(np.float32) for f in (compiled_wrench.torque, chip_wrench.torque))
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
@@ -93,14 +94,14 @@ def test_host_and_chip_bear_the_same_bits():
 
 def test_the_emitted_c_is_clean_and_no_part_of_the_step():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
-    sources = compiled_wrench.sources(Model.of(mechanism))
+    sources = compiled_wrench.sources(model_of(mechanism))
     assert [c.error for c in object_check.compilations(sources)] == [None] * 5
-    assert not set(wrench_source.render(Model.of(mechanism))) & set(emit.step_sources(Model.of(mechanism)))
+    assert not set(wrench_source.render(model_of(mechanism))) & set(emit.step_sources(model_of(mechanism)))
 
 
 def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
     """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
-    model = Model.of(planar_chain(2))
+    model = model_of(planar_chain(2))
     down = Wrench.of("link2", [0, -10, 0, 0, 0, 0])
     np.testing.assert_allclose(wrench.torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
     twist = Wrench.of("link2", [0, 0, 0, 0, 0, 3])
@@ -116,14 +117,14 @@ def test_the_verb_adds_it_to_every_tick():
     mechanism = planar_chain(2)
     held = Wrench.of("link2", [1, 2, 3, 4, 5, 6])
     with_it, without = torque.torque(mechanism, motion(), wrench=held), torque.torque(mechanism, motion())
-    expected = wrench.torque(Model.of(mechanism), motion().at(without.t)[0], held)
+    expected = wrench.torque(model_of(mechanism), motion().at(without.t)[0], held)
     np.testing.assert_allclose(with_it.tau - without.tau, expected, atol=1e-12)
     assert with_it.error == without.error
 
 
 def test_what_cannot_be_is_refused_in_one_line():
     mechanism = with_tool(planar_chain(2), 1)
-    model, six = Model.of(mechanism), [0.0] * 6
+    model, six = model_of(mechanism), [0.0] * 6
     with pytest.raises(BadInput, match="link22.*no such link.*link2"):
         wrench.torque(model, np.zeros(2), Wrench.of("link22", six))
     for ground in ("base", "post"):

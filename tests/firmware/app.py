@@ -18,6 +18,7 @@ from codegen import compiled, emit, messages
 from codegen.codec import Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
 from codegen.digest import FIRMWARE
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Knots
 from codegen.units import to_wire
 
@@ -55,7 +56,7 @@ void ft_app_missed(void);
 
 def three_link() -> Mechanism:
     """The three-link arm, stood upright so that gravity acts on it."""
-    return dataclasses.replace(Mechanism.load(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
+    return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
 
 
 def changed(**what: Any) -> Mechanism:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codegen import board as boards
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil import chips
 from hil.elf import Image
 from hil.stm32.serial import FE
@@ -70,7 +70,7 @@ class Machine:
 
     def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000, pwm_hz: int = 20_000,
                  crystal: bool = True, drive: str = "voltage") -> None:
-        mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+        mechanism = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
         joints = tuple(replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints)
         self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))

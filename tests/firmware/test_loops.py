@@ -14,8 +14,9 @@ from codegen.codec import Knot
 from codegen.compiled import CompiledStep
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
 from codegen.modes import in_mode
+from codegen.step.scheme import model_of
 from codegen.trajectory import Trajectory, knots
 from tests.firmware.app import App, replace
 
@@ -24,7 +25,7 @@ MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
 @cache
 def four_bar() -> Mechanism:
-    return Mechanism.load(MECHANISMS / "four_bar.toml")
+    return load_mechanism(MECHANISMS / "four_bar.toml")
 
 
 def motion(name: str = "four_bar") -> Trajectory:
@@ -67,7 +68,7 @@ def test_that_the_actuated_joint_alone_is_streamed_and_fed_forward() -> None:
     app.ready()
     record = play(app, "four_bar")
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
-    model = Model.of(four_bar())
+    model = model_of(four_bar())
     expected = CompiledStep(model).torque(played.middles(round(played.duration * 1000), model.dt))[:, 0]
     found = record["torque_ff"][:, 0]
     # the motion somewhere in the record, tick for tick
@@ -89,7 +90,7 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
 def test_that_arming_waits_for_the_loops() -> None:
     """Told to be half a radian from the start, the loops need some ticks to follow, a small step in each."""
     app = App(four_bar())
-    start = assemble(Model.of(four_bar())).start[0]
+    start = assemble(model_of(four_bar())).start[0]
     app.home([start + 0.3])
     app.run(40)
     assert app.command("ARM") == "NONE"
@@ -117,7 +118,7 @@ def test_that_removing_the_fault_turns_its_test_red() -> None:
 
 def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
     """An example with modes and its motion; mode=dict(...) changes one of its modes."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     changed = tuple(dataclasses.replace(m, **mode.get(m.name, {})) for m in mechanism.modes)
     return dataclasses.replace(mechanism, modes=changed), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
 
@@ -131,7 +132,7 @@ def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarr
     record = play(app, trajectory)
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
     ticks = round(trajectory.duration * 1000)
-    expected = reference.torque(Model.of(mechanism), trajectory, ticks, reference.recursion)[1]
+    expected = reference.torque(model_of(mechanism), trajectory, ticks, reference.recursion)[1]
     found = record["torque_ff"].astype(float)
     begin = min(range(len(found) - ticks + 1), key=lambda k: float(np.abs(found[k:k + ticks] - expected).max()))
     return found[begin:begin + ticks], expected
@@ -149,7 +150,7 @@ def test_that_a_payload_s_weight_is_carried_from_the_first_tick() -> None:
     mechanism, trajectory = moded("pick_and_place")
     k = round(trajectory.modes[1][0] * 1000)
     q = trajectory.at(np.array([k + 0.5]) / 1000.0)[0]
-    loaded, empty = (reference.newton_euler(Model.of(in_mode(mechanism, name)), q, 0 * q, 0 * q)[0]
+    loaded, empty = (reference.newton_euler(model_of(in_mode(mechanism, name)), q, 0 * q, 0 * q)[0]
                      for name in ("loaded", "empty"))
     np.testing.assert_allclose(found[k] - found[k - 1], loaded - empty, atol=0.02 * np.abs(loaded - empty).max())
 
@@ -247,4 +248,4 @@ def test_that_arming_begins_in_the_first_mode() -> None:
 
 
 def gravity(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-    return reference.newton_euler(Model.of(mechanism), q, 0 * q, 0 * q)
+    return reference.newton_euler(model_of(mechanism), q, 0 * q, 0 * q)

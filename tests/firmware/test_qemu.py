@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codegen import build
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "firmware" / "test"))
@@ -17,7 +17,7 @@ import smoke  # noqa: E402
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> dict[str, dict]:
     """Case name -> what `pio test` reports of it. A failed case makes pio's status 1, which is not an error here."""
-    project = build.assemble(Mechanism.load(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
+    project = build.assemble(load_mechanism(ROOT / "mechanisms" / "three_link.toml"), tmp_path_factory.mktemp("smoke"))
     out = project / "report.json"
     arguments = ["test", "-e", "emulator", "--json-output-path", str(out)]
     try:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from codegen.compiled_path import CompiledPath
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import knots
 from hil import run
 from hil.measure import short_motion
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def mechanism(trig, name="three_link"):
-    loaded = Mechanism.load(ROOT / "mechanisms" / f"{name}.toml")
+    loaded = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     return replace(loaded, name=f"{loaded.name}-{trig}", control=replace(loaded.control, trig=trig))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, from_rows
 from hil.plant import Plant
 from hil.run import Result, folder, run
@@ -21,7 +22,7 @@ DURATION = 0.6  # s
 
 @cache
 def three_link() -> Mechanism:
-    return Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    return load_mechanism(ROOT / "mechanisms" / "three_link.toml")
 
 
 @cache

@@ -14,6 +14,7 @@ import pytest
 
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil import branches, campaign
 from hil.board import VirtualBoard
 from hil.branches import Branch, Coverage
@@ -166,7 +167,7 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
     ("three_link", "nucleo-g474re-6", "voltage"), ("six_axis", "f405rg-6", "voltage"), ("three_link", "f405rg-4", "current")])
 def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
     """On other boards, with more joints, with current loops: nearly, and with what it allows for, surely."""
-    arm = Mechanism.load(ROOT / "mechanisms" / f"{file}.toml")
+    arm = load_mechanism(ROOT / "mechanisms" / f"{file}.toml")
     arm = driven(replace(arm, name=f"{arm.name}-tour", board=replace(arm.board, use=board)), drive)
     built = build.build(arm, ROOT / "build" / f"tour-{file}-{board}-{drive}")
     flash = Image.load(built.elf, FLASH_START, 1 << 20)

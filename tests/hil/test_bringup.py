@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism import Mechanism
 from codegen.mechanism_edit import set_joint
+from codegen.mechanism_file import load_mechanism
 from hil.plant import Plant
 from host.bringup import judge
 from tests.hil import lab as rig
@@ -34,7 +34,7 @@ def looked_at(here, monkeypatch, tmp_path):
         told = json.loads(done.stdout)
         found = {joint["joint"]: joint["problem"] for joint in told["joints"]}
         assert done.returncode == (1 if any(found.values()) else 0)
-        return found, Mechanism.load(file)
+        return found, load_mechanism(file)
 
     return look
 
@@ -94,4 +94,4 @@ def test_only_the_numbers_of_a_file_change(tmp_path):
     changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
     assert [b for _, b in changed] == ["friction = { viscous = 0.001235, coulomb = 0.02 } # measured",
                                        changed[1][0].replace("1e-3", "0.001")]
-    assert Mechanism.load(file).moving[1].friction.viscous == 0.001235
+    assert load_mechanism(file).moving[1].friction.viscous == 0.001235

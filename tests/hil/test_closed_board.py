@@ -14,6 +14,7 @@ import pytest
 
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from hil import pil
 from hil.board import VirtualBoard, VirtualClock
@@ -27,7 +28,7 @@ GRASP, UNTIL = 0.7, 0.8  # s: of the switch, and how far the motion is played
 
 def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) -> tuple[Mechanism, Trajectory]:
     """Two arms as far as just after their grasp; changes of every mode; modes: instead of the example's."""
-    mechanism = Mechanism.load(MECHANISMS / "two_arm_grasp.toml")
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
     parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
@@ -60,7 +61,7 @@ def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result
 
 
 def test_a_board_sees_the_currents_of_driven_joints_alone():
-    mechanism = Mechanism.load(MECHANISMS / "five_bar.toml")
+    mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
     seen = wired(plant_of(mechanism))
     assert isinstance(seen, Wired)
     seen.drive(1e-3, np.full(len(mechanism.streamed), 6.0))
@@ -182,7 +183,7 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
 
 def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
     """Coupler and rocker stretch out; beyond there is no pose, and another assembly comes back from there."""
-    mechanism = Mechanism.load(MECHANISMS / "four_bar.toml")
+    mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
     result, board = played(mechanism, motion, "four-bar")
     assert result.ended != "done" and result.faults == ("LOOPS_SINGULAR",) and result.outputs_safe

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism import Mechanism
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
+from codegen.step.scheme import model_of
 from hil import figures_tsujita, scenario
 from hil.figures_isobe import MECHANISMS
 from hil.flexible_arm import FlexiblePlant, run
@@ -35,19 +35,19 @@ def test_bending_changes_the_torques():
 @pytest.mark.parametrize("frame", ["root", "chord"])
 def test_plant_without_bending_is_a_rigid_arm(frame):
     """Accelerations under torques against Pinocchio, the beam made stiff, in both frames."""
-    mechanism = Mechanism.load(MECHANISMS / "flexible_link.toml")
+    mechanism = load_mechanism(MECHANISMS / "flexible_link.toml")
     beam = mechanism.links[0]
     stiff = replace(mechanism, links=(replace(beam, beam=replace(beam.beam, EI=(np.inf, 1e6))),))
     plant = FlexiblePlant(stiff, 2, frame=frame)
     M, force, _, _ = plant.system(np.zeros(2 * (1 + plant.n)))
     tau = np.array([0.3])
     free = np.linalg.solve(M + 1e12 * np.diag([0.0] + [1.0] * plant.n), force + plant.driven(tau))  # bending held
-    assert free[0] == pytest.approx(oracle.aba(Model.of(stiff), [0.0], [0.0], tau)[0], rel=1e-6)
+    assert free[0] == pytest.approx(oracle.aba(model_of(stiff), [0.0], [0.0], tau)[0], rel=1e-6)
 
 
 def test_plant_keeps_its_energy():
     """Falling freely under gravity without damping: kinetic, elastic and potential energy together."""
-    mechanism = Mechanism.load(MECHANISMS / "wall_arm.toml")
+    mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
     links = tuple(replace(link, beam=replace(link.beam, damping=0.0)) if link.beam else link for link in mechanism.links)
     plant = FlexiblePlant(replace(mechanism, links=links), 2)
     y0 = np.concatenate([[-0.4, 0.9], np.zeros(plant.n), np.zeros(2 + plant.n)])

@@ -10,6 +10,7 @@ import pytest
 
 from codegen.compiled import CompiledStep
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from codegen.trajectory import Trajectory, from_rows
 from hil.flexible_plant import FlexibleArmPlant
@@ -21,7 +22,7 @@ from host.tip_motion import flexible_arm, tip_motion
 from tests import oracle
 from tests.flexible_chain import flexible_joints
 
-ARM = Mechanism.load(Path(__file__).parents[2] / "mechanisms" / "flexible_arm.toml")
+ARM = load_mechanism(Path(__file__).parents[2] / "mechanisms" / "flexible_arm.toml")
 PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.35)
 LEAD = 0.1  # s before and after the path
 REST = 0.3  # s

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, from_rows
 from hil.ideal import FEEDFORWARDS, track
 from tests.closed_motions import MECHANISMS
@@ -19,7 +20,7 @@ BETTER = 50.0  # rms error of PD over that of PD + lambda, at least
 
 def example(name: str, until: float | None = None) -> tuple[Mechanism, Trajectory]:
     """An example and its motion, or that as far as to the first pose where it rests, `until` s."""
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     if until is None:
         return mechanism, motion

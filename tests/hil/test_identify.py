@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from codegen.mechanism import Friction, Mechanism
+from codegen.mechanism import Friction
 from codegen.mechanism_edit import set_joint
+from codegen.mechanism_file import load_mechanism
 from hil.plant import Plant
 from host.board import Board
 from host.identify import Estimate, identify
@@ -43,12 +44,12 @@ def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
     for joint in truth.moving:
         set_joint(file, joint.name, {"friction": {"viscous": 0.0, "coulomb": 0.0}, "motor": {"inertia": 0.0}})
     joint = truth.moving[0]
-    with plugged_in(Mechanism.load(file), Plant(truth)):
+    with plugged_in(load_mechanism(file), Plant(truth)):
         done = here("identify", file, "--port", "auto", "--home", "--joint", joint.name, "--write", "--json")
     assert done.returncode == 0, done.stderr
     found, = json.loads(done.stdout)["joints"]
     check(SimpleNamespace(**{n: Estimate(found[n]["value"], found[n]["interval"]) for n in NUMBERS}), joint)
-    written = Mechanism.load(file).moving
+    written = load_mechanism(file).moving
     assert written[0].friction.viscous == pytest.approx(found["viscous"]["value"], rel=1e-3)
     assert written[0].motor.inertia == pytest.approx(found["inertia"]["value"], rel=1e-3)
     assert written[1].friction.coulomb == 0.0 and "95 %" in file.read_text()

@@ -10,7 +10,7 @@ import pytest
 
 from codegen import build
 from codegen.errors import Refused
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import check_limits, check_streamable
 from hil.measure import LATE, measure, response, short_motion
 from tests.hil import rig
@@ -71,7 +71,7 @@ def test_an_image_that_may_take_too_long_in_code_not_come_to_is_refused():
 
 def test_the_short_motion_stays_within_the_limits_of_every_example():
     for path in sorted(MECHANISMS.glob("*.toml")):
-        mechanism = Mechanism.load(path)
+        mechanism = load_mechanism(path)
         if mechanism.loops:
             continue  # any pose of its joints is not a pose of it
         motion = short_motion(mechanism)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codegen import trajectory
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil.plant import Plant as RigidPlant
 from hil.plexus.plant import Plant
 from hil.run import Result, run
@@ -19,7 +19,7 @@ THREE_LINK = Path(__file__).parents[2] / "mechanisms" / "three_link.toml"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> tuple[Result, Result]:
     """A motion of 0.4 s of the three-link arm with either plant, tracked by the same image."""
-    mechanism = Mechanism.load(THREE_LINK)
+    mechanism = load_mechanism(THREE_LINK)
     out = tmp_path_factory.mktemp("image")
     times = np.linspace(0.0, 0.4, 41)
     s = 10 * (times / 0.4) ** 3 - 15 * (times / 0.4) ** 4 + 6 * (times / 0.4) ** 5

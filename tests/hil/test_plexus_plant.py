@@ -10,7 +10,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from codegen.errors import BadInput
-from codegen.mechanism import Friction, Mechanism, Motor, Payload
+from codegen.mechanism import Friction, Motor, Payload
+from codegen.mechanism_file import load_mechanism
 from codegen.model import Model
 from hil.plant import Plant as RigidPlant
 from hil.plexus.plant import Plant
@@ -171,7 +172,7 @@ def test_a_plant_changed_on_purpose_differs_as_it_should(change):
 
 
 def test_two_plants_that_share_no_equations_agree_under_voltages_and_friction():
-    mechanism = Mechanism.load(MECHANISMS / "six_axis.toml")
+    mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
     points, minimal = Plant.from_mechanism(mechanism, max_step=1e-4), RigidPlant(mechanism, max_step=1e-4)
     for k in range(100):
         voltage = 12.0 * np.sin(0.02 * k + np.arange(6))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil.plexus.plant import Plant
 from tests import oracle
 
@@ -19,7 +19,7 @@ def real_time_factor(step: float, chunks: int, seconds: float, enough: float = n
     """Simulated over elapsed time of the six-axis arm with motors, rotors and friction: the best of some chunks of
     ticks of 1 ms, and of more for so many seconds, until one was fast enough. What else the machine does then counts as little as possible: a
     chunk is shorter than what a processor is given away for."""
-    plant = Plant.from_mechanism(Mechanism.load(SIX_AXIS), max_step=step)
+    plant = Plant.from_mechanism(load_mechanism(SIX_AXIS), max_step=step)
     best, chunk, end = np.inf, 0, time.perf_counter() + seconds
     while chunk < chunks or time.perf_counter() < end and ticks * 1e-3 / best < enough:
         start = time.perf_counter()

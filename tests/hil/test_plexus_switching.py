@@ -10,6 +10,7 @@ import scipy.linalg
 
 from codegen.errors import Refused
 from codegen.mechanism import Anchor, Loop, Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory
 from hil.plexus.plant import Plant
 from tests import oracle
@@ -19,7 +20,7 @@ from tests.hil.test_plexus_plant import accelerations
 
 
 def example(name: str) -> tuple[Mechanism, Trajectory]:
-    mechanism = Mechanism.load(MECHANISMS / f"{name}.toml")
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     return mechanism, Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
 
 

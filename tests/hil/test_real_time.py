@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from codegen import build
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import from_rows, knots
 from hil.board import VirtualBoard, VirtualClock
 from hil.measure import short_motion
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 def real_time_factor(seconds: float) -> float:
     """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that streams."""
-    arm = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])
     there = start + [0.6, -0.4, 0.5, -0.7, 0.5, 0.8]

@@ -15,6 +15,7 @@ import pytest
 
 from codegen import build
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from hil.board import VirtualBoard
 from hil.measure import measure
 from hil.plant import Plant
@@ -27,7 +28,7 @@ BUDGET = 2000  # instructions
 
 @pytest.fixture(scope="module")
 def arm() -> tuple[Mechanism, build.BuildResult]:
-    mechanism = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    mechanism = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     return mechanism, build.build(mechanism, ROOT / folder(mechanism, True))
 
 

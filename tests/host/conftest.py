@@ -2,7 +2,7 @@
 
 import pytest
 
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from host import link
 from host.configuration import Configuration
 from tests.conftest import ROOT
@@ -14,7 +14,7 @@ def fake(monkeypatch):
     """The Python board with the three-link arm's configuration, at any port. Its time is the host's own: no test waits for
     a clock, however busy this machine is."""
     clock = ManualClock()
-    board = FakeBoard(clock, Configuration.of(Mechanism.load(ROOT / "mechanisms" / "three_link.toml")))
+    board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)
     monkeypatch.setattr(link, "open_port", lambda port, baud: board)
     return board

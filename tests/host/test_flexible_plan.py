@@ -11,6 +11,7 @@ import pytest
 
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from femtorque import main
 from host import flexible_plan, tip_file
 from host.tip_motion import flexible_arm
@@ -21,7 +22,7 @@ ARM, PATH = HERE / "wall_arm.toml", HERE / "wall_arm_path.csv"
 
 @pytest.fixture(scope="module")
 def arm() -> Mechanism:
-    return Mechanism.load(ARM)
+    return load_mechanism(ARM)
 
 
 def test_command_writes_the_joints_motion_and_says_what_it_takes(tmp_path, capfd):

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from codegen import messages
 from codegen.errors import Refused
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from host.configuration import Configuration
 from host.link import Link
 from host.monitor import snapshot, view, watch
@@ -96,7 +96,7 @@ def test_looking_does_not_keep_an_armed_board_alive():
 
 @pytest.fixture
 def tcp_board():
-    board = TcpBoard(Configuration.of(Mechanism.load(MECHANISM)))
+    board = TcpBoard(Configuration.of(load_mechanism(MECHANISM)))
     yield board
     board.close()
 
@@ -110,7 +110,7 @@ def test_one_look_as_json(fake, here):
 
 def test_six_joints_fit_into_80_columns():
     """What tells one joint of a common arm from another is not cut off."""
-    arm = Mechanism.load(robot("so101.urdf"))
+    arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
     clock = ManualClock()
     session = Session(Link(FakeBoard(clock, conf), clock=clock), conf, listen_only=True)

@@ -9,7 +9,8 @@ import pinocchio as pin
 import pytest
 
 from codegen.errors import BadInput, Refused
-from codegen.mechanism import Limits, Mechanism
+from codegen.mechanism import Limits
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, check_streamable
 from host import effort, plan_figure, waypoints
 from host.plan import plan
@@ -23,7 +24,7 @@ TIP = 'tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }\n'
 
 @pytest.fixture(scope="module")
 def arm():
-    return Mechanism.load(ARM)
+    return load_mechanism(ARM)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +122,7 @@ def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
 
 def test_a_real_arm_against_pinocchio(so101, tmp_path):
     """Tip poses by its kinematics, and torques of the whole plan by its rnea; gravity is what binds here."""
-    arm = Mechanism.load(so101)
+    arm = load_mechanism(so101)
     arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=4.0, effort=1.1)) for j in arm.joints))
     path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'
                             "[[waypoint]]\nxyz = [0.25, -0.1, 0.15]\nline = true\n[[waypoint]]\nxyz = [0.2, 0.0, 0.3]\n")
@@ -153,14 +154,14 @@ def test_a_real_arm_against_pinocchio(so101, tmp_path):
 
 
 def test_what_cannot_be_held_up_is_refused(so101, tmp_path):
-    arm = Mechanism.load(so101)
+    arm = load_mechanism(so101)
     arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=0.2)) for j in arm.joints))
     with pytest.raises(Refused, match=r"on the way to waypoint\.1, shoulder_lift needs .* N m to hold the arm up"):
         planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder_lift = 1.5, elbow_flex = -1.5 }\n")
 
 
 def test_the_solution_is_the_pose_it_was_made_from_or_one_as_good(so101):
-    arm = Mechanism.load(so101)
+    arm = load_mechanism(so101)
     tip, rng = Tip(arm, "gripper_frame_link"), np.random.default_rng(1)
     for _ in range(8):
         q = np.array([rng.uniform(0.8 * j.limits.lower, 0.8 * j.limits.upper) for j in arm.moving])
@@ -234,7 +235,7 @@ def test_the_command_plans_draws_and_plays_on_from_there(here, tmp_path):
     told = json.loads(shown.stdout)
     assert told["waypoints"][-1]["waypoint"] == "waypoint.5" and told["slowed"] == []
     assert 0.0 < told["of_limit"]["elbow"]["effort"] < 0.9 and told["of_limit"]["elbow"]["acceleration"] is None
-    arm = Mechanism.load(ARM)
+    arm = load_mechanism(ARM)
     first = Trajectory.load(out, arm)
     assert first.duration == pytest.approx(told["duration"]) and figure.stat().st_size > 20_000
     on = points(tmp_path, "[[waypoint]]\njoints = { shoulder = -0.8, elbow = 0.5, wrist = 0.4 }\n", "on.toml")

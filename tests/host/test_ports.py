@@ -10,7 +10,7 @@ import pytest
 from serial.tools import list_ports
 
 from codegen.errors import Refused
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from femtorque import Board
 from host.configuration import Configuration
 from host.ports import find, survey
@@ -22,7 +22,7 @@ MECHANISM = ROOT / "mechanisms" / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def configuration():
-    return Configuration.of(Mechanism.load(MECHANISM))
+    return Configuration.of(load_mechanism(MECHANISM))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from serial.tools import list_ports
 
 import femtorque
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from host.configuration import Configuration
 from tests.codegen.test_urdf import robot
 from tests.conftest import ROOT
@@ -98,7 +98,7 @@ def so101(desk, run):
     if not (desk / "reach.csv").is_file():
         for line in TOUR[:3]:
             run(line)
-    return Mechanism.load(desk / "so101.toml")
+    return load_mechanism(desk / "so101.toml")
 
 
 def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run):
@@ -269,6 +269,6 @@ def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
 
     page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
     (tmp_path / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
-    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
     found = plan.plan(arm, waypoints.load(tmp_path / "points.toml", arm))
     assert [name for _, name in found.arrivals] == ["waypoint.1", "waypoint.2", "waypoint.3"]

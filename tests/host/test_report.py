@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from codegen import messages
 from codegen.errors import BadInput
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import from_rows
 from hil.plant import Plant
 from hil.run import run as play
@@ -106,7 +106,7 @@ def test_a_log_of_nothing_says_so(tmp_path):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The exact image with a plant that is as the file says, and with one whose friction is three times that."""
-    arm, folder = Mechanism.load(ARM), tmp_path_factory.mktemp("runs")
+    arm, folder = load_mechanism(ARM), tmp_path_factory.mktemp("runs")
     t = np.linspace(0.0, 1.6, 161)
     s = (1.0 - np.cos(2 * np.pi * t / 1.6)) / 2.0
     q = np.array([j.start for j in arm.moving]) + np.outer(s * s, [1.4, -1.2, 1.5])
@@ -120,7 +120,7 @@ def runs(tmp_path_factory):
 
 
 def test_friction_that_the_file_does_not_know_is_found_in_a_run_of_the_image(runs):
-    arm = Mechanism.load(ARM)
+    arm = load_mechanism(ARM)
     for left, joint in zip(Findings(logs.read(runs["rough"])).left, arm.moving, strict=True):
         assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb, rel=0.4), left
     assert all(left.cause == NOTHING for left in Findings(logs.read(runs["same"])).left)

@@ -15,7 +15,7 @@ import pytest
 
 from codegen import messages
 from codegen.errors import Refused
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from codegen.units import from_wire, to_wire
 from femtorque import Board
@@ -29,7 +29,7 @@ MECHANISM = ROOT / "mechanisms" / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def mechanism():
-    return Mechanism.load(MECHANISM)
+    return load_mechanism(MECHANISM)
 
 
 @pytest.fixture

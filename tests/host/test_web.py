@@ -16,7 +16,7 @@ import pytest
 
 from codegen import messages
 from codegen.errors import BadInput
-from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load_mechanism
 from host.configuration import Configuration
 from host.link import Link
 from host.session import Session
@@ -34,7 +34,7 @@ LAG = 0.01  # rad that the board's arm is behind
 
 @pytest.fixture(scope="module")
 def mechanism():
-    return Mechanism.load(MECHANISM)
+    return load_mechanism(MECHANISM)
 
 
 @pytest.fixture
