@@ -133,7 +133,7 @@ class Channel(Table):
 
 class GateDriver(Table):
     """A DRV8301 behind each of `selects`, set up over SPI before the drivers are enabled. gain: of its amplifiers, V/V.
-    trip_mv: drain-source voltage at which it limits the current."""
+    trip_mv: drain-source voltage at which it shuts down, and says so on the fault line."""
 
     kind: Literal["drv8301"]
     spi: Literal["SPI3"]
@@ -827,13 +827,13 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
 
 
 def _gate_driver(board: Board) -> dict[str, int] | None:
-    """Control registers of the DRV8301: six PWM inputs, over-current limiting at the next lower trip voltage, 1.7 A
-    gate current; amplifier gain."""
+    """Control registers of the DRV8301: six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate
+    current; amplifier gain."""
     driver = board.gate_driver
     if driver is None:
         return None
     trip = max(i for i, mv in enumerate(_TRIP_MV) if mv <= driver.trip_mv)
-    return {"control_1": trip << 6, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
+    return {"control_1": trip << 6 | 1 << 4, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
 
 
 # ---------------------------------------------------------------- bus voltage, temperatures

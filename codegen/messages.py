@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 5  # raised with every change of the frame or of a message
+PROTOCOL = 6  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 
@@ -131,6 +131,8 @@ MESSAGES = (
         Field("line_errors", "u16", "bytes that the receiver found wrong: framing, noise, overrun"),
         Field("bus_mv", "u16", "bus voltage, mV"),
         Field("temperature", "i32", "of the hottest sensor, 0.001 deg C; 25000 where none is"),
+        Field("driver_status", "u32", "what a gate driver last reported: its status register 1, register 2 from bit 16 on, "
+              "its number from bit 28 on"),
         Field("cycles", "u32", "cycles of the last control tick"),
         Field("cycles_max", "u32", "largest since reset"),
         Field("position", "i32", "measured, as in KNOT", J),
@@ -253,6 +255,8 @@ REFUSALS = {
     "UNKNOWN": (10, "no such command", "host and board differ: compare protocol numbers"),
     "OVER_TEMPERATURE": (11, "a sensor is hotter than allowed", "let it cool"),
     "DRIVER": (12, "a motor driver reports a fault", "power-cycle the drivers"),
+    "DRIVER_NOT_READY": (16, "a gate driver does not hold what it was told, or does not answer; it is being set up anew",
+                         "try again in a moment; if it stays, check the motors' supply and power-cycle it"),
     "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),
@@ -285,6 +289,11 @@ CAPTURES = {
 
 # Signals that can be recorded, in the order in which the board keeps them.
 CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "target")
+
+# Bits of STATUS.driver_status: of a DRV8301's status registers (SLOS719), high and low transistors of its half bridges.
+DRIVER_STATUS = {"FETLC_OC": 0, "FETHC_OC": 1, "FETLB_OC": 2, "FETHB_OC": 3, "FETLA_OC": 4, "FETHA_OC": 5, "OTW": 6,
+                 "OTSD": 7, "PVDD_UV": 8, "GVDD_UV": 9, "GVDD_OV": 23}
+DRIVER_NUMBER = 28  # the bit where the driver's number begins
 
 RESETS = {"POWER": 0, "PIN": 1, "SOFTWARE": 2, "WATCHDOG": 3, "BROWNOUT": 4, "OTHER": 5}
 

@@ -190,6 +190,7 @@ class VirtualBoard:
         self.chip = model(self.image.flash, self.board.hse_hz)
         self.gate_drivers = [Drv8301() for _ in (self.board.gate_driver.selects if self.board.gate_driver else ())]
         self.dt = 1.0 / mechanism.control.rate_hz
+        self._fault_pulled = False
         self.bus_voltage = mechanism.board.bus_voltage
         sense = self.board.sense
         self.temperatures = [25.0 for _ in (sense.temperature.pins if sense.temperature else ())]  # deg C
@@ -269,12 +270,36 @@ class VirtualBoard:
         self.estop(False)
         for converter in chip.converters:
             converter.volts = self._sensed
+        if self.board.outputs and self.board.outputs.fault:
+            port, pin = self._pin(self.board.outputs.fault)
+            port.sources[pin] = self._fault_line
         if self.gate_drivers and self.board.outputs:
             chip.spi.exchange = self._exchange
             chip.gpio[self.board.outputs.enable[1]].on_output = self._move_enable
 
     def _pin(self, name: str) -> tuple[Gpio, int]:
         return pin_of(self.chip, name)
+
+    @property
+    def bus_voltage(self) -> float:
+        """V of the motors' supply."""
+        return self._bus_voltage
+
+    @bus_voltage.setter
+    def bus_voltage(self, volts: float) -> None:
+        self.chip.before_change()
+        self._bus_voltage = volts
+        for driver in self.gate_drivers:
+            driver.supply(self.seconds, volts)
+
+    def _fault_line(self) -> bool:
+        """The level of the drivers' common fault line, which each of them can pull low."""
+        return not (self._fault_pulled or any(driver.pulls_fault(self.seconds) for driver in self.gate_drivers))
+
+    def gate_driver(self, j: int) -> Drv8301 | None:
+        """The gate driver of a joint's motor."""
+        motor = self.joints[j][0].motor
+        return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
 
     def _counter(self, j: int, channel: board_file.Channel) -> Callable[[], int]:
         (port_a, a), (port_b, b) = self._pin(channel.encoder.a), self._pin(channel.encoder.b)
@@ -321,8 +346,13 @@ class VirtualBoard:
                 port, pin = self._pin(channel.current.pin)
                 sense = channel.current
                 amperes = joint.motor.sign * float(self.plant.current[j]) if j not in self.dead_sensors else -1e3
-                return sense.zero_v + sense.volts_per_ampere * amperes if port.mode(pin) == 3 else 0.0
+                return sense.zero_v + self._gain(j) * sense.volts_per_ampere * amperes if port.mode(pin) == 3 else 0.0
         return 0.0
+
+    def _gain(self, j: int) -> float:
+        """Gain of a joint's shunt amplifier, of what its board file says that it is."""
+        driver, said = self.gate_driver(j), self.board.gate_driver
+        return driver.gain / said.gain if driver and said else 1.0
 
     def _own_sense(self, key: str) -> float:
         """V that the board puts on a pin of its [sense]."""
@@ -349,11 +379,14 @@ class VirtualBoard:
             return floating
         if outputs.gated and self._estop_open:
             return floating
-        shares = [bridge.share if bridge else None for bridge in self._bridges]
-        if self.gate_drivers and not all(driver.awake(self.seconds) for driver in self.gate_drivers):
-            return floating
+        shares = [bridge.share if bridge and self._let_through(j) else None for j, bridge in enumerate(self._bridges)]
         wires = zip(shares, self.motor_wires, strict=True)
         return [None if share is None else share * self.bus_voltage * wire for share, wire in wires]
+
+    def _let_through(self, j: int) -> bool:
+        """Whether a joint's gate driver, if there is one, drives its bridge."""
+        driver = self.gate_driver(j)
+        return driver is None or driver.drives(self.seconds)
 
     def outputs_safe(self) -> bool:
         """Whether no motor is driven: drivers off, or every PWM output low."""
@@ -484,8 +517,14 @@ class VirtualBoard:
     def driver_fault(self, present: bool) -> None:
         """A motor driver pulls its fault line low, or lets go of it."""
         assert self.board.outputs is not None and self.board.outputs.fault is not None
-        port, pin = self._pin(self.board.outputs.fault)
-        port.drive(pin, False if present else None)
+        self._fault_pulled = present
+
+    def over_current(self, j: int, fets: int) -> None:
+        """Transistors of a joint's bridges (bits of status register 1) carry more than its gate driver lets them."""
+        driver = self.gate_driver(j)
+        assert driver is not None
+        self.chip.before_change()
+        driver.over_current(fets)
 
     def reset(self, cause: str = "pin") -> None:
         """Reset the chip in the middle of whatever it does: 'pin', 'brownout' or 'power'."""

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from codegen import messages
 from codegen.units import from_wire
-from host.session import PERIOD, Session, explain, mode_name, names, state_name
+from host.session import PERIOD, Session, fault_words, mode_name, names, state_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
@@ -58,7 +58,7 @@ def _heading(session: Session) -> Text:
     if limits:
         text.append(f"  limits: {' '.join(limits)}", style="yellow")
     if s.fault:
-        text.append(f"\nfault {explain(messages.FAULTS, s.fault, session.joint(s.fault_joint))}", style="red")
+        text.append(f"\nfault {fault_words(s, session.joint(s.fault_joint))}", style="red")
     return text
 
 

@@ -65,6 +65,18 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
     return f"number {number}, which this host has no name for; host and board differ in version"
 
 
+def driver_words(word: int) -> str:
+    """What STATUS.driver_status says, as `driver 1: FETHA_OC, PVDD_UV`; empty where it says nothing."""
+    bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
+    return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
+
+
+def fault_words(status: Any, joint: str = "") -> str:
+    """A STATUS's fault in words, with what a gate driver says of it."""
+    told = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
+    return explain(messages.FAULTS, status.fault, joint) + (f" ({told})" if told else "")
+
+
 def fault_name(number: int) -> str:
     """The name of one of messages.FAULTS."""
     return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
@@ -345,14 +357,14 @@ class Session:
             return "no STATUS has come"
         words = f"its state is {state_name(s)}"
         if s.fault:
-            words += f", fault {explain(messages.FAULTS, s.fault, self.joint(s.fault_joint))}"
+            words += f", fault {fault_words(s, self.joint(s.fault_joint))}"
         return words
 
     def faulted(self) -> None:
         """Raises Faulted if the board is in FAULT or ESTOP."""
         if self.in_state("FAULT"):
             joint = self.joint(self.status.fault_joint)
-            why = explain(messages.FAULTS, self.status.fault, joint)
+            why = fault_words(self.status, joint)
             raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
         if self.in_state("ESTOP"):
             raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")

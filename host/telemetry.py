@@ -13,7 +13,7 @@ from codegen import messages
 from codegen.errors import BadInput
 from codegen.units import from_wire
 from host.configuration import Configuration
-from host.session import Session, explain, fault_name, flag, mode_name, names, state_name
+from host.session import Session, fault_name, fault_words, flag, mode_name, names, state_name
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def sample(session: Session) -> dict[str, Any]:
     ff, torque = np.array(s.torque_ff, float), np.array(s.torque, float)
     pd = feedback(c, error, np.array(s.target_rate, float) - np.array(s.rate, float))
     pd = np.where(flag(s, "OUTPUTS"), pd, 0.0)
-    fault = explain(messages.FAULTS, s.fault, session.joint(s.fault_joint)) if s.fault else ""
+    fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
     return {
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
         "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)), "limits": list(names(messages.LIMITS, s.limits)),

@@ -51,6 +51,18 @@ float ft_chip_bus_voltage(void);
 bool ft_chip_driver_fault(void);
 float ft_chip_temperature(void);
 
+/* From the main loop: look at one thing that the drivers were told, or, before
+ * anything is armed, at all of them. What they have lost they are told again
+ * over the next rounds, once the outputs are off. */
+void ft_chip_drivers_look(bool at_all);
+
+/* Whether the drivers are what they were told to be. */
+bool ft_chip_drivers_ready(void);
+
+/* What the drivers last reported: status register 1, register 2 from bit 16
+ * on, the driver's number from bit 28 on; 0: nothing. */
+uint32_t ft_chip_driver_status(void);
+
 /* Whether a joint's index pulse is there now; false where none is wired. */
 bool ft_chip_index(uint32_t joint);
 

@@ -55,6 +55,11 @@ static uint32_t drivers_well(void)
     return alarm == FT_FAULT_DRIVER ? FT_NO_JOINT : FT_GOOD;
 }
 
+static uint32_t drivers_ready(void)
+{
+    return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
+}
+
 static uint32_t constants_whole(void)
 {
     return ft.safety.alarms.of[FT_ALARM_MEMORY] != 0u ? FT_NO_JOINT : FT_GOOD;
@@ -239,6 +244,7 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
@@ -259,11 +265,13 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
 };
 const uint32_t ft_conditions_count = sizeof ft_conditions

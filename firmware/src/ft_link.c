@@ -137,6 +137,8 @@ static void post(const ft_request *request)
 
     if (r->posted || request->token == ft.safety.token)
         return;
+    if (!ft_safety_armed()) /* it may arm: drivers forget by themselves */
+        ft_chip_drivers_look(true);
     *r = *request;
     ft_motion_prepare(&ft.motion); /* so that START finds it done */
     FT_STORED();

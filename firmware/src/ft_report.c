@@ -118,6 +118,7 @@ static void copy_board(ft_msg_status *s)
     s->temperature = in_millis(ft.temperature);
     s->cycles = ft.cycles;
     s->cycles_max = ft.cycles_max;
+    s->driver_status = ft_chip_driver_status();
     s->line_errors = (uint16_t)ft_chip_line_errors();
 }
 

@@ -61,6 +61,7 @@ static void look_at_board(void)
 {
     uint8_t alarm = FT_FAULT_NONE;
 
+    ft_chip_drivers_look(false);
     ft.temperature = ft_chip_temperature();
     if (!((ft_real)ft.temperature <= FT_TEMPERATURE_MAX))
         alarm = FT_FAULT_OVER_TEMPERATURE;

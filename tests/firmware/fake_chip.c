@@ -53,6 +53,14 @@ bool ft_chip_estop(void) { return fake.estop != 0u; }
 float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
 float ft_chip_temperature(void) { return fake.temperature; }
 bool ft_chip_driver_fault(void) { return fake.driver_fault != 0u; }
+void ft_chip_drivers_look(bool at_all) 
+{
+    fake.looked += at_all ? 1u : 0u;
+    fake.rounds++;
+}
+
+bool ft_chip_drivers_ready(void) { return fake.not_ready == 0u; }
+uint32_t ft_chip_driver_status(void) { return fake.driver_status; }
 bool ft_chip_index(uint32_t joint) { return (fake.index >> joint & 1u) != 0u; }
 uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
 uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }

@@ -11,6 +11,7 @@ typedef struct {
     uint32_t estop, dropped, outputs, deaf;
     uint32_t safe, fed, cycles;
     uint32_t driver_fault, index; /* a bit a joint */
+    uint32_t not_ready, looked, rounds, driver_status;
     float bus_voltage, temperature;
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];

@@ -256,8 +256,10 @@ def test_that_arming_is_refused_by_name():
     app.chip.temperature, app.chip.driver_fault = 25.0, 1
     app.run(2)
     assert app.command("ARM") == "DRIVER"
-    app.chip.driver_fault = 0
+    app.chip.driver_fault, app.chip.not_ready = 0, 1
     app.run(2)
+    assert app.command("ARM") == "DRIVER_NOT_READY"
+    app.chip.not_ready = 0
     app.chip.estop = 1
     assert app.command("ARM") == "ESTOP_ACTIVE"
     assert app.command("CLEAR") == "ESTOP_ACTIVE"
@@ -455,7 +457,8 @@ def test_that_gains_of_a_file_without_an_overlay_cannot_be_changed():
 @pytest.mark.parametrize("event", ["SEEK", "PROBE"])
 @pytest.mark.parametrize("refusal, chip", [
     ("BUS_VOLTAGE", {"bus_voltage": 10.0}), ("BUS_VOLTAGE", {"bus_voltage": 40.0}),
-    ("OVER_TEMPERATURE", {"temperature": 90.0}), ("DRIVER", {"driver_fault": 1}), ("ESTOP_ACTIVE", {"estop": 1}),
+    ("OVER_TEMPERATURE", {"temperature": 90.0}), ("DRIVER", {"driver_fault": 1}), ("DRIVER_NOT_READY", {"not_ready": 1}),
+    ("ESTOP_ACTIVE", {"estop": 1}),
 ])
 def test_that_the_lab_modes_that_power_up_look_at_the_board_first(event, refusal, chip):
     app = in_state("DISARMED")
@@ -754,6 +757,23 @@ def test_that_a_driver_that_reports_a_fault_is_one():
     app.chip.driver_fault = 1
     app.run(2)
     expect(app, "DRIVER")
+
+
+def test_that_all_of_the_drivers_is_looked_at_before_what_may_arm_and_a_little_in_each_round():
+    app = App()
+    app.home()
+    looked, rounds = app.chip.looked, app.chip.rounds
+    app.command("ARM")
+    assert app.chip.looked == looked + 1 and app.chip.rounds > rounds + 1
+    app.command("STOP")
+    assert app.chip.looked == looked + 1  # the outputs are on: what a round looks at has to do
+
+
+def test_that_what_a_driver_reports_is_told():
+    app = App()
+    app.chip.driver_status = 1 << 28 | 1 << 10 | 1 << 8
+    app.run(20)
+    assert app.status.driver_status == 1 << 28 | 1 << 10 | 1 << 8
 
 
 @pytest.mark.parametrize("table", [0, 1])

@@ -148,7 +148,7 @@ def test_gate_drivers_are_told_before_anything_switches():
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.run(0.05)
         for driver in board.gate_drivers:
-            assert driver.enabled and driver.registers == {2: 20 << 6, 3: 1 << 2}  # 0.648 V; 20 V/V
+            assert driver.enabled and driver.registers == {2: 20 << 6 | 1 << 4, 3: 1 << 2}  # 0.648 V, latched; 20 V/V
         assert np.isnan(board.voltages()).all()  # all four switches of a bridge are off
         session = armed(board, mechanism)
         board.run(0.01)
@@ -157,7 +157,7 @@ def test_gate_drivers_are_told_before_anything_switches():
         for driver in board.gate_drivers:
             driver.registers = {2: 0, 3: 0}
         board.run(0.5)
-        assert np.isnan(board.voltages()).all() and [d.registers[2] for d in board.gate_drivers] == [20 << 6] * 2
+        assert np.isnan(board.voltages()).all() and [d.registers[2] for d in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
         session.link.close()
 
 

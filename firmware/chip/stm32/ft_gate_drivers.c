@@ -1,16 +1,27 @@
-/* Gate drivers DRV8301: what they are told over SPI before any switch moves.
+/* Gate drivers DRV8301: what they are told over SPI before any switch moves,
+ * and whether they still know it.
  *
  * Their enable line also powers that interface and clears what they were
  * told, so it goes low long enough for a full reset and then high for good,
- * while the timers hold every switch off. */
+ * while the timers hold every switch off. They forget by themselves when
+ * their supply dips, and then amplify a current half as much as is thought.
+ * So the main loop reads them round and round, all of them before anything is
+ * armed, and sets them up anew, with the outputs off, after whatever they
+ * report. An over-current shuts a driver down until then: what limits it
+ * cycle by cycle would be told on a line that nobody has wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
+#include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"
 
 #ifdef FT_GATE_SELECTS
 
 enum { FT_READ = 1u << 15, FT_ADDRESS_Pos = 11, FT_DATA = 0x7FF,
-       FT_CONTROL_1 = 2, FT_CONTROL_2 = 3, FT_TRIES = 3 };
+       FT_STATUS_1 = 0, FT_STATUS_2 = 1, FT_CONTROL_1 = 2, FT_CONTROL_2 = 3,
+       FT_REGISTERS = 4, FT_TRIES = 3 };
+enum { FT_STATUS_1_FAULT = 1u << 10, FT_STATUS_2_GVDD_OV = 1u << 7 };
+enum { FT_RESET_US = 40,    /* more than 20 us */
+       FT_WAKE_US = 20000 };  /* they answer after 10 ms at most */
 
 typedef struct {
     uint8_t port, pin;
@@ -20,6 +31,13 @@ typedef struct {
 static const ft_select ft_select_table[] = { FT_GATE_SELECTS };
 #undef FT_SELECT
 enum { FT_DRIVER_COUNT = sizeof ft_select_table / sizeof ft_select_table[0] };
+
+typedef enum { FT_LOST, FT_WAKING, FT_READY } ft_stage;
+
+static volatile uint8_t ft_gates; /* ft_stage; the main loop's */
+static uint32_t ft_woken_at;      /* cycles */
+static volatile uint32_t ft_told; /* ft_chip_driver_status() */
+static uint32_t ft_next;          /* driver and register to look at */
 
 /* Send 16 bits and return those that came back; false: they never did. */
 static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
@@ -36,39 +54,159 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
     return good;
 }
 
-/* Write a control register; what a read returns comes with the frame after. */
-static bool ft_control(const ft_select *to, uint32_t address, uint32_t value)
+/* Read a register: it comes with the frame after, which asks once more. The
+ * address that comes with it tells an answer from a dead line. */
+static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
+{
+    uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
+    bool good = ft_exchange(from, ask, value) &&
+                ft_exchange(from, ask, value);
+    good = good && *value >> FT_ADDRESS_Pos == address;
+    *value &= FT_DATA;
+    return good;
+}
+
+/* Return what a control register is to hold. */
+static uint32_t ft_wanted_of(uint32_t address)
+{
+    return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
+}
+
+/* Return whether a register holds what it may: a control register what it was
+ * told, a status register anything. */
+static bool ft_possible(uint32_t address, uint32_t value)
+{
+    return address < FT_CONTROL_1 || value == ft_wanted_of(address);
+}
+
+/* Return what a status register says of faults, 0 of any other one. */
+static uint32_t ft_faults_in(uint32_t address, uint32_t value)
+{
+    if (address == FT_STATUS_1)
+        return (value & FT_STATUS_1_FAULT) != 0 ? value : 0;
+    return address == FT_STATUS_2 ? value & FT_STATUS_2_GVDD_OV : 0;
+}
+
+/* Keep what a driver reports. */
+static void ft_keep(uint32_t driver, uint32_t address, uint32_t faults)
+{
+    ft_told |= driver << 28 | (address == FT_STATUS_1 ? faults : faults << 16);
+}
+
+/* Return whether a driver's register holds what it should. A disturbed reading
+ * counts nothing, a fault at once: reading it may have cleared it. */
+static bool ft_holds(uint32_t driver, uint32_t address)
+{
+    uint32_t value = 0, faults;
+    bool good = false;
+    for (uint32_t i = 0; i < FT_TRIES && !good; i++)
+        good = ft_read(&ft_select_table[driver], address, &value) &&
+               ft_possible(address, value);
+    faults = good ? ft_faults_in(address, value) : 0;
+    if (faults != 0)
+        ft_keep(driver, address, faults);
+    return good && faults == 0;
+}
+
+/* Return whether every register of every driver holds what it should. */
+static bool ft_all_hold(void)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < FT_DRIVER_COUNT * FT_REGISTERS; i++)
+        good = ft_holds(i / FT_REGISTERS, i % FT_REGISTERS) && good;
+    return good;
+}
+
+/* Tell every driver, and read it back. What was reported while they came up
+ * is gone once it is read. */
+static bool ft_tell_all(void)
 {
     uint32_t back = 0;
-    for (uint32_t i = 0; i < FT_TRIES; i++) {
-        if (ft_exchange(to, address << FT_ADDRESS_Pos | value, &back) &&
-            ft_exchange(to, FT_READ | address << FT_ADDRESS_Pos, &back) &&
-            ft_exchange(to, FT_READ | address << FT_ADDRESS_Pos, &back) &&
-            (back & FT_DATA) == value)
-            return true;
+    for (uint32_t i = 0; i < FT_DRIVER_COUNT; i++) {
+        for (uint32_t a = FT_CONTROL_1; a <= FT_CONTROL_2; a++)
+            (void)ft_exchange(&ft_select_table[i],
+                              a << FT_ADDRESS_Pos | ft_wanted_of(a), &back);
+        (void)ft_read(&ft_select_table[i], FT_STATUS_1, &back);
     }
-    return false;
+    return ft_all_hold() && !ft_drivers_report();
+}
+
+/* Reset the drivers: from now on they wake up. */
+static void ft_wake(void)
+{
+    ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);
+    ft_wait_us(FT_RESET_US);
+    ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, true);
+    ft_woken_at = ft_chip_cycles();
+    ft_gates = FT_WAKING;
 }
 
 bool ft_gate_drivers_start(void)
 {
-    bool good = true;
     SPI3->CR1 = SPI_CR1_CPHA | SPI_CR1_MSTR | SPI_CR1_BR_DIV16 | SPI_CR1_SSI |
                 SPI_CR1_SSM | SPI_CR1_DFF;
     SPI3->CR1 |= SPI_CR1_SPE;
-    ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);
-    ft_wait_us(40); /* a full reset: more than 20 us */
-    ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, true);
-    ft_wait_us(20000); /* they answer after 10 ms at most */
-    for (uint32_t i = 0; i < FT_DRIVER_COUNT; i++) {
-        good = ft_control(&ft_select_table[i], FT_CONTROL_1,
-                          FT_GATE_CONTROL_1) && good;
-        good = ft_control(&ft_select_table[i], FT_CONTROL_2,
-                          FT_GATE_CONTROL_2) && good;
-    }
-    if (!good)
+    ft_wake();
+    ft_wait_us(FT_WAKE_US);
+    ft_gates = ft_tell_all() ? FT_READY : FT_LOST;
+    if (ft_gates != FT_READY)
         ft_pin_put(FT_ENABLE_PORT, FT_ENABLE_PIN, false);
-    return good;
+    return ft_gates == FT_READY;
+}
+
+/* Return whether they have had their time to wake up. */
+static bool ft_awake(void)
+{
+    uint32_t mhz = ft_clock_good() ? FT_CLOCK_MHZ : FT_CLOCK_MHZ_HSI;
+    return ft_chip_cycles() - ft_woken_at >= FT_WAKE_US * mhz;
+}
+
+/* Set lost drivers up again, a step a round, while no switch may move. */
+static void ft_set_up(void)
+{
+    if (ft_outputs_wanted())
+        return;
+    if (ft_gates == FT_LOST)
+        ft_wake();
+    else if (ft_awake())
+        ft_gates = ft_tell_all() ? FT_READY : FT_LOST;
+}
+
+/* Look at all registers, or at the next one. */
+static bool ft_look(bool at_all)
+{
+    if (at_all)
+        return ft_all_hold();
+    ft_next = ft_next + 1u < FT_DRIVER_COUNT * FT_REGISTERS ? ft_next + 1u : 0;
+    return ft_holds(ft_next / FT_REGISTERS, ft_next % FT_REGISTERS);
+}
+
+void ft_chip_drivers_look(bool at_all)
+{
+    if (ft_gates != FT_READY) {
+        ft_set_up();
+        return;
+    }
+    uint32_t before = ft_told;
+    ft_told = 0; /* what they say now is of now */
+    bool good = ft_look(at_all);
+    if (good && !ft_drivers_report()) {
+        ft_told = before;
+        return;
+    }
+    if (good)
+        (void)ft_all_hold(); /* which of them says why */
+    ft_gates = FT_LOST;
+}
+
+bool ft_chip_drivers_ready(void)
+{
+    return FT_TOLERANT || ft_gates == FT_READY;
+}
+
+uint32_t ft_chip_driver_status(void)
+{
+    return ft_told;
 }
 
 #else /* drivers that need no telling */
@@ -76,6 +214,21 @@ bool ft_gate_drivers_start(void)
 bool ft_gate_drivers_start(void)
 {
     return true;
+}
+
+void ft_chip_drivers_look(bool at_all)
+{
+    (void)at_all;
+}
+
+bool ft_chip_drivers_ready(void)
+{
+    return true;
+}
+
+uint32_t ft_chip_driver_status(void)
+{
+    return 0;
 }
 
 #endif

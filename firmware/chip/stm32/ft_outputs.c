@@ -435,12 +435,22 @@ bool ft_chip_estop(void)
     return !FT_TOLERANT && !closed;
 }
 
+bool ft_drivers_report(void)
+{
+#ifdef FT_DRIVER_FAULT_PORT
+    return !ft_pin_high(FT_DRIVER_FAULT_PORT, FT_DRIVER_FAULT_PIN);
+#else
+    return false;
+#endif
+}
+
+/* Drivers that are not what they were told to be are at fault if they are on;
+ * if they are off, they are being told. */
 bool ft_chip_driver_fault(void)
 {
-    bool fault = ft_current_fault();
-#ifdef FT_DRIVER_FAULT_PORT
-    fault = fault || !ft_pin_high(FT_DRIVER_FAULT_PORT, FT_DRIVER_FAULT_PIN);
-#endif
+    bool ready = ft_chip_drivers_ready();
+    bool fault = ft_current_fault() ||
+                 (ready ? ft_drivers_report() : ft_wanted);
     return !FT_TOLERANT && fault;
 }
 

@@ -39,6 +39,7 @@ void ft_outputs_take_over(void);      /* at the boundary of two ticks */
 void ft_outputs_begin(void);          /* first act of a tick */
 bool ft_outputs_hand_over(void);      /* last act; false: too late */
 bool ft_gate_drivers_start(void);     /* false: one does not answer as set */
+bool ft_drivers_report(void);         /* on their fault line, a fault */
 void ft_watchdog_start(void);
 bool ft_sense_start(void);            /* false: nothing is measured */
 float ft_bus_ratio(void);             /* of the bus voltage to the nominal */
