@@ -705,6 +705,7 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
         "ahead": 0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
         "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
         "dead_time": _dead_time(board),
+        "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN") or "0u",
         "gate_driver": _gate_driver(board),
         "sense": _sense(mechanism, board),
     }

@@ -114,7 +114,7 @@ class CortexM4:
         self.dwt.reset()
         self.dwt.traced = False
         self.floating_point = False
-        self.asleep = self.locked_up = self.reset_requested = False
+        self.asleep = self.locked_up = self.halted = self.reset_requested = False
         self._interrupt: int | None = None
         self._refused: BaseException | None = None
         self._count.last_refill = 0
@@ -132,6 +132,15 @@ class CortexM4:
         """A system reset at the next block; whoever runs the core sees `reset_requested`."""
         self.reset_requested = True
         self.events.attend()
+
+    def halt(self, halted: bool) -> None:
+        """A debugger stops the processor, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or lets it go
+        on."""
+        if halted != self.halted:
+            self.halted = halted
+            self.scs.systick.hold(halted)
+            self.dwt.hold(halted)
+            self.events.attend()
 
     def load(self, address: int, data: bytes) -> None:
         """Put bytes into memory, as a programmer or debugger does."""
@@ -166,10 +175,10 @@ class CortexM4:
             events.fire()
             if self.reset_requested:
                 break
-            if nvic.pending and not self.locked_up:
+            if nvic.pending and not self.locked_up and not self.halted:
                 self._take_exception()
             wake = min(events.next(), until)
-            if self.asleep or self.locked_up:
+            if self.asleep or self.locked_up or self.halted:
                 events.now = max(events.now, wake)
                 events.done = events.now - 1
                 continue

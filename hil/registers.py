@@ -6,7 +6,7 @@ program counter: an image that touches hardware the virtual board does not have 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
@@ -19,7 +19,8 @@ class Unmodelled(Exception):
 
 @dataclass(frozen=True)
 class Register:
-    """name; value after reset; bits that software may set (a one in any other bit that reads zero is refused)."""
+    """name; value after reset, where no table of the chip's has it; bits that software may set (a one in any other bit
+    that reads zero is refused)."""
 
     name: str
     reset: int = 0
@@ -30,7 +31,8 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
-    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out.
+    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out. resets:
+    values after reset that the chip's table has.
     """
 
     REGISTERS: dict[int, Register] = {}
@@ -40,6 +42,7 @@ class Peripheral:
         self.name, self.base = name, base
         self.clocked = True  # the clock controller switches this for peripherals behind a gate
         self.changes = 0
+        self.resets: dict[str, int] = {}
         self.value: dict[str, int] = {}
         self._read: dict[int, Callable[[], int]] = {}
         self._write: dict[int, tuple[Callable[[int], None], int]] = {}
@@ -55,7 +58,7 @@ class Peripheral:
 
     def clear(self) -> None:
         """All registers to their reset values."""
-        self.value = {register.name: register.reset for register in self.REGISTERS.values()}
+        self.value = {register.name: register.reset for register in self.REGISTERS.values()} | self.resets
 
     def reset(self) -> None:
         """What a system reset does to this peripheral."""
@@ -89,15 +92,19 @@ class Peripheral:
 
 
 class Bus:
-    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read."""
+    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets: address
+    to value of the registers that do not come up as zero."""
 
-    def __init__(self) -> None:
+    def __init__(self, resets: Mapping[int, int] | None = None) -> None:
+        self.resets = resets or {}
         self.watch: Callable[[int, int, int | None], None] | None = None
         self._pages: dict[int, Peripheral] = {}
 
     def attach(self, peripheral: Peripheral, size: int | None = None) -> None:
         for page in range(peripheral.base >> PAGE, (peripheral.base + (size or peripheral.SIZE) - 1 >> PAGE) + 1):
             self._pages[page] = peripheral
+        peripheral.resets = {register.name: self.resets[peripheral.base + offset]
+                             for offset, register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
 
     def find(self, address: int) -> Peripheral:
         peripheral = self._pages.get(address >> PAGE)

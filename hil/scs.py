@@ -174,6 +174,7 @@ class _SysTick:
         self.stop()
 
     def stop(self) -> None:
+        self._held, self._held_at = False, 0
         self.enabled = self.interrupt = self.flag = False
         self.divider, self.reload, self.loaded = 1, 0, 0
         self._from = 0  # what the counter was last loaded with
@@ -203,12 +204,22 @@ class _SysTick:
     def counter(self) -> int:
         if not self.enabled or not self._from:
             return 0
-        return self._from - (self.core.events.now - self.loaded) // self.divider % (self._from + 1)
+        now = self._held_at if self._held else self.core.events.now
+        return self._from - (now - self.loaded) // self.divider % (self._from + 1)
+
+    def hold(self, held: bool) -> None:
+        """The processor is halted, or goes on."""
+        if held:
+            self._held_at = self.core.events.now
+        else:
+            self.loaded += self.core.events.now - self._held_at
+        self._held = held
+        self._schedule()
 
     def _schedule(self) -> None:
         if self.event:
             self.event.cancel()
-        running = self.enabled and self._from
+        running = self.enabled and self._from and not self._held
         self.event = self.core.events.at(self.loaded + self.period, self._expire) if running else None
 
     def _expire(self) -> None:
@@ -228,11 +239,18 @@ class Dwt(Peripheral):
 
     def __init__(self, core: CortexM4) -> None:
         self.core, self.traced = core, False
-        self._base = 0
+        self._base = self._held = 0
         super().__init__("DWT", DWT_BASE)
 
     def _counting(self) -> bool:
         return self.traced and bool(self.value["CTRL"] & 1)
+
+    def hold(self, held: bool) -> None:
+        """The processor is halted, or goes on."""
+        if held:
+            self._held = self.read_CYCCNT()
+        else:
+            self.write_CYCCNT(self._held)
 
     def write_CTRL(self, value: int) -> None:
         count = self.read_CYCCNT()

@@ -13,7 +13,9 @@ from codegen.chips import Chip
 from hil.cortex_m4 import CortexM4, Region
 from hil.nvic import NMI
 from hil.registers import Bus, Peripheral
+from hil.reset_values import after_reset
 from hil.stm32.clocks import ClockController
+from hil.stm32.debug import DebugUnit
 from hil.stm32.gpio import Gpio
 from hil.stm32.serial import Serial
 from hil.stm32.spi import Spi
@@ -29,7 +31,7 @@ class Stm32(ABC):
     """The chip. `hse_hz`: the crystal; None if it is dead. The board around it hangs on the hooks of the parts.
 
     before_change: called before any output changes, so that what the outputs drive can be brought up to date.
-    TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports. AFTER_RESET: registers of a port.
+    TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
     """
 
     FAMILY: ClassVar[Chip]
@@ -39,17 +41,18 @@ class Stm32(ABC):
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
+    debug: DebugUnit
 
     def __init__(self, image: bytes, hse_hz: int | None) -> None:
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
-        self.bus = Bus()
+        self.bus = Bus(after_reset(self.FAMILY.name))
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
         self.seconds_before = 0.0  # of simulated time until the clock last changed
         self._cycles_then = 0
         events = self.core.events
         self.rcc = self._clocks(hse_hz)
-        self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i, self._port_after_reset(letter))
+        self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
                      for i, letter in enumerate(self.FAMILY.ports)}
         self.timers = {name: Timer(name, base, events, self.FAMILY.timers[name], self._timer_cycles(second))
                        for name, (base, second, _) in self.TIMERS.items()}
@@ -64,12 +67,14 @@ class Stm32(ABC):
     @abstractmethod
     def _clocks(self, hse_hz: int | None) -> ClockController: ...
 
+    @property
+    def debug_closed(self) -> bool:
+        """Whether the image has switched the debug port off."""
+        return False
+
     @abstractmethod
     def _ungated(self) -> tuple[Peripheral, ...]:
         """Peripherals that are always clocked."""
-
-    @abstractmethod
-    def _port_after_reset(self, letter: str) -> dict[str, int]: ...
 
     @abstractmethod
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
@@ -88,7 +93,7 @@ class Stm32(ABC):
         gated |= {self.TIMERS[name][2]: timer for name, timer in self.timers.items()}
         gated |= {(self.PORT_GATE, i): port for i, port in enumerate(self.gpio.values())}
         self.rcc.gates = gated
-        for peripheral in (self.rcc, self.watchdog, *self._ungated(), *gated.values()):
+        for peripheral in (self.rcc, self.watchdog, self.debug, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
         parts: list[Gpio | Timer] = [*self.gpio.values(), *self.timers.values()]
         for part in parts:
@@ -145,6 +150,23 @@ class Stm32(ABC):
             if self.core.reset_requested:
                 self._reset(self._why)
 
+    # -- debugging ----------------------------------------------------------
+
+    def halt(self) -> None:
+        """A debugger halts the processor; what the debug unit says stops with it, and nothing else."""
+        self.core.halt(True)
+        for name, timer in self.timers.items():
+            timer.freeze(self.debug.freezes(name))
+        if self.debug.freezes_watchdog:
+            self.watchdog.hold(True)
+
+    def resume(self) -> None:
+        """It goes on where it was."""
+        self.core.halt(False)
+        for timer in self.timers.values():
+            timer.freeze(False)
+        self.watchdog.hold(False)
+
     # -- resets -------------------------------------------------------------
 
     _why = "software"
@@ -162,6 +184,7 @@ class Stm32(ABC):
         self._why = "software"
         if cause == "power":
             self._scramble_memory()
+            self.debug.power_on()
         self.rcc.flag_reset(cause)
         self.before_change()
         for peripheral in self.bus.peripherals:

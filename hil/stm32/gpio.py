@@ -17,19 +17,16 @@ class Gpio(Peripheral):
         0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
     }
 
-    def __init__(self, name: str, base: int, after_reset: dict[str, int]) -> None:
+    def __init__(self, name: str, base: int) -> None:
         self._wired: dict[int, bool] = {}
         self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
         super().__init__(name, base)
-        self._after_reset = after_reset
-        self.reset()
 
     def reset(self) -> None:
         self.before_change()
         self.clear()
-        self.value.update(self._after_reset)
         self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:

@@ -55,15 +55,15 @@ class Timer(Peripheral):
         self.before_change()
         self.request(False)
         self.clear()
-        self.value["ARR"] = self._full
         if self._event:
             self._event.cancel()
         self._event, self._period = None, 0.0
-        self._shadow = {"PSC": 0, "ARR": self._full, "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
+        self._shadow = {"PSC": 0, "ARR": self.value["ARR"], "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
         self._repetition = 0
         self._phase: float = 0  # cycle of the last over- or underflow, or of the start
         self._rising = True  # its direction
         self._origin = 0  # encoder: CNT minus the counts given
+        self._frozen_at: int | None = None  # when the debug unit stopped it
 
     @property
     def _full(self) -> int:
@@ -107,6 +107,19 @@ class Timer(Peripheral):
         self._settle()
         self._schedule()
 
+    def freeze(self, frozen: bool) -> None:
+        """The debug unit stops it with the processor, or lets it go on."""
+        if frozen == (self._frozen_at is not None):
+            return
+        self.before_change()
+        self._settle()
+        if self._frozen_at is None:
+            self._frozen_at = self.events.now
+        else:
+            self._phase += self.events.now - self._frozen_at
+            self._frozen_at = None
+        self._schedule()
+
     def _settle(self) -> None:
         """Account for the updates that have passed without an event."""
         if self._event or not self._period:
@@ -124,7 +137,7 @@ class Timer(Peripheral):
 
     def _schedule(self) -> None:
         """The next update, if there is one and it brings something, is an event."""
-        counting = self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"]
+        counting = self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"] and self._frozen_at is None
         self._period = (self._repetition + 1) * self._lap() if counting else 0.0
         due = round(self._phase + self._period) if counting and self._brings_something() else None
         if self._event and self._event.at != due:
@@ -231,7 +244,8 @@ class Timer(Peripheral):
         if self.encoder:
             self.before_read()
             return self._origin + self._signed_counts() & self._full
-        gone = (self.events.now - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
+        now = self.events.now if self._frozen_at is None else self._frozen_at
+        gone = (now - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
         if not self.value["CR1"] & CMS:
             return int(gone) % (self._shadow["ARR"] + 1)
         top = self._shadow["ARR"]
@@ -265,7 +279,9 @@ class Timer(Peripheral):
 
     @property
     def outputs_on(self) -> bool:
-        return not self.advanced or bool(self.value["BDTR"] & MOE)
+        """A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0: RM0440 28.3.31; that the F405
+        does so too, ODrive's firmware relies on."""
+        return not self.advanced or bool(self.value["BDTR"] & MOE) and self._frozen_at is None
 
     def half_bridge(self, channel: int) -> float | None:
         """Share of time (0..1) for which a half bridge on a channel and its complement is switched to the supply; None
@@ -287,6 +303,8 @@ class Timer(Peripheral):
             return 0.0
         top = self._shadow["ARR"] + (0 if self.value["CR1"] & CMS else 1)
         share = min(self._shadow[f"CCR{channel}"] / top, 1.0) if top else 0.0
+        if self._frozen_at is not None:
+            share = float(self.read_CNT() < self._shadow[f"CCR{channel}"])  # it stays at that level
         inverted = (mode >> 4 & 7 == _PWM2) != bool(self.value["CCER"] >> 4 * (channel - 1) & 2)
         return 1.0 - share if inverted else share
 

@@ -14,7 +14,7 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 class Watchdog(Peripheral):
     """`on_bite` is called when it was not fed in time. Once started only a reset stops it."""
 
-    REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0xFFF, 0xFFF),
+    REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
 
     def __init__(self, base: int, events: Events, hclk: Callable[[], int]) -> None:
@@ -30,9 +30,19 @@ class Watchdog(Peripheral):
             self._event.cancel()
         self._event = None
         self._running = self._unlocked = False
+        self._left: int | None = None  # cycles, while it is held
 
     def timeout_s(self) -> float:
         return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
+
+    def hold(self, held: bool) -> None:
+        """The debug unit stops it with the processor, or lets it go on."""
+        if held and self._event:
+            self._left = self._event.at - self.events.now
+            self._event.cancel()
+            self._event = None
+        elif not held and self._left is not None:
+            self._event, self._left = self.events.after(self._left, lambda: self.on_bite()), None
 
     def write_KR(self, value: int) -> None:
         self._unlocked = value == _UNLOCK

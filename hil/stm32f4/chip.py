@@ -8,6 +8,7 @@ from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
+from hil.stm32.debug import DebugUnitF4
 from hil.stm32.serial import Serial
 from hil.stm32.spi import Spi
 from hil.stm32f4.adc import Adc, AdcCommon
@@ -48,15 +49,11 @@ class Stm32F405(Stm32):
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40023C00), Power("PWR", 0x40007000)
-        self._adc_common = AdcCommon(0x40012300)
+        self._adc_common, self.debug = AdcCommon(0x40012300), DebugUnitF4()
         return Rcc(0x40023800, self.core.events, self.flash, self.power, hse_hz)
 
     def _ungated(self) -> tuple[Peripheral, ...]:
         return self.flash, self._adc_common
-
-    def _port_after_reset(self, letter: str) -> dict[str, int]:
-        return {"A": {"MODER": 0xA8000000, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000},
-                "B": {"MODER": 0x00000280, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}}.get(letter, {})
 
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         core = self.core

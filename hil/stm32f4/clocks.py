@@ -23,16 +23,16 @@ class Flash(Peripheral):
 class Power(Peripheral):
     """The voltage regulator's scale."""
 
-    REGISTERS = {0x00: Register("CR", 0x4000, 0x4000), 0x04: Register("CSR", 0x4000, 0)}
+    REGISTERS = {0x00: Register("CR", 0, 0x4000), 0x04: Register("CSR", 0, 0)}
 
 
 class Rcc(ClockController):
     REGISTERS = {
-        0x00: Register("CR", 0x83, 0x010D00F9), 0x04: Register("PLLCFGR", 0x24003010, 0x0F437FFF),
+        0x00: Register("CR", 0, 0x010D00F9), 0x04: Register("PLLCFGR", 0, 0x0F437FFF),
         0x08: Register("CFGR", 0, 0x0000FCF3), 0x0C: Register("CIR", 0, 0x00800000),
         0x10: Register("AHB1RSTR"), 0x14: Register("AHB2RSTR"), 0x18: Register("AHB3RSTR"),
         0x20: Register("APB1RSTR"), 0x24: Register("APB2RSTR"),
-        0x30: Register("AHB1ENR", 0x100000), 0x34: Register("AHB2ENR"), 0x38: Register("AHB3ENR"),
+        0x30: Register("AHB1ENR"), 0x34: Register("AHB2ENR"), 0x38: Register("AHB3ENR"),
         0x40: Register("APB1ENR"), 0x44: Register("APB2ENR"),
         0x74: Register("CSR", 0, 0xFF000001),
     }

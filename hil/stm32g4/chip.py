@@ -8,9 +8,10 @@ from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
 from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
+from hil.stm32.debug import DebugUnitG4
 from hil.stm32.serial import Serial
 from hil.stm32g4.adc import Adc, AdcCommon
-from hil.stm32g4.clocks import Flash, Power, Rcc
+from hil.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc
 from hil.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 
 # name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
@@ -33,16 +34,15 @@ class Stm32G474(Stm32):
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
-        self._adc_common = AdcCommon(0x50000300)
+        self._adc_common, self.debug = AdcCommon(0x50000300), DebugUnitG4()
         return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
+
+    @property
+    def debug_closed(self) -> bool:
+        return not self.flash.value["ACR"] & DBG_SWEN
 
     def _ungated(self) -> tuple[Peripheral, ...]:
         return self.flash, self._adc_common
-
-    def _port_after_reset(self, letter: str) -> dict[str, int]:
-        """Pins are analogue, but for the debug port's."""
-        return {"A": {"MODER": 0xABFFFFFF, "PUPDR": 0x64000000, "OSPEEDR": 0x0C000000},
-                "B": {"MODER": 0xFFFFFEBF, "PUPDR": 0x00000100, "OSPEEDR": 0x000000C0}}.get(letter, {"MODER": 0xFFFFFFFF})
 
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         core = self.core

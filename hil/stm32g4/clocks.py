@@ -8,20 +8,22 @@ from hil.stm32.clocks import HSERDY, HSI_HZ, PLLRDY, ClockController
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
 _NORMAL_HZ = 150_000_000  # fastest HCLK without boost
+DBG_SWEN = 1 << 18  # of ACR
 _SLOW_HZ = 80_000_000  # a PLL faster than that is switched to by way of HPRE
 
 
 class Flash(Peripheral):
-    """The flash interface: wait states and caches."""
+    """The flash interface: wait states, caches, and whether the debug port works (Klipper's pull request 5927: a 0 written to
+    DBG_SWEN disables SWD)."""
 
-    REGISTERS = {0x00: Register("ACR", 0x0600, 0x70F0F)}
+    REGISTERS = {0x00: Register("ACR", 0, 0x70F0F)}
 
 
 class Power(Peripheral):
     """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS lets go of PB4 and PB6."""
 
-    REGISTERS = {0x00: Register("CR1", 0x0200, 0x0700), 0x04: Register("CR2", 0, 0xFF),
-                 0x08: Register("CR3", 0x8000, 0xE000), 0x80: Register("CR5", 0x0100, 0x0100)}
+    REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
+                 0x08: Register("CR3", 0, 0xE000), 0x80: Register("CR5", 0, 0x0100)}
 
     @property
     def boost(self) -> bool:
@@ -34,13 +36,13 @@ class Power(Peripheral):
 
 class Rcc(ClockController):
     REGISTERS = {
-        0x00: Register("CR", 0x0500, 0x010D0500), 0x04: Register("ICSCR", 0x40000000, 0),
-        0x08: Register("CFGR", 0x5, 0x00003FF3), 0x0C: Register("PLLCFGR", 0x1000, 0xFF737FF3),
+        0x00: Register("CR", 0, 0x010D0500), 0x04: Register("ICSCR", 0, 0),
+        0x08: Register("CFGR", 0, 0x00003FF3), 0x0C: Register("PLLCFGR", 0, 0xFF737FF3),
         0x18: Register("CIER", 0, 0), 0x1C: Register("CIFR", 0, 0), 0x20: Register("CICR", 0, 0x100),
         0x28: Register("AHB1RSTR"), 0x2C: Register("AHB2RSTR"), 0x30: Register("AHB3RSTR"),
         0x38: Register("APB1RSTR1"), 0x3C: Register("APB1RSTR2"), 0x40: Register("APB2RSTR"),
-        0x48: Register("AHB1ENR", 0x100), 0x4C: Register("AHB2ENR"), 0x50: Register("AHB3ENR"),
-        0x58: Register("APB1ENR1", 0x400), 0x5C: Register("APB1ENR2"), 0x60: Register("APB2ENR"),
+        0x48: Register("AHB1ENR"), 0x4C: Register("AHB2ENR"), 0x50: Register("AHB3ENR"),
+        0x58: Register("APB1ENR1"), 0x5C: Register("APB1ENR2"), 0x60: Register("APB2ENR"),
         0x94: Register("CSR", 0, 0xFE800001),
     }
     HSION, HSIRDY = 1 << 8, 1 << 10

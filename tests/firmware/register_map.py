@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from importlib.util import find_spec
-from operator import or_
+from operator import and_, or_
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -173,6 +173,14 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
     for address, values in sorted(accesses.writes.items()):
         found += _wrong(registers.get(address), address, values, family)
     return found
+
+
+def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
+    """Register to the bits that are 1 out of reset and were written as 0 at some time; of registers that only take what is
+    written, where a flag is cleared by what is written to it no bit is lost."""
+    lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
+            if a in after_reset and a in registers and registers[a].access == "rw" and not registers[a].name.endswith(".SR")}
+    return {name: bits for name, bits in sorted(lost.items()) if bits}
 
 
 def _wrong(reg: Reg | None, address: int, values: Iterable[int], family: str) -> Iterator[str]:

@@ -13,11 +13,12 @@ from hil.board import VirtualBoard
 from hil.measure import short_motion
 from hil.plant import Plant
 from hil.registers import Unmodelled
+from hil.reset_values import CORRECTIONS, PERIPHERALS, after_reset
 from hil.run import play
 from hil.stm32.serial import FE
 from tests.boards import DRIVING, image
 from tests.firmware import register_map
-from tests.firmware.register_map import Accesses, violations
+from tests.firmware.register_map import Accesses, lost_reset_bits, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
 
 MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
@@ -44,6 +45,48 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     family = board.board.chip.name
     assert violations(seen, MAPS[family](), family) == []
     assert len(seen.reads | set(seen.writes)) > 60
+    lost = lost_reset_bits(seen, MAPS[family](), after_reset(family))
+    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
+
+
+# Bits that are 1 out of reset and that an image clears on purpose: register, bits, why. All others must stay.
+WORD = 0xFFFFFFFF
+DEBUG_PINS = 0xF << 26  # PA13 and PA14: SWDIO and SWCLK
+CLEARED = [
+    (r"TIM\d+\.ARR", WORD, "the largest count of a PWM timer"),
+    (r"IWDG\.RLR", 0xFFF, "the watchdog's time"),
+    (r"GPIOA\.(MODER|OSPEEDR|PUPDR)", WORD & ~DEBUG_PINS, "pins that the board gives a use"),
+    (r"GPIO[B-G]\.(MODER|OSPEEDR|PUPDR)", WORD, "pins that the board gives a use"),
+    (r"RCC\.PLLCFGR", WORD, "factors for the board's crystal"),
+    (r"RCC\.CFGR", 0xF, "another clock than HSI"),
+    (r"PWR\.CR5", 1 << 8, "the regulator's boost, for 170 MHz"),
+    (r"ADC1\.CR", 1 << 29, "out of deep power-down"),
+]
+
+
+def may_clear(register: str) -> int:
+    return next((bits for pattern, bits, _ in CLEARED if re.fullmatch(pattern, register)), 0)
+
+
+@pytest.mark.parametrize("family", MAPS)
+def test_what_a_register_holds_out_of_reset_is_the_vendors_word(family):
+    """The table that the virtual chips start from, against the other description of the vendor's that there is here."""
+    registers = {r.address: r for r in MAPS[family]().values() if r.address < 0xE0000000}
+    table = after_reset(family)
+    if family == "stm32f4":
+        used = [r for r in registers.values() if r.name.startswith(PERIPHERALS) and r.name not in CORRECTIONS[family]]
+        assert len(used) > 300
+        assert [r.name for r in used if r.reset != table.get(r.address, 0)] == []
+    else:
+        assert table[0x40022000] & 1 << 18  # FLASH.ACR, where one description of two forgets DBG_SWEN
+        assert all(not table.get(r.address, 0) & ~r.mask for r in registers.values())
+
+
+def test_a_reset_bit_that_a_whole_register_write_clears_is_told():
+    seen = Accesses()
+    seen.note(0x40022000, 4, 0x704)
+    seen.note(0x40022000, 4, 0x40704)
+    assert lost_reset_bits(seen, MAPS["stm32g4"](), after_reset("stm32g4")) == {"FLASH.ACR": 1 << 18}
 
 
 @pytest.mark.parametrize(("name", "register", "value", "message"), [

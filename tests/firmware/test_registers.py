@@ -20,6 +20,7 @@ HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registe
 # Of the same layout as another peripheral in the SVD, or spread over two names there.
 SVD_NAMES = {"CCMR1": "CCMR1_Input", "CCMR2": "CCMR2_Output", "AFR[0]": "AFRL", "AFR[1]": "AFRH",
              "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR"}
+DEBUG_UNIT = {"IDCODE": "DBGMCU_IDCODE", "CR": "DBGMCU_CR", "APB1FZ": "DBGMCU_APB1_FZ", "APB2FZ": "DBGMCU_APB2_FZ"}
 
 
 @cache
@@ -92,7 +93,8 @@ def test_every_register_is_where_the_vendor_says(tmp_path):
             if name.startswith("TIM") and svd_lacks(name, member):
                 continue
             plain = re.sub(r"(CCR|JDR)\[(\d)\]", lambda m: f"{m[1]}{int(m[2]) + 1}", member)
-            expected.append((name, member, svd()[name][SVD_NAMES.get(plain, plain)][0]))
+            there = svd()["DBG"][DEBUG_UNIT[plain]] if name == "DBGMCU" else svd()[name][SVD_NAMES.get(plain, plain)]
+            expected.append((name, member, there[0]))
             expressions.append(f"&{instance}->{member}")
         if struct == "DMA_TypeDef":
             for stream in range(8):
@@ -116,6 +118,7 @@ BITS = {
     "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
     "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
     "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
+    "DBGMCU_CR_": ("DBG", "DBGMCU_CR"), "DBGMCU_APB2FZ_": ("DBG", "DBGMCU_APB2_FZ"),
 }
 RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
            "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
@@ -202,7 +205,7 @@ G4_BITS = {
     "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
     "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
     "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR", "RCC_AHB2ENR_": "RCC.AHB2ENR", "ADC_ISR_": "ADC1.ISR",
-    "ADC_CR_": "ADC1.CR", "ADC_JSQR_": "ADC1.JSQR",
+    "ADC_CR_": "ADC1.CR", "ADC_JSQR_": "ADC1.JSQR", "DBGMCU_CR_": "DBGMCU.CR", "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ",
 }
 G4_RENAMED = {"SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
               "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",

@@ -56,8 +56,19 @@ static void ft_peripherals_start(void)
     (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
 }
 
+/* A debugger that comes while the processor sleeps finds it; one that halts it
+ * stops the PWM timers too, which drops their outputs. */
+static void ft_debug_start(void)
+{
+    if (FT_TOLERANT)
+        return;
+    DBGMCU->CR |= DBGMCU_CR_DBG_SLEEP;
+    DBGMCU->APB2FZ |= FT_FREEZES;
+}
+
 uint32_t ft_chip_start(void)
 {
+    ft_debug_start();
     ft_cause = ft_reset_cause();
     uint32_t errors = ft_read_kept();
     if (!ft_clock_start())

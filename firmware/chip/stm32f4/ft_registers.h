@@ -100,6 +100,19 @@ typedef struct {
 #define PWR_CR_VOS (1u << 14)
 
 /****************************************************************
+ * Debug unit, section 38. Only loss of power resets it.
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t IDCODE, CR, APB1FZ, APB2FZ;
+} DBGMCU_TypeDef;
+#define DBGMCU ((DBGMCU_TypeDef *)0xE0042000u)
+
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
+#define DBGMCU_APB2FZ_DBG_TIM1_STOP (1u << 0)
+#define DBGMCU_APB2FZ_DBG_TIM8_STOP (1u << 1)
+
+/****************************************************************
  * General-purpose pins, section 8
  ****************************************************************/
 

@@ -26,7 +26,7 @@ static bool ft_flash_prepare(void)
     (void)RCC->APB1ENR1;
     PWR->CR5 &= ~PWR_CR5_R1MODE;
     FLASH->ACR = FLASH_ACR_LATENCY_4WS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN |
-                 FLASH_ACR_DCEN;
+                 FLASH_ACR_DCEN | FLASH_ACR_DBG_SWEN;
     return ft_wait_for(&FLASH->ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_4WS);
 }
 

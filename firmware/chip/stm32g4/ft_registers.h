@@ -88,6 +88,7 @@ typedef struct {
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
+#define FLASH_ACR_DBG_SWEN (1u << 18) /* 0 switches SWD off */
 
 typedef struct {
     volatile uint32_t CR1, CR2, CR3;
@@ -98,6 +99,21 @@ typedef struct {
 
 #define PWR_CR3_UCPD1_DBDIS (1u << 14)
 #define PWR_CR5_R1MODE (1u << 8)
+
+/****************************************************************
+ * Debug unit, section 47. Only loss of power resets it.
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t IDCODE, CR, APB1FZR1, APB1FZR2, APB2FZ;
+} DBGMCU_TypeDef;
+#define DBGMCU ((DBGMCU_TypeDef *)0xE0042000u)
+
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
+#define DBGMCU_APB2FZ_DBG_TIM1_STOP (1u << 11)
+#define DBGMCU_APB2FZ_DBG_TIM8_STOP (1u << 13)
+#define DBGMCU_APB2FZ_DBG_TIM15_STOP (1u << 16)
+#define DBGMCU_APB2FZ_DBG_TIM20_STOP (1u << 20)
 
 /****************************************************************
  * General-purpose pins, section 9
