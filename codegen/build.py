@@ -7,7 +7,6 @@ project is built with PlatformIO's own platform and toolchain instead.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -17,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -28,33 +27,14 @@ from filelock import FileLock
 from codegen import board as boards
 from codegen import emit, stack
 from codegen.board import Board
+from codegen.built import FOLDERS, PRODUCTS, BuildResult, existing, record
 from codegen.cache import kept, key_of
 from codegen.chips import Chip
 from codegen.digest import COMPILER, FIRMWARE, compiler_identity, digest
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism
 
-FOLDERS = ("application", "chip", "emitted")  # below src/
-PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
-
 Progress = Callable[[int, int, str], None]  # done, total, what
-
-
-@dataclass(frozen=True)
-class BuildResult:
-    """What build.json holds, and where the image lies. Sizes in bytes; digest: 64 hexadecimal digits."""
-
-    name: str
-    board: str
-    digest: str
-    compiler: str
-    flash_bytes: int
-    ram_bytes: int
-    stack_bytes: int
-    stack_reserved: int
-    stack_path: tuple[str, ...]
-    elf: Path
-    image: Path
 
 
 # ---------------------------------------------------------------- the project
@@ -182,7 +162,7 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
     out = out.resolve()
 
     def make(entry: Path) -> None:
-        _record(out, _run(out, wanted, progress))
+        record(out, _run(out, wanted, progress))
         for name in PRODUCTS:
             shutil.copyfile(out / name, entry / name)
 
@@ -333,30 +313,3 @@ def _sizes(elf: Path) -> tuple[int, int, int]:
             if section.name == ".stack":
                 reserved = section["sh_size"]
     return flash, ram, reserved
-
-
-# ---------------------------------------------------------------- build.json
-
-
-def _hashes(out: Path) -> dict[str, str]:
-    return {f"{kind}_sha256": hashlib.sha256((out / f"firmware.{kind}").read_bytes()).hexdigest()
-            for kind in ("elf", "bin")}
-
-
-def _record(out: Path, result: BuildResult) -> None:
-    """build.json holds no path and no date: same input, same bytes."""
-    fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
-    text = json.dumps(fields | _hashes(out), indent=2)
-    (out / "build.json").write_text(text + "\n", encoding="utf-8")
-
-
-def existing(out: Path, digest: str) -> BuildResult | None:
-    """The image of an earlier build, if it is complete and of this very configuration."""
-    try:
-        fields = json.loads((out / "build.json").read_text(encoding="utf-8"))
-        if fields["digest"] != digest or any(fields.pop(name) != value for name, value in _hashes(out).items()):
-            return None
-        fields["stack_path"] = tuple(fields["stack_path"])
-        return BuildResult(**fields, elf=out / "firmware.elf", image=out / "firmware.bin")
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

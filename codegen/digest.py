@@ -11,11 +11,14 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from codegen.board import Board
 from codegen.canonical import canonical
 from codegen.mechanism import Mechanism
 from codegen.templating import template
+
+if TYPE_CHECKING:
+    from codegen.board import Board
 
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from codegen.errors import BadInput
 from commands.answer import Answer
 from commands.options import EXTRA, Json, Mech, Traj
+
+if TYPE_CHECKING:
+    from codegen.built import BuildResult
+    from codegen.known import Known
+    from codegen.mechanism import Mechanism
+    from hil.cost import Cost
 
 
 def init(
@@ -156,28 +163,22 @@ def build(
 
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
-    from codegen.build import build as make
+    from codegen.known import Known
     from codegen.mechanism_file import load_mechanism
-    from host.display import build_bar
 
     mechanism = load_mechanism(mech)
-    with build_bar() as progress:
-        folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
-        result = make(mechanism, folder, progress, feedforward, pil)
+    folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
+    known = Known.of(mechanism, feedforward, pil)
+    result = known.image(folder) or _make(known, mechanism, folder, feedforward, pil)
     words = (
         f"{result.image}\nflash {result.flash_bytes} bytes, RAM {result.ram_bytes} bytes, stack at most "
         f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
     )
     if pil:
         return Answer(asdict(result), words + f"next: flash it, then `femtorque hil {mech} TRAJ --board PORT`")
-    try:
-        from hil.measure import measure
-    except ModuleNotFoundError as missing:
-        if missing.name not in EXTRA:
-            raise
+    cost = _cost(known, mechanism, result, feedforward)
+    if cost is None:
         return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
-    with build_bar() as progress:
-        cost = measure(mechanism, result, feedforward, progress)
     above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
     words += (
         f"in motion at most {cost.instructions_tick} instructions a tick, {cost.instructions_step} of them the step\n"
@@ -186,6 +187,39 @@ def build(
         + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out)
     )
     return Answer(asdict(result) | asdict(cost), words)
+
+
+def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:
+    """The image, built or from the cache."""
+    from codegen.build import build as make
+    from codegen.build import project
+    from host.display import build_bar
+
+    with build_bar() as progress:
+        result = make(mechanism, folder, progress, feedforward, pil)
+    known.keep_image(result.digest, project(mechanism, feedforward, pil).files)
+    return result
+
+
+def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
+    """What the image costs, if there is the virtual board that tells."""
+    from hil.cost import Cost
+
+    if found := known.cost():
+        return Cost(**found | {"left_out": tuple(found["left_out"])})
+    try:
+        from hil.measure import measure
+    except ModuleNotFoundError as missing:
+        if missing.name not in EXTRA:
+            raise
+        return None
+    from host.display import build_bar
+
+    print(f"{result.image} is built; what its ticks cost is being counted", file=sys.stderr)
+    with build_bar() as progress:
+        cost = measure(mechanism, result, feedforward, progress)
+    known.keep_cost(asdict(cost))
+    return cost
 
 
 def verify(

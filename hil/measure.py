@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from codegen import board as boards
-from codegen.build import BuildResult
+from codegen.built import BuildResult
 from codegen.errors import Refused
 from codegen.mechanism import Mechanism
 from codegen.trajectory import Trajectory, from_rows, knots
 from hil import branches
 from hil.board import VirtualBoard
+from hil.cost import Cost
 from hil.flash_watch import FlashWatch, TooLong
 from hil.lives import PARTS, Life
 from hil.longest_path import Seen, longest
@@ -36,34 +36,6 @@ LATE = 128  # cycles before the next tick in which duties are not handed over an
 TURNS = 4  # of a loop that has never run, where there are not more joints than that
 
 Progress = Callable[[int, int, str], None]  # done, total, what
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of the short motion. instructions_step: of ft_step, its worst tick; instructions_tick: of the whole tick, worst;
-    instructions_tick_mean.
-
-    Of all that the image goes through. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
-    waiting for flash; cycles_unseen: the longest path through code that no tick has executed; cycles_above: of what
-    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period. left_out: parts
-    of hil.lives that the board did not go through to their end.
-    """
-
-    instructions_step: int
-    instructions_tick: int
-    instructions_tick_mean: float
-    cycles_tick: int
-    cycles_tick_flash: int
-    cycles_unseen: int
-    cycles_above: int
-    cycles_worst: int
-    cycles_budget: int
-    left_out: tuple[str, ...]
-
-    @property
-    def margin(self) -> float:
-        """The share of a control period that the worst case leaves."""
-        return 1.0 - self.cycles_worst / self.cycles_budget
 
 
 def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,

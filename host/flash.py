@@ -19,7 +19,7 @@ from typing import Any, Literal
 import serial
 
 from codegen import board as boards
-from codegen.build import BuildResult
+from codegen.built import BuildResult
 from codegen.chips import Chip
 from codegen.errors import BadInput, Refused
 from codegen.mechanism import Mechanism

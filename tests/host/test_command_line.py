@@ -17,7 +17,7 @@ MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 
 def femtorque(*arguments, **keys):
     return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
-                          capture_output=True, timeout=60, **keys)
+                          capture_output=True, timeout=600, **keys)
 
 
 def verbs():
@@ -242,6 +242,40 @@ def test_build_reports_sizes_and_digest(here):
     told = json.loads(shown.stdout)
     assert Path(told["image"]).stat().st_size <= told["flash_bytes"]
     assert told["ram_bytes"] > 0 and told["stack_bytes"] > 0 and len(told["digest"]) == 64
+
+
+def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_running_it():
+    first = femtorque("build", MECHANISM)
+    code = (
+        "import atexit, sys, femtorque\n"
+        "heavy = {'codegen.emit', 'hil.measure', 'scipy', 'unicorn', 'platformio', 'elftools'}\n"
+        "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
+        f"femtorque.main(['build', '{MECHANISM}'])\n"
+    )
+    again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert first.returncode == again.returncode == 0 and "instructions a tick" in first.stdout
+    assert again.stdout == first.stdout and again.stderr == "\n"
+
+
+def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
+    """What it costs is not counted a second time, wherever the image lies."""
+    from codegen import known
+    from hil import measure
+    from hil.cost import Cost
+
+    said = []
+
+    def counted(mechanism, built, feedforward, on_progress):
+        said.append(built.image.stat().st_size)
+        return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, ("the end",))
+
+    monkeypatch.setattr(known, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
+    monkeypatch.setattr(measure, "measure", counted)
+    for folder in ("a", "b"):
+        shown = here("build", MECHANISM, "-o", tmp_path / folder)
+        assert shown.returncode == 0 and "11 of 100, margin 89.0%\nnot gone through to its end: the end" in shown.stdout
+        assert shown.stderr.count("is built; what its ticks cost is being counted") == (folder == "a")
+    assert len(said) == 1 and said[0] > 1000
 
 
 def test_init_writes_a_file_that_check_accepts(here, tmp_path):

@@ -1,0 +1,52 @@
+"""An image in its folder, and build.json beside it, which says whose it is and what it takes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FOLDERS = ("application", "chip", "emitted")  # of sources, below src/
+PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What build.json holds, and where the image lies. Sizes in bytes; digest: 64 hexadecimal digits."""
+
+    name: str
+    board: str
+    digest: str
+    compiler: str
+    flash_bytes: int
+    ram_bytes: int
+    stack_bytes: int
+    stack_reserved: int
+    stack_path: tuple[str, ...]
+    elf: Path
+    image: Path
+
+
+def record(out: Path, result: BuildResult) -> None:
+    """Write build.json. It holds no path and no date: same input, same bytes."""
+    fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
+    text = json.dumps(fields | _hashes(out), indent=2)
+    (out / "build.json").write_text(text + "\n", encoding="utf-8")
+
+
+def existing(out: Path, digest: str) -> BuildResult | None:
+    """The image of an earlier build, if it is complete and of this very configuration."""
+    try:
+        fields = json.loads((out / "build.json").read_text(encoding="utf-8"))
+        if fields["digest"] != digest or any(fields.pop(name) != value for name, value in _hashes(out).items()):
+            return None
+        fields["stack_path"] = tuple(fields["stack_path"])
+        return BuildResult(**fields, elf=out / "firmware.elf", image=out / "firmware.bin")
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _hashes(out: Path) -> dict[str, str]:
+    return {f"{kind}_sha256": hashlib.sha256((out / f"firmware.{kind}").read_bytes()).hexdigest()
+            for kind in ("elf", "bin")}
