@@ -70,12 +70,36 @@ class Pll:
 
 
 @dataclass(frozen=True)
+class BrownOut:
+    """The level of the supply below which the chip resets itself, as option bytes choose it. shift, bits: where in the
+    register `options`, at that address. levels: code to its name. wanted: the code that this firmware is safest with."""
+
+    options: int
+    shift: int
+    bits: int
+    levels: Mapping[int, str]
+    wanted: int
+
+    def code(self, options: int) -> int:
+        return options >> self.shift & (1 << self.bits) - 1
+
+    def told(self, options: int) -> str:
+        """Which level is set."""
+        return self.levels.get(self.code(options), "of no known level")
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.bits) - 1 << self.shift
+
+
+@dataclass(frozen=True)
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
     analogue: pin to channel of the converters. sense: the converter of bus voltage and temperatures. current_loops:
     whether the firmware has them.
-    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. sectors: the pieces in which
+    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. unique: where the 96
+    bits are that no other chip has. sectors: the pieces in which
     flash is erased, in order.
     wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
     """
@@ -103,6 +127,8 @@ class Chip:
     sectors: tuple[int, ...]
     wait_states: int
     rom_id: int
+    unique: int
+    brown_out: BrownOut
     platformio_board: str
     interrupts: int
 

@@ -20,7 +20,7 @@ from codegen.messages import MESSAGES, Field, J, Message
 HEADER = struct.Struct("<BHH")
 CRC = struct.Struct("<I")
 OVERHEAD = HEADER.size + CRC.size
-ANY_TAG = ("HELLO", "IDENT")  # valid under any tag: with them two sides find out that they differ
+ANY_TAG = ("HELLO", "IDENT", "ABOUT")  # valid under any tag: with them two sides find out that they differ
 
 _CODES = {"u8": "B", "u16": "H", "u32": "I", "i32": "i", "f32": "f"}
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "f32": 4}
@@ -51,8 +51,8 @@ CLASSES = {m.name: _class(m) for m in MESSAGES}
 Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
     CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
 )
-Float, Jog, Seek, Probe, Gains, Capture, Read, Data = (
-    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA")
+Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About = (
+    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT")
 )
 
 

@@ -1,7 +1,7 @@
 """The configuration's identity: SHA-256 over everything that decides what the chip computes.
 
 That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
-hand-written firmware source with its build flags, and the compiler. The first two bytes are the tag of every frame.
+hand-written firmware source with its build flags, the compiler, and the version that ABOUT tells. The first two bytes are the tag of every frame.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import shutil
 import subprocess
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
         h.update(f"{name}\0{len(text)}\0".encode())
         h.update(text)
 
+    add("version", version("femtorque").encode())
     add("mechanism", canonical(mechanism).encode())
     add("compiler", (compiler or compiler_identity()).encode())
     for name in sorted(emitted):
@@ -67,6 +69,7 @@ def on_board(board: Board, pil: bool) -> str:
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
     """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
     text = template("ft_digest.h", trim=False).render(
-        digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil)
+        digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
+        version=version("femtorque"),
     )
     return {"ft_digest.h": text}

@@ -22,6 +22,7 @@ def _context(joints: int) -> dict[str, Any]:
         "joints": joints,
         "protocol": messages.PROTOCOL,
         "status_hz": messages.STATUS_HZ,
+        "fault_numbers": messages.FAULT_NUMBERS,
         "knot_flags": [("START", messages.KNOT_START), ("END", messages.KNOT_END),
                        ("MODE", messages.KNOT_MODE)],
         "enums": [

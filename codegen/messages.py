@@ -5,7 +5,7 @@ Frame, before COBS stuffing and a closing zero byte, little endian:
     type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
 
 `tag` is the first two bytes of the configuration's digest (big endian in the digest, so it reads like its start).
-HELLO and IDENT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by `seq`
+HELLO, IDENT and ABOUT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by `seq`
 (go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
 bypass the knot sequence: they carry a token, are repeated until STATUS.command_token echoes it, and are executed once.
 So do all messages with a token. CAPTURE and READ change nothing that moves and are answered by DATA.
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 PROTOCOL = 6  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
+FAULT_NUMBERS = 32  # that ABOUT has room for
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Message:
 
 
 MESSAGES = (
-    Message("HELLO", 1, "board", "Who are you? Answered by IDENT, whatever the tag."),
+    Message("HELLO", 1, "board", "Who are you? Answered by IDENT and ABOUT, whatever the tag."),
     Message("KNOT", 2, "board", "One knot of the trajectory; sequenced.", (
         Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on"),
         Field("position", "i32", "2^-32 turn (revolute), 2^-28 m (prismatic); wraps", J),
@@ -158,6 +159,21 @@ MESSAGES = (
         Field("first", "u16", "number of the first one here"),
         Field("last_tick", "u32", "tick of the newest sample there is"),
         Field("words", "u32", "eight samples of four columns; bits of f32 or i32 as in STATUS", 32),
+    )),
+    Message("ABOUT", 68, "host", "Which chip this is and what has happened to it, sent on HELLO after IDENT.", (
+        Field("unique", "u8", "96 bits that no other chip has, as they lie in its system memory", 12),
+        Field("version", "u8", "of the femtorque that made the image, zero padded", 16),
+        Field("uptime", "u32", "s since reset, as control ticks count them; wraps with STATUS.tick"),
+        Field("resets", "u16", "since power-on, at most 65535"),
+        Field("faults", "u8", "how often each of FAULTS, by its number, was latched since reset; at most 255", FAULT_NUMBERS),
+        Field("options", "u32", "option bytes as the chip shows them: FLASH_OPTCR (F4), FLASH_OPTR (G4)"),
+        Field("crash", "u8", "exception number of the last crash since power-on, 0 if there was none"),
+        Field("pc", "u32", "of the code that crashed, 0 if it could not be read"),
+        Field("lr", "u32", "its return address; EXC_RETURN where its stack could not be read"),
+        Field("psr", "u32", "xPSR of that code"),
+        Field("cfsr", "u32", "SCB.CFSR at the crash"),
+        Field("hfsr", "u32", "SCB.HFSR at the crash"),
+        Field("address", "u32", "SCB.BFAR at the crash; means something where CFSR says that it is valid"),
     )),
 )
 

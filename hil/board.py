@@ -178,16 +178,16 @@ class PlayedBoard(Protocol):
 
 class VirtualBoard:
     """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link, `url`
-    what pyserial opens."""
+    what pyserial opens. number: of its chip, which tells equal boards apart; left out, the port that was asked for."""
 
-    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0, number: int | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
         model = chips.model(self.board.chip)
         flash = model.REGIONS[0]
         self.image = Image.load(elf, flash.start, flash.size)
-        self.chip = model(self.image.flash, self.board.hse_hz)
+        self.chip = model(self.image.flash, self.board.hse_hz, port if number is None else number)
         self.gate_drivers = [Drv8301() for _ in (self.board.gate_driver.selects if self.board.gate_driver else ())]
         self.dt = 1.0 / mechanism.control.rate_hz
         self._fault_pulled = False

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from codegen import messages
 from codegen.units import from_wire
-from host.session import PERIOD, Session, fault_words, mode_name, names, state_name
+from host.session import PERIOD, Session, crash, fault_words, mode_name, names, state_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
@@ -34,7 +34,7 @@ def watch(session: Session, console: Console, until: Callable[[], bool]) -> None
 
 def view(session: Session) -> RenderableType:
     """The last STATUS as tables."""
-    return Group(_heading(session), _joints(session), _numbers(session))
+    return Group(_heading(session), _joints(session), _numbers(session), _history(session))
 
 
 def snapshot(session: Session) -> dict[str, Any]:
@@ -87,3 +87,16 @@ def _numbers(session: Session) -> Text:
         f"board: {s.frames} frames, {s.bad_frames} bad, {s.out_of_order} out of order, {s.wrong_tag} of another "
         f"configuration; host: {link.bad} bad, worst gap {link.worst_gap * 1e3:.0f} ms"
     )
+
+
+def _history(session: Session) -> Text:
+    """Which chip it is, and what has happened to it."""
+    who = session.identity()
+    level = f", brown-out reset {who['brown_out']}" if who["brown_out"] else ""
+    text = Text(f"chip {who['unique']}, femtorque {who['version']}, up {who['uptime_s']} s when asked, {who['resets']} resets "
+                f"since power-on (last: {who['reset_cause']}){level}")
+    if who["faults"]:
+        text.append("\nfaults since reset: " + ", ".join(f"{name} {count}" for name, count in who["faults"].items()))
+    if session.about.crash:
+        text.append(f"\nlast crash: {crash(session.about)}", style="red")
+    return text

@@ -31,7 +31,8 @@ class Answer:
     def __str__(self) -> str:
         if self.identity is None:
             return f"{self.port}: {self.why}"
-        return f"{self.port}: {self.identity['name']} on {self.identity['board']}, digest {self.identity['digest'][:8]}"
+        who = self.identity
+        return f"{self.port}: {who['name']} on {who['board']}, digest {who['digest'][:8]}, chip {who['unique']}, femtorque {who['version']}"
 
 
 def candidates() -> list[tuple[str, str]]:

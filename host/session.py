@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen import board as boards
 from codegen import messages
-from codegen.codec import Command, Data, Hello, Home, Ident, Poll, Status, text
+from codegen.codec import About, Command, Data, Hello, Home, Ident, Poll, Status, text
 from codegen.errors import Refused
 from codegen.units import from_wire, position_unit, to_wire
 from host.configuration import Configuration
@@ -82,6 +83,35 @@ def fault_name(number: int) -> str:
     return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
 
 
+EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
+
+
+def crash(about: Any) -> str:
+    """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
+    if not about.crash:
+        return ""
+    at = f" at 0x{about.pc:08X}, called from 0x{about.lr:08X}" if about.pc else f", stack not readable, lr 0x{about.lr:08X}"
+    return (f"{EXCEPTIONS.get(about.crash, f'exception {about.crash}')}{at}, CFSR 0x{about.cfsr:08X}, HFSR "
+            f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
+
+
+def history(about: Any) -> dict[str, Any]:
+    """An ABOUT in plain words. crash: None, or the registers as numbers."""
+    fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
+    return {
+        "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
+        "resets": about.resets, "options": about.options,
+        "faults": {fault_name(n): count for n, count in enumerate(about.faults) if count},
+        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None,
+    }
+
+
+def brown_out(board: str, options: int) -> str:
+    """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
+    name = board.removesuffix("-pil")
+    return boards.load(name).chip.brown_out.told(options) if name in boards.names() else ""
+
+
 class Faulted(Refused):
     """A fault on the board ended what was under way. fault: its name; joint: the first one that failed, or empty."""
 
@@ -105,6 +135,7 @@ class Session:
         self.listen_only = listen_only
         self.configuration: Configuration  # from `connect` on where none is expected
         self.ident: Any = None
+        self.about: Any = None
         self.status: Any = None
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Any], None]] = []
@@ -141,14 +172,14 @@ class Session:
         return self.configuration
 
     def _hello(self) -> None:
-        """HELLO until IDENT."""
-        self.ident = None
+        """HELLO until IDENT and ABOUT, or until an IDENT of another protocol, which says no more."""
+        self.ident = self.about = None
         asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
         before = self.link.bytes_received
         while True:
             self._receive()
             now = self.clock.now()
-            if self.ident is not None:
+            if self.ident is not None and (self.about is not None or self.ident.protocol != messages.PROTOCOL):
                 self.flight = now - asked_at
                 return
             if now >= deadline:
@@ -191,6 +222,8 @@ class Session:
         for frame in self.link.receive():
             if isinstance(frame.message, Ident):
                 self.ident = frame.message
+            elif isinstance(frame.message, About):
+                self.about = frame.message
             elif frame.tag != self.link.tag:
                 self.other_tag += 1
             elif isinstance(frame.message, Status):
@@ -216,6 +249,8 @@ class Session:
         cause = _RESET.get(self.ident.reset_cause, f"number {self.ident.reset_cause}")
         fault = self.ident.last_fault
         latched = f", latched before it: {explain(messages.FAULTS, fault)}" if fault else ""
+        if fault == messages.FAULTS["HARD_FAULT"][0]:
+            latched += f" ({crash(self.about)})"
         raise Refused(f"{self.link.port}: the board was reset (cause {cause}){latched}; {self.describe()}; "
                       "home and start again")
 
@@ -370,11 +405,12 @@ class Session:
             raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")
 
     def identity(self) -> dict[str, Any]:
-        """IDENT in plain words, for JSON and logs."""
+        """IDENT and ABOUT in plain words, for JSON and logs."""
         i = self.ident
         return {
             "name": text(i.name), "board": text(i.board), "digest": bytes(i.digest).hex(), "protocol": i.protocol,
             "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
             "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
-            "last_fault": fault_name(i.last_fault),
+            "last_fault": fault_name(i.last_fault), **history(self.about),
+            "brown_out": brown_out(text(i.board), self.about.options),
         }

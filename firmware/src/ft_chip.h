@@ -72,6 +72,16 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
 
+/* Which chip this is, and what has happened to it since power-on. */
+typedef struct {
+    uint8_t unique[12];  /* no other chip has these */
+    uint32_t options;    /* option bytes, as the family shows them */
+    uint32_t resets;
+    uint32_t exception;  /* number of the last crash's, 0: there was none */
+    uint32_t pc, lr, psr, cfsr, hfsr, address; /* of that crash */
+} ft_history;
+void ft_chip_history(ft_history *h);
+
 uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
 uint32_t ft_chip_reset_cause(void);
 

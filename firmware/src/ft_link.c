@@ -12,7 +12,7 @@
 #include "ft_knots.h"    /* ft_knots_take */
 #include "ft_messages.h" /* frames and messages */
 #include "ft_pil.h"      /* ft_pil_sense, ... */
-#include "ft_report.h"   /* ft_report_status, ft_report_ident */
+#include "ft_report.h"   /* ft_report_status, ft_report_ident, ... */
 #include "ft_state.h"    /* ft */
 
 #include <string.h> /* memcpy */
@@ -28,7 +28,7 @@ static struct {
     uint16_t wanted; /* sequence number of the next knot */
     uint32_t frames;
     uint16_t bad_frames, wrong_tag, out_of_order;
-    bool ident_due, drive_due, data_due;
+    bool ident_due, about_due, drive_due, data_due;
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
 } rx;
@@ -60,6 +60,18 @@ static void send_ident(void)
     ft_msg_ident_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_IDENT, FT_MSG_IDENT_SIZE))
         rx.ident_due = false;
+}
+
+/* Answer it to the end. */
+static void send_about(void)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    ft_msg_about m;
+
+    ft_report_about(&m);
+    ft_msg_about_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE))
+        rx.about_due = false;
 }
 
 /* Add what the link knows. */
@@ -117,6 +129,8 @@ static void send_due(void)
 {
     if (rx.ident_due)
         send_ident();
+    if (!rx.ident_due && rx.about_due)
+        send_about();
     if (ft.tick - rx.status_at >= STATUS_TICKS)
         send_status();
     if (rx.data_due)
@@ -147,7 +161,7 @@ static void post(const ft_request *request)
 
 static void on_hello(void)
 {
-    rx.ident_due = true;
+    rx.ident_due = rx.about_due = true;
 #if FT_PIL
     ft_pil_forget();
 #endif

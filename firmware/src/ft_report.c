@@ -1,9 +1,9 @@
-/* STATUS, IDENT and the telemetry block; see ft_report.h. */
+/* STATUS, IDENT, ABOUT and the telemetry block; see ft_report.h. */
 #include "ft_report.h"
 
-#include "ft_chip.h"     /* ft_chip_reset_cause, ft_chip_remembered */
+#include "ft_chip.h"     /* ft_chip_reset_cause, ft_chip_history */
 #include "ft_config.h"   /* FT_RING */
-#include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, FT_BOARD */
+#include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, ... */
 #include "ft_loops.h"    /* ft_loops_mode */
 #include "ft_position.h" /* ft_position_to_wire */
 #include "ft_state.h"    /* ft, ft_target */
@@ -205,4 +205,25 @@ void ft_report_ident(ft_msg_ident *m)
     m->ring = (uint16_t)FT_RING;
     m->reset_cause = (uint8_t)ft_chip_reset_cause();
     m->last_fault = (uint8_t)last_fault;
+}
+
+/* Say which chip this is and what has happened to it. */
+void ft_report_about(ft_msg_about *m)
+{
+    ft_history h;
+
+    ft_chip_history(&h);
+    memcpy(m->unique, h.unique, sizeof m->unique);
+    copy_text(m->version, sizeof m->version, FT_VERSION);
+    m->uptime = ft.tick / FT_TICK_HZ;
+    m->resets = (uint16_t)(h.resets < UINT16_MAX ? h.resets : UINT16_MAX);
+    memcpy(m->faults, ft.safety.latched, sizeof m->faults);
+    m->options = h.options;
+    m->crash = (uint8_t)h.exception;
+    m->pc = h.pc;
+    m->lr = h.lr;
+    m->psr = h.psr;
+    m->cfsr = h.cfsr;
+    m->hfsr = h.hfsr;
+    m->address = h.address;
 }

@@ -33,5 +33,6 @@ void ft_report_start(uint32_t chip_errors);
 void ft_report_status(ft_msg_status *s);
 uint32_t ft_report_word(uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
+void ft_report_about(ft_msg_about *m);
 
 #endif

@@ -461,6 +461,8 @@ static void fault(uint32_t code, uint32_t joint)
         ft.safety.fault = (uint8_t)code;
         ft.safety.fault_joint = (uint8_t)joint;
         ft_chip_remember(code);
+        if (ft.safety.latched[code] < UINT8_MAX)
+            ft.safety.latched[code]++;
     }
     ft.safety.asked = ft_reaction[code];
     ft_safety_event(FT_EVENT_FAULT);

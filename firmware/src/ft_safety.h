@@ -63,6 +63,7 @@ typedef struct {
     uint8_t asked;              /* reaction to the fault that is taken */
     uint8_t reaction;           /* that is under way in FAULT */
     uint8_t fault, fault_joint; /* the first since CLEAR */
+    uint8_t latched[FT_FAULT_NUMBERS]; /* how often, by fault; at most 255 */
     uint8_t coming;             /* fault to be taken once at rest */
     uint8_t coming_joint;
     uint8_t refusal, refusal_joint, token;

@@ -3,6 +3,7 @@ addresses, clock controller, links and DMA."""
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -23,19 +24,28 @@ from hil.stm32.timer import Timer
 from hil.stm32.watchdog import Watchdog
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
+SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, what is unique
+SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 
 Gate = tuple[str, int]  # enable register and bit
 
 
+def unique(number: int) -> bytes:
+    """The 96 bits of a part: place on the wafer, wafer, lot as ASCII (RM0090 section 39.1, RM0440 section 48.1)."""
+    return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
+
+
 class Stm32(ABC):
-    """The chip. `hse_hz`: the crystal; None if it is dead. The board around it hangs on the hooks of the parts.
+    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board around
+    it hangs on the hooks of the parts.
 
     before_change: called before any output changes, so that what the outputs drive can be brought up to date.
-    TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
+    UNIQUE: where its 96 bits are. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
     """
 
     FAMILY: ClassVar[Chip]
     REGIONS: ClassVar[tuple[Region, ...]]
+    UNIQUE: ClassVar[int]
     TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
@@ -43,11 +53,12 @@ class Stm32(ABC):
     spi: Spi  # for gate drivers; of a family that has one
     debug: DebugUnit
 
-    def __init__(self, image: bytes, hse_hz: int | None) -> None:
+    def __init__(self, image: bytes, hse_hz: int | None, number: int = 0) -> None:
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
         self.bus = Bus(after_reset(self.FAMILY.name))
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
+        self.core.load(self.UNIQUE, unique(number))
         self.seconds_before = 0.0  # of simulated time until the clock last changed
         self._cycles_then = 0
         events = self.core.events

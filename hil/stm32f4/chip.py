@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
-from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
+from hil.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from hil.stm32.debug import DebugUnitF4
 from hil.stm32.serial import Serial
 from hil.stm32.spi import Spi
@@ -36,7 +36,8 @@ _REQUESTS = {
 class Stm32F405(Stm32):
     FAMILY = family("stm32f4")
     REGIONS = (Region("flash", FLASH_START, 1 << 20, writable=False), Region("sram", SRAM_START, 128 << 10),
-               Region("ccm", 0x10000000, 64 << 10))
+               Region("ccm", 0x10000000, 64 << 10), SYSTEM)
+    UNIQUE = 0x1FFF7A10  # UID_BASE of ST's stm32f405xx.h
     TIMERS = {
         "TIM1": (0x40010000, True, ("APB2ENR", 0)), "TIM2": (0x40000000, False, ("APB1ENR", 0)),
         "TIM3": (0x40000400, False, ("APB1ENR", 1)), "TIM4": (0x40000800, False, ("APB1ENR", 2)),

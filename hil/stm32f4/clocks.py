@@ -11,9 +11,13 @@ _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
 
 
 class Flash(Peripheral):
-    """The flash interface: wait states and caches."""
+    """The flash interface: wait states and caches. options: the option bytes, as delivered (RM0090 section 3.9.5)."""
 
-    REGISTERS = {0x00: Register("ACR", 0, 0x1F07)}
+    REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x14: Register("OPTCR", 0, 0)}
+    options = 0x0FFFAAED
+
+    def read_OPTCR(self) -> int:
+        return self.options
 
     @property
     def fastest_hz(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
-from hil.stm32.chip import FLASH_START, SRAM_START, Gate, Stm32
+from hil.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from hil.stm32.debug import DebugUnitG4
 from hil.stm32.serial import Serial
 from hil.stm32g4.adc import Adc, AdcCommon
@@ -23,7 +23,8 @@ _USARTS = {
 
 class Stm32G474(Stm32):
     FAMILY = family("stm32g4")
-    REGIONS = (Region("flash", FLASH_START, 512 << 10, writable=False), Region("sram", SRAM_START, 128 << 10))
+    REGIONS = (Region("flash", FLASH_START, 512 << 10, writable=False), Region("sram", SRAM_START, 128 << 10), SYSTEM)
+    UNIQUE = 0x1FFF7590  # UID_BASE of ST's stm32g474xx.h
     TIMERS = {
         "TIM1": (0x40012C00, True, ("APB2ENR", 11)), "TIM2": (0x40000000, False, ("APB1ENR1", 0)),
         "TIM3": (0x40000400, False, ("APB1ENR1", 1)), "TIM4": (0x40000800, False, ("APB1ENR1", 2)),

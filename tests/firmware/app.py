@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from codegen import board as boards
 from codegen import compiled, emit, messages
-from codegen.codec import Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
+from codegen.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
 from codegen.digest import FIRMWARE
 from codegen.mechanism import Mechanism
 from codegen.mechanism_file import load_mechanism
@@ -37,6 +37,10 @@ typedef struct {{
     float bus_voltage, temperature;
     float duty[{J}];
     int32_t counts[{J}];
+    struct {{
+        uint8_t unique[12];
+        uint32_t options, resets, exception, pc, lr, psr, cfsr, hfsr, address;
+    }} history;
 }} fake_chip_t;
 fake_chip_t *fake_chip(void);
 uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
@@ -126,6 +130,7 @@ class App:
         self.limits = 0  # bits of LIMITS seen so far
         self.status: Any = None
         self.ident: Any = None
+        self.about: Any = None
         self.record_type = np.dtype([
             (name, kind, (self.J,)) for name, kind in (
                 ("torque_ff", "f4"), ("torque", "f4"), ("duty", "f4"), ("rate", "f4"), ("target_rate", "f4"),
@@ -153,6 +158,8 @@ class App:
                 self.limits |= frame.message.limits
             elif isinstance(frame.message, Ident):
                 self.ident = frame.message
+            elif isinstance(frame.message, About):
+                self.about = frame.message
         return [frame.message for frame in frames]
 
     # -- time

@@ -64,6 +64,7 @@ uint32_t ft_chip_driver_status(void) { return fake.driver_status; }
 bool ft_chip_index(uint32_t joint) { return (fake.index >> joint & 1u) != 0u; }
 uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
 uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }
+void ft_chip_history(ft_history *h) { *h = fake.history; }
 void ft_chip_remember(uint32_t word) { fake.remembered = word; }
 uint32_t ft_chip_remembered(void) { return fake.remembered; }
 void ft_chip_feed_watchdog(void) { fake.fed++; }

@@ -1,6 +1,7 @@
 #ifndef FAKE_CHIP_H
 #define FAKE_CHIP_H
 
+#include "ft_chip.h"
 #include "ft_model.h"
 #include "ft_report.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     float bus_voltage, temperature;
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];
+    ft_history history;
 } fake_chip_t;
 
 /* What a tick did, as the telemetry map shows it. */

@@ -17,6 +17,7 @@ from codegen import board as boards
 from codegen.mechanism_file import load_mechanism
 from hil import chips
 from hil.elf import Image
+from hil.stm32.chip import unique
 from hil.stm32.serial import FE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -362,6 +363,43 @@ def test_a_fault_makes_outputs_safe_first_then_resets_and_is_remembered(machine,
     assert board["errors"] == 8 and board["cause"] == 2  # FT_CHIP_CRASHED, FT_RESET_SOFTWARE
     assert board["remembered"] == 42
     assert board["ft_kept+3"] in exceptions
+
+
+HISTORY = CRASHING.replace("uint32_t crash;", "uint32_t crash; ft_history history;").replace(
+    "if (ticks++ == 1)", "ft_chip_history(&history);\n    if (ticks++ == 1)")
+_HISTORY = ("options", "resets", "exception", "pc", "lr", "psr", "cfsr", "hfsr", "address")
+
+
+def history(board) -> dict[str, int]:
+    """What the chip tells of itself; its unique bits are the first three words."""
+    return {name: board[f"history+{3 + i}"] for i, name in enumerate(_HISTORY)}
+
+
+def test_a_crash_is_told_with_its_registers_until_the_power_goes(machine):
+    board = machine(HISTORY).run(0.02)
+    assert history(board)["exception"] == history(board)["resets"] == 0
+    board.poke("crash", UNDEFINED)
+    board.run(0.02)
+    told = history(board)
+    assert (told["exception"], told["cfsr"], told["resets"]) == (6, 1 << 16, 1)  # usage fault, UNDEFINSTR
+    tick = board.image.symbol("ft_app_tick").address & ~1
+    assert tick <= told["pc"] < tick + 256 and board.image.flash[told["pc"] - 0x08000000 + 1] == 0xDE  # udf
+    board.chip.reset("pin")
+    board.run(0.02)
+    assert history(board) == told | {"resets": 2}
+    board.chip.reset("power")
+    board.run(0.02)
+    assert history(board)["exception"] == history(board)["resets"] == 0
+
+
+def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machine):
+    """Where ST's headers have UID_BASE; option bytes as parts are delivered."""
+    board = machine(HISTORY).run(0.02)
+    family = board.board.chip
+    address = {"stm32f4": 0x1FFF7A10, "stm32g4": 0x1FFF7590}[family.name]
+    assert family.unique == address and board.chip.core.memory(address, 12) == unique(0)
+    assert board.chip.core.memory(board.image.symbol("history").address, 12) == unique(0) != unique(1)
+    assert family.brown_out.told(history(board)["options"]) == {"stm32f4": "off", "stm32g4": "level 0 (1.7 V)"}[family.name]
 
 
 def test_a_stack_that_leaves_memory_drops_the_outputs_by_the_next_update_and_resets(machine):

@@ -5,6 +5,7 @@ import struct
 import subprocess
 import zlib
 from dataclasses import replace
+from importlib.metadata import version
 from functools import cache
 
 import numpy as np
@@ -88,6 +89,36 @@ def test_that_hello_is_answered_whatever_the_tag():
     assert ident.board.rstrip(b"\0") == b"f405rg-4"
     assert (ident.rate_hz, ident.knot_hz, ident.ring) == (1000, 250, 256)
     assert ident.reset_cause == messages.RESETS["PIN"]
+
+
+def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
+    app = App()
+    app.chip.history.unique = bytes(range(0x41, 0x4D))
+    told = {"options": 0x0FFFAAED, "resets": 70_000, "exception": 6, "pc": 0x08001234, "lr": 0x08004321, "psr": 0x21000000,
+            "cfsr": 0x00010000, "hfsr": 0x40000000, "address": 0x30000000}
+    for name, value in told.items():
+        setattr(app.chip.history, name, value)
+    app.run(2500)
+    app.send(Hello(), tag=app.tag ^ 0x1234)
+    app.run(1)
+    about = app.about
+    assert about.unique == b"ABCDEFGHIJKL" and about.version.rstrip(b"\0").decode() == version("femtorque")
+    assert (about.uptime, about.resets, about.crash) == (2, 65535, 6)
+    assert all(getattr(about, name) == told[name] for name in ("options", "pc", "lr", "psr", "cfsr", "hfsr", "address"))
+    assert about.faults == bytes(messages.FAULT_NUMBERS)
+
+
+def test_that_faults_are_counted_since_reset_by_their_numbers_up_to_255():
+    app = App()
+    for _ in range(260):
+        app.lib.ft_app_missed()
+        app.run(2, alive=False)
+        app.command("CLEAR")
+    app.send(Hello())
+    app.run(1)
+    number = messages.FAULTS["TICK_OVERRUN"][0]
+    assert app.about.faults == bytes(255 if n == number else 0 for n in range(messages.FAULT_NUMBERS))
+    assert max(row[0] for row in messages.FAULTS.values()) < messages.FAULT_NUMBERS
 
 
 @pytest.mark.parametrize("length", [31, 32, 33, 100])

@@ -78,6 +78,7 @@ class FakeBoard:
     def __init__(
         self, clock: ManualClock, conf: Configuration | None = None, ring: int = 256, seed: int = 0,
         drop: float = 0.0, flip: float = 0.0, lag: float = 0.0, host_timeout: float = HOST_TIMEOUT,
+        unique: bytes = bytes(range(0x31, 0x3D)),
     ) -> None:
         self.clock, self.conf, self.ring_size, self.lag = clock, conf or configuration(), ring, lag
         self.joints, self.host_timeout = len(self.conf.joints), host_timeout
@@ -89,6 +90,7 @@ class FakeBoard:
         self.gone = False  # the cable is out: reads and writes fail
         self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint), for the next one
         self.deaf_to: set[int] = set()  # commands it never hears
+        self.unique, self.crash = unique, {}
         self.position0 = np.zeros(self.joints)
         self.received: list = []  # every knot taken, in order
         self.commands: list[int] = []  # every command executed
@@ -97,6 +99,7 @@ class FakeBoard:
 
     def reset(self, cause: str, last_fault: int = 0) -> None:
         self.cause, self.last_fault = cause, last_fault
+        self.resets = 0 if cause == "POWER" else self.resets + 1
         self.reader = FrameReader(self.codec)
         self.tick, self.state, self.fault, self.fault_joint = 0, "DISARMED", 0, 255
         self.refusal = self.refusal_joint = 255
@@ -146,6 +149,7 @@ class FakeBoard:
         m = frame.message
         if isinstance(m, codec.Hello):
             self._send(self.ident(), now)
+            self._send(self.about(), now)
             return
         if frame.tag != self.conf.tag:
             self.wrong_tag += 1
@@ -246,6 +250,10 @@ class FakeBoard:
             self.conf.board.encode().ljust(16, b"\0"), self.joints, self.conf.rate_hz, self.conf.knot_hz,
             self.ring_size, messages.RESETS[self.cause], self.last_fault,
         )
+
+    def about(self):
+        return codec.About(unique=self.unique, version=b"0.1.0".ljust(16, b"\0"), uptime=self.tick // self.conf.rate_hz,
+                           resets=self.resets, options=0x0FFFAAED, **self.crash)
 
     def status(self):
         zero = (0.0,) * self.joints

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from codegen import messages
 from codegen.errors import BadInput, Refused
 from host.link import Link
-from host.session import Session
+from host.session import Session, crash
 from tests.host.fake_board import FakeBoard, ManualClock, configuration
 
 
@@ -23,6 +23,29 @@ def test_a_board_with_the_right_configuration_is_met():
     assert session.connect().name == "three-link"
     assert session.identity()["ring"] == board.ring_size and session.identity()["reset_cause"] == "POWER"
     np.testing.assert_allclose(session.positions(), 0.0)
+
+
+def test_a_board_says_which_chip_it_is_what_its_image_is_and_what_has_happened_to_it():
+    session, board = a_session(unique=b"ABCDEFGHIJKL")
+    session.connect()
+    who = session.identity()
+    assert (who["unique"], who["version"], who["resets"], who["crash"]) == (b"ABCDEFGHIJKL".hex(), "0.1.0", 0, None)
+    assert who["brown_out"] == "off" and who["faults"] == {} and crash(session.about) == ""
+
+
+def test_a_crash_is_told_with_all_that_is_needed_to_report_it():
+    session, board = a_session()
+    session.connect()
+    session.clock.sleep(0.5)
+    session.pump()
+    board.crash = {"crash": 6, "pc": 0x08001234, "lr": 0x08004321, "cfsr": 0x10000, "hfsr": 0, "address": 0x30000000}
+    board.reset("SOFTWARE", messages.FAULTS["HARD_FAULT"][0])
+    with pytest.raises(Refused, match=r"was reset \(cause SOFTWARE\), latched before it: HARD_FAULT.*\(usage fault at 0x08001234, "
+                                      "called from 0x08004321, CFSR 0x00010000, HFSR 0x00000000, address 0x30000000"):
+        session.wait(lambda: False, 1.0, "")
+    assert session.identity()["crash"]["pc"] == 0x08001234 and session.identity()["resets"] == 1
+    board.crash["pc"] = 0
+    assert "stack not readable, lr 0x08004321" in crash(board.about())
 
 
 def test_another_configuration_is_refused_with_both_digests_and_the_command_that_mends_it():

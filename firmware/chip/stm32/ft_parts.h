@@ -28,6 +28,7 @@ bool ft_clock_start(void);        /* false: HSE or PLL dead, runs on HSI */
 bool ft_clock_good(void);
 bool ft_clock_stopped(void);      /* the crystal, while it was in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
+void ft_history_start(void);      /* once the cause is known */
 void ft_pins_prepare(void);       /* what the family's pins need first */
 void ft_pins_start(void);
 void ft_pin_put(uint32_t port, uint32_t pin, bool high);
@@ -106,6 +107,7 @@ typedef struct {
     uint32_t pc, lr, psr;          /* of the code that faulted, 0 unknown */
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
     uint32_t power_check;          /* FT_POWER_CHECK: was powered before */
+    uint32_t resets, resets_check; /* since power-on */
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u

@@ -19,7 +19,7 @@ static uint32_t ft_last_word; /* remembered before it */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
-    ft_kept.crash_check = 0; /* the record itself stays for a debugger */
+    ft_kept.crash_check = 0; /* the record itself stays, and is told */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
@@ -70,6 +70,7 @@ uint32_t ft_chip_start(void)
 {
     ft_debug_start();
     ft_cause = ft_reset_cause();
+    ft_history_start();
     uint32_t errors = ft_read_kept();
     if (!ft_clock_start())
         errors |= FT_CHIP_CLOCK;

@@ -83,8 +83,11 @@ typedef struct {
 
 typedef struct {
     volatile uint32_t ACR;
+    RESERVED(0x04, 0x10);
+    volatile uint32_t OPTCR;
 } FLASH_TypeDef;
 #define FLASH ((FLASH_TypeDef *)0x40023C00u)
+#define FT_OPTIONS (FLASH->OPTCR)
 
 #define FLASH_ACR_LATENCY_5WS (5u << 0)
 #define FLASH_ACR_LATENCY (7u << 0)
@@ -229,5 +232,11 @@ typedef struct {
 #define DMA_SxCR_PL_HIGH (2u << 16)
 #define DMA_SxCR_CHSEL_Pos 25u
 #define DMA_ALL_FLAGS 0x3Du /* FEIF DMEIF TEIF HTIF TCIF of a stream */
+
+/****************************************************************
+ * What ST wrote into every chip: RM0090 section 39.1
+ ****************************************************************/
+
+#define UID_BASE 0x1FFF7A10u /* 96 bits */
 
 #endif

@@ -80,8 +80,11 @@ typedef struct {
 
 typedef struct {
     volatile uint32_t ACR;
+    RESERVED(0x04, 0x1C);
+    volatile uint32_t OPTR;
 } FLASH_TypeDef;
 #define FLASH ((FLASH_TypeDef *)0x40022000u)
+#define FT_OPTIONS (FLASH->OPTR)
 
 #define FLASH_ACR_LATENCY_4WS (4u << 0)
 #define FLASH_ACR_LATENCY (0xFu << 0)
@@ -217,5 +220,11 @@ typedef struct {
     volatile uint32_t CCR[16];
 } DMAMUX_TypeDef;
 #define DMAMUX1 ((DMAMUX_TypeDef *)0x40020800u)
+
+/****************************************************************
+ * What ST wrote into every chip: RM0440 section 48.1
+ ****************************************************************/
+
+#define UID_BASE 0x1FFF7590u /* 96 bits */
 
 #endif
