@@ -5,8 +5,8 @@ import struct
 import subprocess
 import zlib
 from dataclasses import replace
-from importlib.metadata import version
 from functools import cache
+from importlib.metadata import version
 
 import numpy as np
 import pytest
