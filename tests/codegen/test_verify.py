@@ -228,14 +228,14 @@ def test_without_a_chip_the_answer_is_no():
 
 def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
     """Everything of ours agrees with itself; what is built from the mechanism file alone does not."""
-    of = model_of
+    of = verify.model_of
 
     def wrong(mechanism):
         model = of(mechanism)
         first = model.bodies[1]
         return replace(model, bodies=(model.bodies[0], replace(first, p0=first.p0 * 1.01), *model.bodies[2:]))
 
-    monkeypatch.setattr(Model, "of", staticmethod(wrong))
+    monkeypatch.setattr(verify, "model_of", wrong)
     v = verify.verify(small(), (), chip_step.run, motions=1)
     assert v.kept(v.comparison("double")) and v.bit_identical
     assert not v.kept(v.comparison("reference")) and not v.kept(v.comparison("discretisation"))
