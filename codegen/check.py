@@ -27,7 +27,7 @@ from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_pos
 from codegen.loops import CLEAR, Assembly, Motion, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
 from codegen.mass_matrix import mass_matrix
-from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode
+from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode, Safety
 from codegen.messages import MODES
 from codegen.model import Model
 from codegen.modes import Later, has_modes, in_mode, stretches
@@ -37,6 +37,7 @@ from codegen.reference import newmark_growth, newton_euler
 from codegen.step.scheme import Chosen, chosen, scheme_of
 from codegen.torsion import with_torsion
 from codegen.trajectory import Trajectory
+from codegen.weight import falls, resolved
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
@@ -108,6 +109,8 @@ class Report:
     growth: float | None
     warnings: tuple[str, ...]
     chosen: Chosen | None
+    safety: Safety
+    falls: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
         """Plain data for --json; infinite limits become null."""
@@ -139,7 +142,8 @@ class Report:
             "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
             "loop": loop,
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
-            "safety": asdict(m.safety),
+            "safety": asdict(self.safety),
+            "falls": list(self.falls),
             "warnings": list(self.warnings),
         }
 
@@ -152,6 +156,7 @@ class Report:
         parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
         if self.rule:
             parts += [_gain_table(self), _loop_line(self)]
+        parts += [Text(line) for line in self.falls]
         parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
         return Group(*parts)
 
@@ -195,7 +200,8 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
             _overlay(mechanism, lead)
     if not mechanism.loops and not has_modes(mechanism):
         _homing(models[0][1], warnings)
-    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism))
+    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
+                  resolved(mechanism), tuple(falls(mechanism)))
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:

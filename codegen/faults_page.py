@@ -22,11 +22,12 @@ name and changes nothing.
 
 ## What is done about a fault
 
-`[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default. A fault that
-comes while another is latched can only take away more: hold gives way to brake, brake to coast.
+`[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for `host`:
+there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its friction holds
+is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes while another is latched can only take away more: hold gives way to brake, brake to coast.
 
     [safety]
-    host = "hold"          # an arm that must not drop its load when the cable is pulled
+    host = "coast"         # though gravity loads it: it drops its load when the cable is pulled
     motion = "brake"
 
 """

@@ -50,14 +50,14 @@ class Stability:
         return self.radius <= 1.0 + 1e-9
 
 
-def sample_poses(model: Model, assembly: Assembly | None = None) -> Array:
+def sample_poses(model: Model, assembly: Assembly | None = None, count: int | None = None) -> Array:
     """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
 
     Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
     """
     assembly = assembly or assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
-    count = max(8, POSES * 6 // max(model.n, 6))
+    count = count or max(8, POSES * 6 // max(model.n, 6))
     lower, upper = np.array([_range(body) for body in free]).T
     start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
     scattered = halton(count - 2, len(free))

@@ -40,10 +40,10 @@ knot_hz = 250                   # knots of the trajectory a second
                                 # "newmark" with beta and gamma is the papers' own
 trig = "tick"                   # or "knot": sines made exact at knots, outside the tick, which gets shorter
 observer_hz = 80                # bandwidth of the rate observer
-host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then disarm
+host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then see [safety]
 
 # [safety]                      # reactions to faults: coast, brake, for motion and host also hold; see docs/faults.md
-# host = "hold"
+# host = "coast"                # where gravity loads a joint it is hold, unless said otherwise
 
 [board]                         # needed by build, flash, stream and hil
 use = "{board}"

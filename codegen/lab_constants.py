@@ -12,6 +12,7 @@ from codegen import messages
 from codegen.errors import BadInput
 from codegen.mechanism import Home, Joint, Mechanism
 from codegen.units import position_unit, to_wire
+from codegen.weight import resolved
 
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity
@@ -100,7 +101,8 @@ def _retract(joint: Joint, home: Home) -> float:
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
     """(fault, reaction) in the order of the faults' numbers, by the classes of messages.FAULT_CLASSES."""
-    chosen = {fault: getattr(mechanism.safety, name)
+    safety = resolved(mechanism)
+    chosen = {fault: getattr(safety, name)
               for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}
     by_number = sorted(messages.FAULTS, key=lambda fault: messages.FAULTS[fault][0])
     return [(fault, chosen.get(fault, "coast")) for fault in by_number]

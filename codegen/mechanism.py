@@ -213,6 +213,7 @@ class Control:
 class Safety:
     """What is done about each class of faults (codegen.messages.FAULT_CLASSES), and bounds.
 
+    host: auto is hold where gravity loads a joint, else coast (codegen.weight).
     stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
     factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
     probe_effort: of limits.effort, open loop.
@@ -222,7 +223,7 @@ class Safety:
     sensing: str = "coast"
     electrical: str = "coast"
     motion: str = "coast"
-    host: str = "coast"
+    host: str = "auto"
     stuck_s: float = 0.1
     temperature_max: float = 85.0
     gain_overlay: tuple[float, float] = (1.0, 1.0)

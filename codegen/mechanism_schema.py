@@ -67,7 +67,7 @@ class SafetyTable(Table):
     sensing: Literal["coast", "brake"] = "coast"
     electrical: Literal["coast", "brake"] = "coast"
     motion: Literal["coast", "brake", "hold"] = "coast"
-    host: Literal["coast", "brake", "hold"] = "coast"
+    host: Literal["auto", "coast", "brake", "hold"] = "auto"
     stuck_s: Annotated[float, Field(ge=0.01, le=10.0)] = 0.1
     temperature_max: Annotated[float, Field(ge=0.0, le=150.0)] = 85.0
     gain_overlay: Annotated[list[Annotated[float, Field(ge=0.0, le=3.9)]], Field(min_length=2, max_length=2)] = [1.0, 1.0]

@@ -40,7 +40,8 @@ KEYS = {
     "control.host_timeout_s": "armed and without a frame for that long: stop along the path",
     "safety.computing": "reaction to faults of this class, see [faults](faults.md)",
     "safety.sensing": "reaction to faults of this class", "safety.electrical": "reaction to faults of this class",
-    "safety.motion": "reaction to faults of this class", "safety.host": "reaction to faults of this class",
+    "safety.motion": "reaction to faults of this class", "safety.host": "reaction to faults of this class; auto is hold where gravity loads a joint more than its friction holds, else "
+                   "coast: `check` says what falls when",
     "safety.stuck_s": "s of full torque without a count until ENCODER_STUCK",
     "safety.temperature_max": "°C of the drivers, where the board measures it",
     "safety.gain_overlay": "least and largest factor that gains may be given at run time",

@@ -70,7 +70,7 @@ def _no_crystal(board: VirtualBoard) -> None:
     board.chip.rcc.hse_alive = False
 
 
-_HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off
+_HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off or hold
 
 FAULTS = {
     "estop": Fault("the e-stop loop opens", _on_chip(lambda board: board.estop(True)), chip=True),

@@ -33,6 +33,7 @@ from host.stream import Outcome, Progress, stream
 BUILD = Path("build")
 FILLING = 0.1  # s, about: from the first knot sent to START
 _STATES = {number: name for name, (number, _) in messages.STATES.items()}
+STILL = 0.02  # rad/s or m/s
 _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if number}
 
 
@@ -47,7 +48,7 @@ class Result:
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
     the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very
     end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of those
-    that STATUS has told of, one after the other.
+    that STATUS has told of, one after the other. still: whether every joint stands at the very end.
     """
 
     mechanism: Mechanism
@@ -72,6 +73,7 @@ class Result:
     target_positions: NDArray[np.float64]
     switched: tuple[tuple[float, str, str], ...] = ()
     modes: tuple[int, ...] = ()
+    still: bool = False
 
     @property
     def good(self) -> bool:
@@ -229,7 +231,7 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
         digest=configuration.digest.hex(),
         bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
-        switched=tuple(board.switched), modes=tuple(witness.modes),
+        switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
     )
 
 

@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 
 from codegen.errors import BadInput
 from codegen.files import read_text
+from codegen.lab_constants import reactions
 from codegen.mechanism import Mechanism
 from codegen.mechanism_file import load_mechanism
 from codegen.mechanism_schema import Positive, Table, Three
@@ -351,10 +352,11 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
             found.append(Check(f"{case.name}: the motion is played", f"{result.ended}, torques {same}", "done", result.good))
         else:
             state = ", ".join([result.state, *result.faults])
-            good = result.outputs_safe and (case.ends in (None, result.state)) and list(result.faults) == case.faults
+            held = result.still and _holds(result)
+            good = (result.outputs_safe or held) and (case.ends in (None, result.state)) and list(result.faults) == case.faults
             found.append(Check(f"{case.name} ({FAULTS[case.fault].doc})",
-                               f"{state}, outputs {'safe' if result.outputs_safe else 'LIVE'}",
-                               f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe", good))
+                               f"{state}, outputs {'safe' if result.outputs_safe else 'holding' if held else 'LIVE'}",
+                               f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe or holding", good))
         if case.compared_with is not None and case.compared_with in results:
             assert case.at_most is not None
             ratio = result.tracking_rms / results[case.compared_with].tracking_rms
@@ -364,6 +366,12 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
         if case.predicted_from is not None and case.predicted_from in results:
             found += _predictions(scenario, case, results[case.predicted_from], result, short)
     return found
+
+
+def _holds(result: Result) -> bool:
+    """Whether [safety] has the arm held through all the faults that there were."""
+    told = dict(reactions(result.mechanism))
+    return result.state == "FAULT" and all(told[fault] == "hold" for fault in result.faults)
 
 
 @dataclass(frozen=True)

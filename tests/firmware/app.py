@@ -17,7 +17,7 @@ from codegen import board as boards
 from codegen import compiled, emit, messages
 from codegen.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
 from codegen.digest import FIRMWARE
-from codegen.mechanism import Mechanism
+from codegen.mechanism import Mechanism, Safety
 from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Knots
 from codegen.units import to_wire
@@ -60,8 +60,8 @@ void ft_app_missed(void);
 
 
 def three_link() -> Mechanism:
-    """The three-link arm, stood upright so that gravity acts on it."""
-    return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]))
+    """The three-link arm, stood upright so that gravity acts on it, which nevertheless coasts when its host is gone."""
+    return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(host="coast"))
 
 
 def changed(**what: Any) -> Mechanism:
