@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
-from hil.events import Event
-from hil.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK
+from hil.events import Event, Events
+from hil.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
 from hil.registers import WORD, Peripheral, Register, Unmodelled
-
-if TYPE_CHECKING:
-    from hil.cortex_m4 import CortexM4
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
@@ -39,12 +37,24 @@ def _registers() -> dict[int, Register]:
     return table
 
 
+class Core(Protocol):
+    """What these registers ask of the core that they belong to."""
+
+    nvic: Nvic
+    events: Events
+    dwt: Dwt
+    floating_point: bool
+    on_systick: Callable[[], None]
+
+    def request_reset(self) -> None: ...
+
+
 class SystemControl(Peripheral):
     """SCB and NVIC registers over the core's exception state."""
 
     REGISTERS = _registers()
 
-    def __init__(self, core: CortexM4) -> None:
+    def __init__(self, core: Core) -> None:
         self.core = core
         self.systick = _SysTick(core)
         super().__init__("SCS", BASE)
@@ -168,7 +178,7 @@ class SystemControl(Peripheral):
 class _SysTick:
     """The 24-bit down counter, kept as the cycle at which it was last loaded."""
 
-    def __init__(self, core: CortexM4) -> None:
+    def __init__(self, core: Core) -> None:
         self.core = core
         self.event: Event | None = None
         self.stop()
@@ -237,7 +247,7 @@ class Dwt(Peripheral):
 
     REGISTERS = {0x0: Register("CTRL", 0x40000000, 1), 0x4: Register("CYCCNT"), 0xFB0: Register("LAR")}
 
-    def __init__(self, core: CortexM4) -> None:
+    def __init__(self, core: Core) -> None:
         self.core, self.traced = core, False
         self._base = self._held = 0
         super().__init__("DWT", DWT_BASE)

@@ -1,17 +1,14 @@
-"""The debug unit of the chip (RM0090 section 38, RM0440 section 47), and a probe on its SWD pins."""
+"""The debug unit of the chip (RM0090 section 38, RM0440 section 47)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from hil.registers import Peripheral, Register
 
-if TYPE_CHECKING:
-    from hil.stm32.chip import Stm32
-
 BASE = 0xE0042000
-_SLEEP, _STOP, _STANDBY = 1 << 0, 1 << 1, 1 << 2
-_IWDG, _WWDG = 1 << 12, 1 << 11
+SLEEP, STOP, STANDBY = 1 << 0, 1 << 1, 1 << 2
+IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
@@ -35,11 +32,11 @@ class DebugUnit(Peripheral):
     @property
     def keeps_clocks(self) -> bool:
         """Whether a processor that sleeps still answers on SWD."""
-        return bool(self.value["CR"] & _SLEEP)
+        return bool(self.value["CR"] & SLEEP)
 
     @property
     def freezes_watchdog(self) -> bool:
-        return bool(self.value[self.WATCHDOG_FREEZE] & _IWDG)
+        return bool(self.value[self.WATCHDOG_FREEZE] & IWDG)
 
     def freezes(self, timer: str) -> bool:
         register, bit = self.FREEZE[timer]
@@ -60,31 +57,3 @@ class DebugUnitG4(DebugUnit):
     WATCHDOG_FREEZE = "APB1FZR1"
     FREEZE = {**{f"TIM{2 + i}": ("APB1FZR1", i) for i in range(4)}, "TIM1": ("APB2FZR", 11), "TIM8": ("APB2FZR", 13),
               "TIM15": ("APB2FZR", 16), "TIM20": ("APB2FZR", 20)}
-
-
-class NoAnswer(Exception):
-    """The chip does not answer on SWD."""
-
-
-class Probe:
-    """A debugger without a reset line, as OpenOCD's stm32f4x.cfg and stm32g4x.cfg drive one: once it is there it stops the
-    watchdogs with the processor and keeps the clocks of one that sleeps."""
-
-    def __init__(self, chip: Stm32) -> None:
-        self.chip = chip
-
-    def attach(self) -> None:
-        """Raises NoAnswer where SWD is closed: by the flash interface, or by a sleep that takes the clocks away."""
-        debug = self.chip.debug
-        if self.chip.debug_closed:
-            raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")
-        if self.chip.core.asleep and not debug.keeps_clocks:
-            raise NoAnswer("the processor sleeps and DBGMCU_CR.DBG_SLEEP is 0")
-        debug.value["CR"] |= _SLEEP | _STOP | _STANDBY
-        debug.value[debug.WATCHDOG_FREEZE] |= _IWDG | _WWDG
-
-    def halt(self) -> None:
-        self.chip.halt()
-
-    def resume(self) -> None:
-        self.chip.resume()

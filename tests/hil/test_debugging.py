@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from codegen import board as boards
-from hil.stm32.debug import NoAnswer, Probe
+from hil.stm32.probe import NoAnswer, Probe
 from tests.firmware.test_chip import ARMED, Machine
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
