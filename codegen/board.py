@@ -22,13 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from codegen import chips, thermistor
 from codegen.chips import Chip, Timer
 from codegen.errors import BadInput
+from codegen.firmware import FIRMWARE
 from codegen.mechanism import Joint, Mechanism
 from codegen.message_source import longest_on_the_wire
 from codegen.nearest import hint, nearest
 from codegen.templating import template
 from codegen.thermistor import Thermistor
 
-BOARDS = Path(__file__).resolve().parent.parent / "firmware" / "boards"
+BOARDS = FIRMWARE / "boards"
 DEFAULT = "f405rg-4"
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits

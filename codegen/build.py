@@ -30,8 +30,9 @@ from codegen.board import Board
 from codegen.built import FOLDERS, PRODUCTS, BuildResult, existing, record
 from codegen.cache import kept, key_of
 from codegen.chips import Chip
-from codegen.digest import COMPILER, FIRMWARE, compiler_identity, digest
+from codegen.digest import COMPILER, compiler_identity, digest
 from codegen.errors import BadInput, Refused
+from codegen.firmware import FIRMWARE, application
 from codegen.mechanism import Mechanism
 
 Progress = Callable[[int, int, str], None]  # done, total, what
@@ -60,7 +61,7 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
-    files |= _folder(FIRMWARE / "src", "src/application")
+    files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
     for folder in board.chip.folders:
         files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
     files |= _folder(FIRMWARE / "platform", "platform")

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen import emit
 from codegen.compiled import Precision, Turns, build
-from codegen.digest import FIRMWARE
 from codegen.errors import Refused
+from codegen.firmware import application
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.trajectory import Knots
@@ -195,4 +195,5 @@ def _sources(mechanism: Mechanism) -> dict[str, str]:
     """The C files: emitted, the application's motion, and the loop over arrays."""
     files = {n: t for n, t in emit.sources(mechanism, None).items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
-    return files | {n: (FIRMWARE / "src" / n).read_text(encoding="utf-8") for n in names} | {"ft_host.c": HOST_SOURCE}
+    paths = application()
+    return files | {n: paths[n].read_text(encoding="utf-8") for n in names} | {"ft_host.c": HOST_SOURCE}

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codegen.canonical import canonical
+from codegen.firmware import FIRMWARE
 from codegen.mechanism import Mechanism
 from codegen.templating import template
 
 if TYPE_CHECKING:
     from codegen.board import Board
 
-FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codegen import board as boards
 from codegen import compiled, emit, messages
 from codegen.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
-from codegen.digest import FIRMWARE
+from codegen.firmware import application
 from codegen.mechanism import Mechanism, Safety
 from codegen.mechanism_file import load_mechanism
 from codegen.trajectory import Knots
@@ -87,7 +87,7 @@ def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: boo
         board = boards.load(mechanism.board.use) if mechanism.board else None
         _emitted[key] = emit.sources(mechanism, board, feedforward)
     files = {name: text for name, text in _emitted[key].items() if name != "ft_board.h"}
-    for path in [*sorted((FIRMWARE / "src").glob("*.[ch]")), HERE / "fake_chip.c", HERE / "fake_chip.h"]:
+    for path in [*application().values(), HERE / "fake_chip.c", HERE / "fake_chip.h"]:
         files[path.name] = path.read_text()
     for name, patch in (patches or {}).items():
         files[name] = patched(files[name], name, patch)

@@ -13,7 +13,7 @@ from codegen import emit
 from codegen.compiled import Precision, Turns
 from codegen.compiled_path import HEADERS, SOURCES
 from codegen.controller import Path as Motion
-from codegen.digest import FIRMWARE
+from codegen.firmware import application
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from tests import oracle
@@ -54,7 +54,7 @@ class Board:
         for unused in ("ft_digest.h", "ft_messages.c"):
             files.pop(unused)
         names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
-        files |= {n: (FIRMWARE / "src" / n).read_text() for n in names}
+        files |= {n: application()[n].read_text() for n in names}
         files["motion_host.c"] = (HERE / "motion_host.c").read_text()
         for name, patch in (patches or {}).items():
             files[name] = app.patched(files[name], name, patch)

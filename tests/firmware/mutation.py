@@ -29,7 +29,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from codegen import compiled
-from codegen.digest import FIRMWARE
+from codegen.firmware import application
 from tests.firmware import app
 from tests.firmware.mutants import Mutant, Schemata
 
@@ -219,7 +219,7 @@ def main() -> None:
     known = set(json.loads(arguments.known.read_text())) if arguments.known else set()
     hypothesis.settings.register_profile("same", derandomize=True, database=None)
     hypothesis.settings.load_profile("same")
-    schemata = Schemata({name: (FIRMWARE / "src" / name).read_text() for name in arguments.files})
+    schemata = Schemata({name: application()[name].read_text() for name in arguments.files})
     wanted = [mutant for mutant in schemata.mutants if re.search(arguments.like, str(mutant))]
     with tempfile.TemporaryDirectory(prefix="femtorque-mutants-") as folder:
         campaign = Campaign(schemata, wanted, known, Path(folder))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from codegen import board as boards
+from codegen.firmware import application
 from codegen.mechanism_file import load_mechanism
 from hil import chips
 from hil.elf import Image
@@ -22,7 +23,7 @@ from hil.stm32.serial import FE
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip"
-SOURCES = ROOT / "firmware" / "src"
+INCLUDES = [f"-I{folder}" for folder in sorted({path.parent for path in application().values()})]
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
@@ -61,7 +62,7 @@ def compiled(root: Path, folders: tuple[str, ...], header: str) -> Path:
     folder = Path(tempfile.mkdtemp(dir=_OBJECTS.name))
     (folder / "ft_board.h").write_text(header, encoding="utf-8")
     sources = sorted(path for name in folders for path in (root / name).glob("*.c"))
-    subprocess.run([*GCC, f"-I{folder}", *(f"-I{root / name}" for name in folders), f"-I{SOURCES}", "-c", *sources],
+    subprocess.run([*GCC, f"-I{folder}", *(f"-I{root / name}" for name in folders), *INCLUDES, "-c", *sources],
                    check=True, cwd=folder)
     return folder
 
@@ -81,7 +82,7 @@ class Machine:
         elf = folder / "app.elf"
         folders = self.board.chip.folders
         objects = compiled(CHIP, folders, header)
-        subprocess.run([*GCC, f"-I{SOURCES}", folder / "app.c", *sorted(objects.glob("*.o")), "-nostartfiles",
+        subprocess.run([*GCC, *INCLUDES, folder / "app.c", *sorted(objects.glob("*.o")), "-nostartfiles",
                         "-nostdlib", f"-T{CHIP / folders[-1] / 'memory.ld'}", "-lgcc", "-o", elf], check=True)
         model = chips.model(self.board.chip)
         self.image = Image.load(elf, model.REGIONS[0].start, model.REGIONS[0].size)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from codegen.compiled import compiler
-from codegen.digest import FIRMWARE
+from codegen.firmware import application
 from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,7 +238,7 @@ int main(void)
 
 
 def test_that_mutants_have_names_of_their_own():
-    schemata = Schemata({name: (FIRMWARE / "src" / name).read_text() for name in FILES})
+    schemata = Schemata({name: application()[name].read_text() for name in FILES})
     names = Counter((m.file, str(m)) for m in schemata.mutants)
     assert max(names.values()) == 1 and len(names) > 600
     assert named() <= set(names)

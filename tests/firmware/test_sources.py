@@ -8,12 +8,12 @@ import subprocess
 import pytest
 
 from codegen import compiled
-from codegen.digest import FIRMWARE
+from codegen.firmware import application
 from tests.firmware.app import sources, three_link
 
 ARM = "arm-none-eabi-gcc"
 CORE = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
-OURS = sorted((FIRMWARE / "src").glob("*.[ch]"))
+OURS = sorted(application().values())
 
 
 def arm(tool):
