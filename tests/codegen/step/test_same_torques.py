@@ -1,0 +1,134 @@
+"""The emitted C gives the torques it gave before, bit for bit: every mechanism of the project, and the arms of the tests.
+
+torques.json holds a digest of the torques of a motion, a precision each. Who changes what is computed on purpose writes
+it anew: `python -m tests.codegen.step.test_same_torques [name ...]`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen import compiled_wrench
+from codegen.compiled import CompiledStep, Precision
+from codegen.loops import assemble
+from codegen.mechanism import Mechanism
+from codegen.mechanism_file import load
+from codegen.model import Model
+from codegen.modes import schedule
+from codegen.motions import random_motion
+from codegen.trajectory import load as load_motion
+from codegen.wrench import Wrench
+from tests import oracle
+from tests.bench.arms import arms
+from tests.codegen import test_elastic_step, test_loop_kinds
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+TABLE = Path(__file__).with_name("torques.json")
+TICKS = 250
+PRECISIONS: tuple[Precision, ...] = ("single", "double")
+
+Case = Callable[[], Mechanism]
+
+
+def asking(case: Case, **control: object) -> Case:
+    """The same mechanism under another control section."""
+    return lambda: replace(case(), control=replace(case().control, **control))
+
+
+def sprung(mechanism: Mechanism) -> Mechanism:
+    return replace(mechanism, joints=tuple(replace(j, stiffness=30.0, rest=0.2) for j in mechanism.joints))
+
+
+def schemes(name: str, case: Case) -> dict[str, Case]:
+    """In every scheme, one of them with sines left to the knots."""
+    return {f"{name}, {scheme}": asking(case, scheme=scheme, trig=trig)
+            for scheme, trig in (("midpoint", "tick"), ("newton-euler", "knot"), ("newmark", "tick"))}
+
+
+def cases() -> dict[str, Case]:
+    """Name to mechanism, made when it is asked for."""
+    found: dict[str, Case] = {}
+    for path in sorted(MECHANISMS.glob("*.toml")):
+        found[path.stem] = lambda path=path: load(path)
+    for name in ("six_axis", "three_axis", "three_link"):
+        found |= schemes(name, lambda name=name: load(MECHANISMS / f"{name}.toml"))
+    for name in ("planar-3", "planar-8", "ur5", "puma560", "panda-7"):
+        found |= schemes(name, lambda name=name: arms()[name])
+    for seed, n in ((1, 4), (2, 6), (3, 14)):
+        found |= schemes(f"tree {n}", lambda seed=seed, n=n: oracle.random_tree(np.random.default_rng(seed), n))
+    found |= schemes("sprung tree", lambda: sprung(oracle.random_tree(np.random.default_rng(11), 6)))
+    found |= schemes("slow tree", asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
+    found["chain 20"] = lambda: oracle.random_chain(np.random.default_rng(13), 20)
+    found["tree 6, knot"] = asking(lambda: oracle.random_tree(np.random.default_rng(2), 6), trig="knot")
+    found["three_rrr, partition"] = asking(lambda: load(MECHANISMS / "three_rrr.toml"), allocation="partition")
+    found["four_bar, knot"] = asking(lambda: load(MECHANISMS / "four_bar.toml"), trig="knot")
+    for name, mechanism in test_elastic_step.CASES.items():
+        found[f"flexible: {name}"] = lambda m=mechanism: m
+    for name, (make, *_) in test_loop_kinds.KINDS.items():
+        if name not in test_loop_kinds.LARGE:
+            found[f"loop: {name}"] = make
+    return found
+
+
+def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
+    """Of a motion that every joint takes part in: its own file's for one with modes, else a random one."""
+    model = Model.of(mechanism)
+    step = CompiledStep(model, precision)
+    if name.startswith("flexible: "):
+        return step.torque(test_elastic_step.sampled(mechanism))
+    if name.startswith("loop: "):
+        assembly = assemble(model)
+        return step.torque(test_loop_kinds.motion(assembly)[:, list(assembly.actuated)])
+    if mechanism.modes:
+        assert mechanism.source is not None
+        motion = load_motion(mechanism.source.with_suffix(".csv"), mechanism)
+        ticks = round(motion.duration * mechanism.control.rate_hz)
+        return step.torque(motion.middles(ticks, model.dt), schedule(mechanism, motion.modes, ticks))
+    motion = random_motion(mechanism, np.random.default_rng(7))
+    return step.torque(motion.middles(min(TICKS, mechanism.control.rate_hz), model.dt))
+
+
+def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
+    """Of a wrench on the last link."""
+    model = Model.of(mechanism)
+    q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
+    wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
+    return compiled_wrench.torque(model, q, wrench, precision)
+
+
+def digests(name: str, case: Case) -> dict[str, str]:
+    mechanism, found = case(), {}
+    for precision in PRECISIONS:
+        parts = [torques(name, mechanism, precision)]
+        if name.endswith(", midpoint"):
+            parts.append(wrenches(mechanism, precision))
+        assert all(np.all(np.isfinite(part)) and np.any(part) for part in parts)
+        found[precision] = sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
+    return found
+
+
+CASES = cases()
+
+
+def test_no_mechanism_is_left_out():
+    assert list(json.loads(TABLE.read_text())) == list(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_torques_are_the_same_bit_for_bit(name):
+    assert digests(name, CASES[name]) == json.loads(TABLE.read_text())[name]
+
+
+if __name__ == "__main__":
+    old = json.loads(TABLE.read_text()) if TABLE.exists() else {}
+    made = {name: digests(name, case) if not sys.argv[1:] or name in sys.argv[1:] else old[name]
+            for name, case in CASES.items()}
+    TABLE.write_text(json.dumps(made, indent=1) + "\n", newline="\n")
