@@ -10,19 +10,19 @@ import numpy as np
 
 from codegen.elastic_discretisation import SETTLING
 from codegen.model import Model
-from codegen.step.c_text import literal
+from codegen.step.c_text import Names, literal, unit_of
 from codegen.step.flexible import ElasticStep
-from codegen.step_source import write
+from codegen.step_source import STATE, write
 from codegen.templating import template
 
 
 def render(model: Model) -> dict[str, str]:
     """{file name: text} of the step and its flexible links."""
     step = ElasticStep(model)
-    indices = {i: k for k, i in enumerate(sorted(step.turning))}
-    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in indices]
-    files = write(model, step.graph, step.intro, indices, angles, step.uses_positions, euler=True, flexible=True,
-                  settling=SETTLING)
+    frames = {i: k for k, i in enumerate(sorted(step.turning))}
+    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
+    names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed], frames=frames)
+    files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING)
     context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
                    rolls=step.rolls, nested=step.nested)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}

@@ -16,8 +16,9 @@ from codegen.discretisation import PACE_OF_CORRECTION
 from codegen.loops import Assembly, assemble
 from codegen.mechanism import Joint
 from codegen.model import Model
-from codegen.step.c_text import blocks_of
+from codegen.step.c_text import Names, Printer, unit_of
 from codegen.step.closed import LoopStep, allocation
+from codegen.step.search import step_of
 from codegen.templating import template
 from codegen.units import position_unit
 
@@ -52,14 +53,13 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
     partition = model.mechanism.control.allocation == "partition"
     torques = allocation(assembly, loop.entries, partition)
     names = [body.joint.name for body in model.bodies]
-    units = ["FT_METRE_UNIT" if body.prismatic else "FT_TURN_UNIT" for body in model.bodies]
+    units = [unit_of(body.prismatic) for body in model.bodies]
     places = {i: k for k, i in enumerate(assembly.actuated)}
     passive = ", ".join(names[i] for i in assembly.passive) or "none"
     intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
-    seen, _ = torques.live()
     shared = [angle.members for angle in loop.angles]
-    files = step_source.render(model, "tree", shared)
-    header = files["ft_tree.h"]
+    tree = step_of(model, shared)
+    files = step_source.rendered(model, tree, "tree")
     context = dict(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
@@ -68,20 +68,20 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
         units=units, moded=moded, ramped=ramped, actuated=[(i, k) for i, k in places.items()],
-        uses_ways="ft_real w[" in header, shares="ft_pair r[]" in header,
-        uses_rates=any("s->loop.G" in torques.nodes[i].text for i in seen),
+        uses_ways="w" in tree.graph.inputs(), shares="r" in tree.graph.inputs(),
+        uses_rates="G" in torques.inputs(),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
     dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
     solve = dict(
         dependent=[names[i] for i in assembly.dependent], rates=rates, slides=loop.slides,
         angles=[_theta(angle.members) for angle in loop.angles], moves=bool(loop.entries),
-        blocks=blocks_of(loop.graph, lambda line: line),
+        blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
     for name, source, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
                                ("ft_step.h", "ft_closed.h", {}),
                                ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
-                                                                 blocks=blocks_of(torques, lambda line: line)))):
+                                                                 blocks=Printer(torques, Names({"G": "s->loop."})).blocks))):
         files[name] = template(source).render(context | more)
     return files
 

@@ -15,6 +15,7 @@ from codegen.loops import Assembly, assemble
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.modes import in_mode, ramp
+from codegen.step.search import step_of
 from codegen.templating import template
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
@@ -32,7 +33,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         model = Model.of(in_mode(mechanism, mode.name))
         length = ramp(mechanism, mode.name)
         closed = bool(model.mechanism.loops)
-        own = loop_source.render(model, True, length > 0) if closed else step_source.render(model, "tree")
+        own = loop_source.render(model, True, length > 0) if closed else step_source.rendered(model, step_of(model), "tree")
         trig = own["ft_trig.h"]
         if files.setdefault("ft_trig.h", trig) != trig:
             raise BadInput(mechanism.source or mechanism.name, f"mode.{mode.name}", None,

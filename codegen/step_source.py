@@ -6,7 +6,6 @@ the frames and base parameters of step/base_parameters.py; what is live in the e
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from textwrap import wrap as fill
 
@@ -15,8 +14,7 @@ import numpy as np
 from codegen.mechanism import Joint, Mechanism
 from codegen.model import Model
 from codegen.step.base_parameters import Tree
-from codegen.step.c_text import NEVER, blocks_of, literal, wrap
-from codegen.step.frames import Members
+from codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
 from codegen.step.graph import Graph
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.planar import PlanarStep
@@ -24,18 +22,13 @@ from codegen.step.search import MANY, Step, plain_step, step_of
 from codegen.step.single_precision import EXACT_BELOW_HZ
 from codegen.templating import template
 
+STATE = {"X": "s->", "turn": "s->", "link": "s->", "elastic": "s->"}
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
 
 
-def render(model: Model, name: str = "step", shared: Sequence[Members] = ()) -> dict[str, str]:
-    """The emitted files of the step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
-
-    shared: angles whose sines and cosines closed loops have formed already, see FrameStep.
-
-    control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
-    them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
-    """
-    return _rendered(model, step_of(model, shared), name)
+def render(model: Model) -> dict[str, str]:
+    """The emitted files of the cheapest step of an open tree."""
+    return rendered(model, step_of(model))
 
 
 HEADERS = ("ft_model.h", "ft_trig.h")
@@ -43,17 +36,23 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 def headers(model: Model) -> dict[str, str]:
     """Of the emitted files those that say nothing of the step itself."""
-    files = _rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.loops else "step")
+    files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.loops else "step")
     return {name: files[name] for name in HEADERS}
 
 
-def _rendered(model: Model, step: Step, name: str) -> dict[str, str]:
+def rendered(model: Model, step: Step, name: str = "step") -> dict[str, str]:
+    """The emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
+
+    control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
+    them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
+    """
     planar = isinstance(step, PlanarStep)
     far = FAR if model.n > MANY and not planar else NEVER
-    indices = {j: i for i, j in enumerate(step.turning)}
-    radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in indices]
+    frames = {j: i for i, j in enumerate(step.turning)}
+    names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
+    radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
     return write(
-        model, step.graph, step.intro, indices, [_angle(step.tree, j) for j in indices], step.uses_positions, far, name,
+        model, step.graph, step.intro, names, [_angle(step.tree, j) for j in frames], far, name,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
@@ -64,35 +63,24 @@ def _rendered(model: Model, step: Step, name: str) -> dict[str, str]:
     )
 
 
-def write(model: Model, graph: Graph, intro: list[str], indices: dict[int, int], angles: list[str],
-          uses_positions: bool, far: int = NEVER, name: str = "step", **form: object) -> dict[str, str]:
-    """The emitted files of a graph. indices: of turning frames by joint; angles: the C of their angles; form: what
-    the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
+def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
+          name: str = "step", **form: object) -> dict[str, str]:
+    """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
+    what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
     are not all streamed."""
-    control = model.mechanism.control
-
-    def with_index(line: str) -> str:
-        j = int(line.split("[@")[1].split("]")[0]) if "[@" in line else None
-        return line if j is None else line.replace(f"[@{j}]", f"[{indices[j]}]")
-
-    read = [graph.nodes[i].text for i in graph.live()[0]]
-
-    def reads(name: str) -> bool:
-        return any(text.startswith(name) for text in read)
-
-    blocks = blocks_of(graph, with_index, far)
+    control, inputs = model.mechanism.control, graph.inputs()
+    blocks = Printer(graph, names, far).blocks
     turns = [wrap(f"return {angle};", 80) for angle in angles]
-    closed = name != "step"
+    closed, uses_positions = name != "step", "q" in inputs
     shared = dict(
         name=model.mechanism.name,
         step=f"ft_{name}",
         STEP=f"FT_{name.upper()}",
         JOINTS="FT_TREE_JOINTS" if closed else "FT_JOINTS",
         closed=closed,
-        shares=reads("r["),
-        uses_ways=reads("w["),
-        taken=[name for name, text in (("u", r"\bu\["), ("du", r"\bdu\["), ("s", r"\bs->")) if any(
-            re.search(text, line) for block in blocks for line in block.lines)],
+        shares="r" in inputs,
+        uses_ways="w" in inputs,
+        taken=[name for name in ("u", "du") if name in inputs] + (["s"] if inputs & STATE.keys() else []),
         turns=turns,
         rotate=control.trig == "tick" and bool(turns),
         at_knots=control.trig == "knot" and bool(turns),

@@ -1,14 +1,21 @@
-"""The C of a graph of expressions: one statement a named value, block by block, nothing that is not needed."""
+"""The C of a graph of expressions: one statement a named value, block by block, nothing that is not needed.
+
+The only module that knows how C writes a node: names of arrays and frames, units of positions, signs, literals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codegen.step.graph import Expr, Graph, Statement
+from codegen.step.graph import Argument, Call, Const, Expr, Graph, Input, Op, Place, Result, Statement, Store, Value
 
 NEVER = 1_000_000
 WIDTH = 92  # columns, without the indentation of a function
+DIGITS = 14  # of a constant; the next ones differ from one computer's linear algebra to another's
+ROUND = 12, 9  # digits after which a constant that has no more than so many is only rounded
+
+METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"
 
 
 @dataclass
@@ -20,128 +27,181 @@ class Block:
     kept: list[str] = field(default_factory=list)  # values that blocks much later load from memory
 
 
-def blocks_of(graph: Graph, call_text: Callable[[str], str], far: int = NEVER) -> list[Block]:
-    """The live statements in order; call_text finishes the text of calls (which turning frame has which index).
+@dataclass(frozen=True)
+class Names:
+    """What C calls the places of a graph. structs: where arrays are members of one, results: where all results are;
+    units: of positions, a joint each; frames: of turning frames, the numbers that the state has for them."""
+
+    structs: Mapping[str, str] = field(default_factory=dict)
+    results: str = ""
+    units: Sequence[str] = ()
+    frames: Mapping[int, int] = field(default_factory=dict)
+
+    def result(self, place: Place) -> str:
+        return (self.results if place.array not in self.structs else "") + self.of(place)
+
+    def of(self, place: Place) -> str:
+        array, index = place.array, place.index
+        if array == "q":
+            return f"(ft_real)q_next[{index}] * {self.units[index]}"
+        if array in ("turn", "link"):
+            index = self.frames[index]
+        text = self.structs.get(array, "") + array + (f"[{index}]" if index >= 0 else "")
+        return f"{text}.{place.part}" if place.part else text
+
+
+def unit_of(prismatic: bool) -> str:
+    """Rad or m of one unit of a position."""
+    return METRE if prismatic else TURN
+
+
+class Printer:
+    """blocks: the live statements of a graph in order.
 
     What a block needs that another one computed `far` or more blocks earlier is stored there in a member of `kept` and
     loaded again: a compiler that has to find this out by itself, in a function this long, copies values from register
     to register instead.
     """
-    seen, kept = graph.live()
-    shared = _shared(graph, seen, kept)
-    defining = {id(s.expr): s for i, s in enumerate(graph.statements) if i in kept and s.kind == "value"}
-    calls = {name: graph.statements[i] for name, i in graph.calls.items() if i in kept}
-    wanted = {i for name, i in graph.calls.items() if name in graph.loads and graph.loads[name].index in seen}
-    ignored = {id(s) for i, s in enumerate(graph.statements) if s.acts and i not in wanted}
-    printed: set[int] = set()
-    home: dict[int, tuple[int, str]] = {}  # of a value: the block it was computed or loaded in, and its name there
-    number = 0
 
-    def emit(statement: Statement) -> list[str]:
+    def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER) -> None:
+        self.graph, self.names, self.far = graph, names or Names(), far
+        self.seen, self.live = graph.live()
+        self.defining = {s.expr.index: s for s in graph.statements if isinstance(s, Value) and s in self.live}
+        self.wanted = {e.call for i in self.seen if isinstance(e := graph.nodes[i], Result)}
+        self.shared = self._shared()
+        self.printed: set[Statement] = set()
+        self.called: dict[int, str] = {}  # names that are not those which the graph gave, by index
+        self.home: dict[int, int] = {}  # of a value: the block that it was computed or loaded in last
+        self.loads: dict[int, int] = {}  # how often it was loaded again
+        self.blocks: list[Block] = []
+        for number, title in enumerate(graph.blocks):
+            lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
+            if lines:
+                self.blocks.append(Block(title, lines))
+
+    def _shared(self) -> dict[int, str]:
+        """Names for the expressions that are needed more than once and have none."""
+        uses: dict[int, int] = {}
+        operands = [a for i in self.seen for a in self.graph.nodes[i].args]
+        for e in operands + [e for s in self.live if not isinstance(s, Value) for e in s.needs]:
+            uses[e.index] = uses.get(e.index, 0) + 1
+        more = [e for i in sorted(uses) if uses[i] > 1 and isinstance(e := self.graph.nodes[i], Op) and e.op != "neg"]
+        return {e.index: f"k{number}" for number, e in enumerate((e for e in more if not e.name), 1)}
+
+    # ---- statements
+    def _lines(self, s: Statement) -> list[str]:
         """The lines of a statement, after those of what it needs that is not printed yet."""
-        if id(statement) in printed:
+        if s in self.printed:
             return []
-        printed.add(id(statement))
-        lines: list[str] = []
-        operands = statement.needs if statement.expr is None or statement.kind == "store" else statement.expr.args
-        for operand in operands:
-            lines += define(operand)
-        if statement.expr is not None and statement.kind == "value":
-            home[statement.expr.index] = number, statement.target
-        if id(statement) in ignored:
-            statement.text = "(void)" + statement.text.split(" = ", 1)[1] if " = " in statement.text else statement.text
-        return lines + _line(statement, call_text)
+        self.printed.add(s)
+        lines = [line for operand in s.needs for line in self._defined(operand)]
+        if isinstance(s, Value):
+            self.home[s.expr.index] = len(self.blocks)
+        return lines + wrap(self._statement(s))
 
-    def again(e: Expr) -> list[str]:
-        """Load a value again that was computed long ago."""
-        block, name = home.setdefault(e.index, (number, e.text))
-        if number - block < far:
-            return []
-        member = name.split("_again")[0].replace(".", "_")
-        if "_again" not in name:
-            blocks[block].kept.append(member)
-            blocks[block].lines.append(f"kept.{member} = {name};")
-        count = int(name.split("_again")[1] or 1) + 1 if "_again" in name else ""
-        e.name = f"{member}_again{count}"
-        home[e.index] = number, e.name
-        return [f"const ft_real {e.name} = kept.{member};"]
+    def _statement(self, s: Statement) -> str:
+        if isinstance(s, Value):
+            return f"const ft_real {s.expr.name} = {self._value(s.expr)};"
+        if isinstance(s, Store):
+            return f"{self.names.result(s.place)} = {self.text(s.expr)};"
+        assert isinstance(s, Call)
+        called = f"{s.function.name}({', '.join(map(self._argument, s.arguments))});"
+        if s in self.wanted:
+            return f"const {s.function.returns} {s.name} = {called}"
+        return called if s.function.returns == "void" else f"(void){called}"
 
-    def define(e: Expr) -> list[str]:
-        if id(e) in defining:
-            return emit(defining[id(e)]) or again(e)
-        if e.op == "load" and e.text in calls:
-            return emit(calls[e.text]) or again(e)
-        if e.name:
-            return again(e)
-        lines = [line for a in e.args for line in define(a)]
-        if e.index in shared:
-            e.name = shared[e.index]
-            home[e.index] = number, e.name
-            lines += wrap(f"const ft_real {e.name} = {text(e, inside=True)};")
+    def _argument(self, a: Argument) -> str:
+        if isinstance(a, Place):
+            return f"&{self.names.of(a)}"
+        return f"{a}u" if isinstance(a, int) else self.text(a)
+
+    def _defined(self, e: Expr) -> list[str]:
+        """The lines that an operand needs before it can be named."""
+        if e.index in self.defining:
+            return self._lines(self.defining[e.index]) or self._again(e)
+        if isinstance(e, Result):
+            return self._lines(e.call) or self._again(e)
+        if e.index in self.called:
+            return self._again(e)
+        lines = [line for a in e.args for line in self._defined(a)]
+        if e.index in self.shared:
+            value = self._value(e)
+            self.called[e.index] = self.shared[e.index]
+            self.home[e.index] = len(self.blocks)
+            lines += wrap(f"const ft_real {self.shared[e.index]} = {value};")
         return lines
 
-    blocks: list[Block] = []
-    for block, title in enumerate(graph.blocks):
-        number, lines = len(blocks), []
-        for i, statement in enumerate(graph.statements):
-            if i in kept and statement.block == block:
-                lines += emit(statement)
-        if lines:
-            blocks.append(Block(title, lines))
-    return blocks
+    def _again(self, e: Expr) -> list[str]:
+        """Load a value again that was computed long ago."""
+        here = len(self.blocks)
+        home = self.home.setdefault(e.index, here)
+        if here - home < self.far:
+            return []
+        count = self.loads[e.index] = self.loads.get(e.index, 0) + 1
+        if count == 1:
+            name = self._name(e)
+            member = name.replace(".", "_")
+            self.blocks[home].kept.append(member)
+            self.blocks[home].lines.append(f"kept.{member} = {name};")
+        else:
+            member = self._name(e).rsplit("_again", 1)[0]
+        self.home[e.index] = here
+        self.called[e.index] = f"{member}_again{count if count > 1 else ''}"
+        return [f"const ft_real {self.called[e.index]} = kept.{member};"]
+
+    # ---- expressions
+    def text(self, e: Expr) -> str:
+        return _with_sign(*self._signed(e))
+
+    def _value(self, e: Expr) -> str:
+        """What the name of an expression stands for."""
+        minus, text, kind = self._formula(e)
+        return _with_sign(minus != e.negated, text, kind)
+
+    def _name(self, e: Expr) -> str:
+        """Of a value that is at hand; empty for one that is written out."""
+        if e.index in self.called:
+            return self.called[e.index]
+        if isinstance(e, Result):
+            return f"{e.call.name}.{e.part}" if e.part else e.call.name
+        return self.names.of(e.place) if isinstance(e, Input) else e.name
+
+    def _signed(self, e: Expr) -> tuple[bool, str, str]:
+        """Whether minus what is written, the text, and what it is: a sum, a product or an atom."""
+        if name := self._name(e):
+            return e.negated, name, "atom"
+        if isinstance(e, Const):
+            return e.value < 0.0, literal(abs(e.value)), "atom"
+        return self._formula(e)
+
+    def _formula(self, e: Expr) -> tuple[bool, str, str]:
+        """The same of an operation, whatever its name."""
+        assert isinstance(e, Op)
+        if e.op == "neg":
+            minus, text, kind = self._signed(e.args[0])
+            return not minus, text, kind
+        if e.op == "inverse":
+            minus, text, kind = self._signed(e.args[0])
+            return minus, f"{literal(1.0)} / {text if kind == 'atom' else f'({text})'}", "product"
+        (minus_a, a, kind_a), (minus_b, b, kind_b) = map(self._signed, e.args)
+        if e.op == "mul":
+            return minus_a != minus_b, f"{_atom(a, kind_a)} * {_atom(b, kind_b)}", "product"
+        minus_b ^= e.op == "sub"
+        if minus_a and not minus_b:
+            minus_a, minus_b, a, b, kind_a, kind_b = minus_b, minus_a, b, a, kind_b, kind_a
+        return minus_a, f"{a} {'+' if minus_a == minus_b else '-'} {f'({b})' if kind_b == 'sum' else b}", "sum"
 
 
-def _shared(graph: Graph, seen: set[int], kept: set[int]) -> dict[int, str]:
-    """Names for the expressions that are needed more than once and have none."""
-    uses: dict[int, int] = {}
-    for i in seen:
-        for a in graph.nodes[i].args:
-            uses[a.index] = uses.get(a.index, 0) + 1
-    for i in kept:
-        for e in graph.statements[i].needs:
-            uses[e.index] = uses.get(e.index, 0) + 1
-    more = [i for i in sorted(uses) if uses[i] > 1 and graph.nodes[i].op in ("add", "sub", "mul")]
-    more = [i for i in more if not graph.nodes[i].name]
-    return {i: f"k{number}" for number, i in enumerate(more, 1)}
+def _with_sign(minus: bool, text: str, kind: str) -> str:
+    return text if not minus else f"-({text})" if kind == "sum" else f"-{text}"
 
 
-def _line(s: Statement, call_text: Callable[[str], str]) -> list[str]:
-    if s.kind == "value":
-        assert s.expr is not None
-        return wrap(f"const ft_real {s.target} = {text(s.expr, inside=True)};")
-    if s.kind == "store":
-        assert s.expr is not None
-        return wrap(f"{s.target} = {text(s.expr)};")
-    return wrap(call_text(s.text.format(*(text(e) for e in s.needs))))
-
-
-def text(e: Expr, inside: bool = False, tight: bool = False) -> str:
-    """C of an expression; named ones by name unless `inside` asks for what the name stands for."""
-    if e.name and not inside:
-        return e.name
-    if e.op == "load":
-        return e.text
-    if e.op == "const":
-        return ("-" if e.value < 0 else "") + literal(abs(e.value))
-    if e.op == "neg":
-        return f"-{text(e.args[0], tight=True)}"
-    a, b = e.args
-    if e.op == "mul":
-        return f"({_factor(a)} * {_factor(b)})" if tight else f"{_factor(a)} * {_factor(b)}"
-    left, right = text(a), text(b)
-    if not b.name and (b.op in ("add", "sub", "neg") or b.op == "const" and b.value < 0):
-        right = f"({right})"
-    joined = f"{left} {'+' if e.op == 'add' else '-'} {right}"
-    return f"({joined})" if tight else joined
-
-
-def _factor(e: Expr) -> str:
-    plain = e.name or e.op in ("load", "const")
-    return text(e) if plain else f"({text(e)})"
+def _atom(text: str, kind: str) -> str:
+    return text if kind == "atom" else f"({text})"
 
 
 def literal(value: float) -> str:
-    """A literal of the chosen precision that reads back as this very number."""
+    """A literal of the chosen precision."""
     shown = repr(float(value))
     if "e" not in shown and "." not in shown:
         shown += ".0"

@@ -28,9 +28,11 @@ from numpy.typing import NDArray
 from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
 from codegen.newmark_source import frame_to_axis
 from codegen.step.frames import Vec, add, scale, tidy
-from codegen.step.graph import Expr, Graph
+from codegen.step.graph import Expr, Function, Graph
 
 Array = NDArray[np.float64]
+
+ROTATION = Function("ft_rotation", "ft_pair", ("c", "s"), cost=25)
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,7 @@ class LoopStep:
         axis = self.assembly.model.bodies[j].axis / self.assembly.length
         if j not in self.slides:
             self.slides.append(j)
-        now = add(y.now, scale(self.graph.load(f"p[{self.slides.index(j)}]"), self._fixed(axis)))
+        now = add(y.now, scale(self.graph.input("p", self.slides.index(j)), self._fixed(axis)))
 
         def on(m: Moving) -> Moving:
             return Moving(add(m.rate, scale(self.rates[j], self._fixed(axis))), m.bias)
@@ -316,7 +318,7 @@ class LoopStep:
         if angle not in self.angles:
             self.angles.append(angle)
         i = self.angles.index(angle)
-        c, s = self.graph.load(f"r[{i}].c"), self.graph.load(f"r[{i}].s")
+        c, s = self.graph.input("r", i, "c"), self.graph.input("r", i, "s")
 
         def turned(v: Vec) -> Vec:
             return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
@@ -361,9 +363,9 @@ class LoopStep:
         for d, joint in enumerate(a.dependent):
             for k, i in enumerate(a.independent):
                 if not G[joint][i].is_zero:
-                    graph.store(f"now->G[{len(self.entries)}]", G[joint][i])
+                    graph.output("G", len(self.entries), G[joint][i])
                     self.entries.append((d, k))
-            graph.store(f"now->x[{d}]", x[joint])
+            graph.output("x", d, x[joint])
         return G
 
     def _back(self, right: list[Expr], name: Callable[[int], str]) -> dict[int, Expr]:
@@ -380,11 +382,11 @@ class LoopStep:
         """Rates and accelerations of the dependent joints."""
         a, graph, zero = self.assembly, self.graph, self.graph.const(0.0)
         graph.block("Rates of the dependent joints")
-        self.rates = {i: graph.load(f"rate[{i}]") for i in a.independent}
+        self.rates = {i: graph.input("rate", i) for i in a.independent}
         for d, joint in enumerate(a.dependent):
-            led = _sum(graph, [G[joint][i] * graph.load(f"rate[{i}]") for i in a.independent])
+            led = _sum(graph, [G[joint][i] * graph.input("rate", i) for i in a.independent])
             self.rates[joint] = graph.bind(led, f"rate{joint + 1}")
-            graph.store(f"now->rate[{d}]", led)
+            graph.output("rate", d, led)
         graph.block("By how much the anchors accelerate while all rates stay as they are")
         still = Moving(self._zero(), self._zero())
         sides = {}
@@ -403,8 +405,8 @@ class LoopStep:
         graph.block("Accelerations of the dependent joints")
         own = self._back([sides.get(p.number, zero) for p in self.pivots], lambda j: f"change{j + 1}")
         for d, joint in enumerate(a.dependent):
-            led = _sum(graph, [G[joint][i] * graph.load(f"change[{i}]") for i in a.independent])
-            graph.store(f"now->change[{d}]", led + own[joint])
+            led = _sum(graph, [G[joint][i] * graph.input("change", i) for i in a.independent])
+            graph.output("change", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
         """Make one row the joint's pivot; the others without it. Stores how far from singular the pivot is."""
@@ -412,9 +414,8 @@ class LoopStep:
         columns = sorted({j for row in touched for j in row.entries} - {joint})
         kept, left = touched[0], list[Row]()
         for place, row in enumerate(touched[1:], 1):
-            pair = f"{name}_turn{place}"
             a, b = kept.entries[joint], row.entries[joint]
-            c, s = graph.call(f"const ft_pair {pair} = ft_rotation({{0}}, {{1}});", (f"{pair}.c", f"{pair}.s"), (a, b), 25)
+            c, s = graph.call(ROTATION, f"{name}_turn{place}", a, b)
 
             def turned(x: Expr, y: Expr, c: Expr = c, s: Expr = s) -> tuple[Expr, Expr]:
                 return c * x + s * y, c * y - s * x
@@ -433,16 +434,15 @@ class LoopStep:
             self.rotations.append(Rotation(before, (kept.number, left[-1].number), c, s))
         pivot = kept.entries[joint]
         least = SINGULAR * float(self.assembly.scale[number])
-        graph.store(f"now->rest[{number}]", pivot * pivot - graph.const(least * least))
-        inverse, = graph.call(f"const ft_real inverse{number + 1} = FT_C(1.0) / {{0}};", (f"inverse{number + 1}",),
-                              (pivot,), 1)
+        graph.output("rest", number, pivot * pivot - graph.const(least * least))
+        inverse = graph.bind(graph.inverse(pivot), f"inverse{number + 1}")
         entries_left = {j: e for j, e in kept.entries.items() if j != joint}
         self.pivots.append(Eliminated(joint, pivot, entries_left, kept.left, kept.number, inverse))
         return left
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bool = False) -> Graph:
-    """The graph from open[j], the tree's torques, and s->loop.G[e] to tau[k] of the actuated joints.
+    """The graph from open[j], the tree's torques, and G[e] of the loops to tau[k] of the actuated joints.
 
     Q = tau_i + G' tau_d is what the independent joints must do together with the redundant ones, whose share is
     (W_r + G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r: min tau_a' W tau_a with every passive row zero.
@@ -454,16 +454,16 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bo
     if partition:
         graph.block("As if there were no loops")
         for i, k in places.items():
-            graph.store(f"tau[{k}]", graph.load(f"open[{i}]"))
+            graph.output("tau", k, graph.input("open", i))
         return graph
-    G = {(d, k): graph.load(f"s->loop.G[{e}]") for e, (d, k) in enumerate(entries)}
+    G = {(d, k): graph.input("G", e) for e, (d, k) in enumerate(entries)}
     none = graph.const(0.0)
     graph.block("Torques of the dependent joints, carried by the independent ones")
     Q = []
     for k, i in enumerate(free):
-        total = graph.load(f"open[{i}]")
+        total = graph.input("open", i)
         for d, j in enumerate(bound):
-            total = total + G.get((d, k), none) * graph.load(f"open[{j}]")
+            total = total + G.get((d, k), none) * graph.input("open", j)
         Q.append(graph.bind(total, f"Q{k + 1}"))
     weights = assembly.weights()
     weight = {i: float(w / weights.max()) for i, w in zip(assembly.actuated, weights, strict=True)}
@@ -484,9 +484,9 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bo
                 Q[k] = Q[k] - rows[r][k] * shared[r]
     graph.block("Actuated joints")
     for k, i in enumerate(free):
-        graph.store(f"tau[{places[i]}]", Q[k])
+        graph.output("tau", places[i], Q[k])
     for r, i in enumerate(assembly.redundant):
-        graph.store(f"tau[{places[i]}]", shared[r])
+        graph.output("tau", places[i], shared[r])
     return graph
 
 
@@ -506,8 +506,7 @@ def _positive_solve(graph: Graph, A: list[list[Expr]], b: list[Expr]) -> list[Ex
         for k in range(i):
             d = d - L[i][k] * L[i][k] * D[k]
         D.append(graph.bind(d, f"D{i + 1}"))
-        name = f"share{i + 1}"
-        inverse += graph.call(f"const ft_real {name} = FT_C(1.0) / {{0}};", (name,), (D[i],), 1)
+        inverse.append(graph.bind(graph.inverse(D[i]), f"share{i + 1}"))
     y = list(b)
     for i in range(n):
         for k in range(i):

@@ -12,7 +12,7 @@ moves; how it would without anything at the tip; by how much that is to be corre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
 from codegen.newmark_source import frame_to_axis
 from codegen.step.frames import Vec, add, cross, scale, turn, turn_back
-from codegen.step.graph import Expr, Graph
+from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
 
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
 
@@ -93,13 +93,44 @@ class Carried:
     forces: list[tuple[Vec, Vec]]
 
 
+@dataclass
+class TextGraph(Graph):
+    """Takes calls and places as the C they are to be."""
+
+    results: dict[str, Expr] = field(default_factory=dict)
+
+    def load(self, text: str) -> Expr:
+        if text in self.results:
+            return self.results[text]
+        array, _, index = text.removeprefix("(ft_real)").replace("q_next", "q").partition("[")
+        return self.input(array, int(index.split("]")[0]))
+
+    def store(self, target: str, expr: Expr) -> None:
+        array, index = target.removesuffix("]").split("[")
+        self.output(array, int(index), expr)
+
+    def call(self,  # type: ignore[override]
+             text: str, results: tuple[str, ...], needs: tuple[Expr, ...], cost: int,
+                  acts: bool = False) -> tuple[Expr, ...]:
+        head, _, tail = text.rpartition(" = ")
+        function, inside = tail.removesuffix(");").split("(")
+        arguments = [needs[int(a[1:-1])] if a[0] == "{" else int(a[:-1]) if a[0].isdigit() else
+                     Place("turn", int(a.split("@")[1][:-1])) if "@" in a else Place(a.removeprefix("&s->"))
+                     for a in inside.split(", ")]
+        returns, name = head.split()[1:] if head else ("void", "")
+        parts = tuple(result.removeprefix(name).removeprefix(".") for result in results) if head else ()
+        found = super().call(Function(function, returns, parts, cost, acts), name, *arguments)
+        self.results |= dict(zip(results, found, strict=True))
+        return found
+
+
 class ElasticStep:
     """The graph of one step of a tree with flexible links."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.tree: FlexibleTree = flexible_tree(model.mechanism)
-        self.graph = Graph()
+        self.graph = TextGraph()
         self.unit = 4.0 / model.dt**2
         self.pairs: dict[int, tuple[Expr, Expr]] = {}  # of joints
         self.w: dict[int, Vec] = {}
@@ -525,7 +556,7 @@ class ElasticStep:
     @property
     def nested(self) -> bool:
         """Whether a flexible link hangs on something that bends."""
-        return any("ft_elastic_adjust" in statement.text for statement in self.graph.statements)
+        return any(isinstance(s, Call) and s.function.name == "ft_elastic_adjust" for s in self.graph.statements)
 
     @property
     def two_planes(self) -> bool:
@@ -804,13 +835,8 @@ class ElasticStep:
     @property
     def turning(self) -> list[int]:
         """The pieces of driven joints whose turning frames something depends on."""
-        _, kept = self.graph.live()
-        return [i for i in self.pairs if i not in self.springs and self.graph.calls[f"r{self._name(i)}.c"] in kept]
-
-    @property
-    def uses_positions(self) -> bool:
-        seen, _ = self.graph.live()
-        return any("q_next" in self.graph.nodes[i].text for i in seen)
+        _, live = self.graph.live()
+        return [i for i, (c, _) in self.pairs.items() if i not in self.springs and isinstance(c, Result) and c.call in live]
 
 
 def _carried(w: Vec, e: Vec, a: Vec, d: Vec) -> Vec:

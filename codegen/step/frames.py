@@ -13,7 +13,7 @@ import numpy as np
 
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
-from codegen.step.graph import Expr, Graph, Number
+from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 
 Vec = tuple[Expr, Expr, Expr]
 Members = Sequence[tuple[int, int]]  # (joint, sign)
@@ -24,11 +24,11 @@ DIGITS = 14  # that are kept of constants which are sums of products of the file
 class FrameStep(ABC):
     """The graph of one step of a tree, with the turning pairs it asks for.
 
-    turn_call: the C that turns a pair on by {0} and returns it, in the middle of the tick or as it was before. way: half
-    of what every joint goes in the tick; with closed loops the corrections of positions are in it, and not in u.
+    turn: turns a pair on by an angle and returns it, in the middle of the tick or as it was before. way: half of what
+    every joint goes in the tick; with closed loops the corrections of positions are in it, and not in u.
     """
 
-    turn_call = ""
+    turn: Function
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         """shared: the angles, as sums of signed joints, whose exact pairs are at hand as r[0], r[1], ..."""
@@ -86,12 +86,11 @@ class FrameStep(ABC):
                 return found
             w: Number = 0.0
             for i in self.tree.members(j):
-                w = self.graph.load(f"{self.way}[{i}]") * self.tree.bodies[i].sign + w
+                w = self.graph.input(self.way, i) * self.tree.bodies[i].sign + w
             assert isinstance(w, Expr)
             back = self.graph.enter(self.outward_block[j])
             self.graph.bind(w, f"turn{j + 1}_half")
-            call = f"const ft_pair r{j + 1} = {self.turn_call}(&s->turn[@{j}], {{0}});"
-            c, s = self.graph.call(call, (f"r{j + 1}.c", f"r{j + 1}.s"), (w,), 11)
+            c, s = self.graph.call(self.turn, f"r{j + 1}", Place("turn", j), w)
             self.pairs[j] = (c, s)
             self.graph.enter(back)
         return self.pairs[j]
@@ -104,7 +103,7 @@ class FrameStep(ABC):
             for way in (1, -1):
                 if angle == {i: way * sign for i, sign in members.items()}:
                     back = self.graph.enter(self.outward_block[j])
-                    x, y = self.graph.load(f"r[{k}].c"), self.graph.load(f"r[{k}].s") * way
+                    x, y = self.graph.input("r", k, "c"), self.graph.input("r", k, "s") * way
                     c, s = (tidy(float(f(b.turn))) for f in (np.cos, np.sin))
                     pair = self.graph.bind(c * x - s * y, f"r{j + 1}_c"), self.graph.bind(s * x + c * y, f"r{j + 1}_s")
                     self.graph.enter(back)
@@ -119,18 +118,13 @@ class FrameStep(ABC):
     @property
     def turning(self) -> list[int]:
         """The bodies whose turning frames something depends on."""
-        _, kept = self.graph.live()
-        return [j for j in sorted(self.pairs) if self.graph.calls.get(f"r{j + 1}.c") in kept]
+        _, live = self.graph.live()
+        return [j for j, (c, _) in sorted(self.pairs.items()) if isinstance(c, Result) and c.call in live]
 
     @property
     @abstractmethod
     def intro(self) -> list[str]:
         """The comment at the head of the C."""
-
-    @property
-    def uses_positions(self) -> bool:
-        seen, _ = self.graph.live()
-        return any("q_next" in self.graph.nodes[i].text for i in seen)
 
 
 def add(a: Vec, b: Vec) -> Vec:

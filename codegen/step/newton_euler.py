@@ -22,7 +22,7 @@ from codegen.beam import joint_stiffness
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.frames import FrameStep, Members, Vec, add, cross, scale, tilt, turn, turn_back, untilt
-from codegen.step.graph import Expr
+from codegen.step.graph import Expr, Function
 
 Rows = tuple[Vec, Vec, Vec]
 
@@ -48,7 +48,7 @@ that f and n are in N m (N). Lengths are in units of {length:.9g} m.
 class NewtonEulerStep(FrameStep):
     """The graph of one step of a tree."""
 
-    turn_call = "ft_turn_on"
+    turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
 
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         super().__init__(model, tree, shared)
@@ -96,8 +96,8 @@ class NewtonEulerStep(FrameStep):
     def _rates(self, j: int) -> tuple[Expr, Expr]:
         """Rate and acceleration of joint j, per half tick and per its square."""
         graph = self.graph
-        acceleration = graph.load(f"du[{j}]")
-        return graph.bind(graph.load(f"u[{j}]") - acceleration, f"qd{j + 1}"), acceleration
+        acceleration = graph.input("du", j)
+        return graph.bind(graph.input("u", j) - acceleration, f"qd{j + 1}"), acceleration
 
     def _offset(self, j: int) -> Vec:
         """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
@@ -108,9 +108,8 @@ class NewtonEulerStep(FrameStep):
 
     def _position(self, j: int) -> Expr:
         """Position of joint j at s_k, rad or m."""
-        unit = "FT_METRE_UNIT" if self.tree.bodies[j].prismatic else "FT_TURN_UNIT"
-        w = self.graph.load(f"{self.way}[{j}]")
-        return self.graph.bind(self.graph.load(f"(ft_real)q_next[{j}] * {unit}") - (w + w), f"q{j + 1}")
+        w = self.graph.input(self.way, j)
+        return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
 
     def _in_body(self, which: str, j: int) -> Vec:
         """w, e or a of body j in its own, turned frame."""
@@ -162,7 +161,7 @@ class NewtonEulerStep(FrameStep):
         if stiffness:
             away = graph.bind(self._position(j) - self.model.bodies[j].joint.rest, f"stretch{name}")
             tau = tau + graph.const(stiffness) * away
-        graph.store(f"tau[{j}]", tau)
+        graph.output("tau", j, tau)
         if b.parent == GROUND:
             return
         if b.continues:

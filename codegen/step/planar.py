@@ -13,13 +13,15 @@ import numpy as np
 
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
-from codegen.step.graph import Expr, Graph, Number
+from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 
 Flat = tuple[Expr, Expr]
 
 # With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,
 # which is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).
 RECOVER = 6
+
+SWING = Function("ft_swing", "ft_swung", ("x", "y", "ax", "ay"), cost=18)
 
 INTRO = """
 Planar form: all axes are parallel. Link vector r_i goes from joint i to the
@@ -86,11 +88,10 @@ class PlanarStep:
         self.A.append(A)
         w: Number = 0.0
         for i in self.tree.members(j):
-            w = w + graph.load(f"u[{i}]") * self.tree.bodies[i].sign
+            w = w + graph.input("u", i) * self.tree.bodies[i].sign
             w = graph.bind(w, f"w{i + 1}")
         assert isinstance(w, Expr)
-        results = tuple(f"r{name}.{member}" for member in ("x", "y", "ax", "ay"))
-        self.r.append(graph.call(f"const ft_swung r{name} = ft_swing(&s->link[@{j}], {{0}});", results, (w,), 18))
+        self.r.append(graph.call(SWING, f"r{name}", Place("link", j), w))
 
     def _times(self, d: np.ndarray, v: tuple[Expr, ...]) -> Flat:
         """A vector fixed in a body, d in units of its reach, from the body's unit vector v."""
@@ -117,7 +118,7 @@ class PlanarStep:
             F, T = add(F, self.F[c]), T + self.T[c]
         F, G = self._bind(F, f"F{name}"), self._bind(G, f"G{name}")
         T = graph.bind(T + (x * G[1] - y * G[0]), f"T{name}")
-        graph.store(f"tau[{j}]", T * b.sign)
+        graph.output("tau", j, T * b.sign)
         self.F[j], self.T[j] = F, T
 
     def _against(self, d: np.ndarray, v: Flat) -> Flat:
@@ -133,12 +134,8 @@ class PlanarStep:
     @property
     def turning(self) -> list[int]:
         """The bodies whose link vectors something depends on."""
-        _, kept = self.graph.live()
-        return [j for j in range(self.model.n) if self.graph.calls[f"r{j + 1}.x"] in kept]
-
-    @property
-    def uses_positions(self) -> bool:
-        return False
+        _, live = self.graph.live()
+        return [j for j, (x, *_) in enumerate(self.r) if isinstance(x, Result) and x.call in live]
 
 
 def add(a: Flat, b: Flat) -> Flat:

@@ -6,8 +6,6 @@ Every operation of the graph is done on all ticks at once, in float32; only the 
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +13,7 @@ from codegen import reference
 from codegen.discretisation import Planar, Spatial
 from codegen.model import Model
 from codegen.motions import DURATION, random_motion
-from codegen.step.graph import Expr
+from codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.planar import PlanarStep
 from codegen.step.spatial import SpatialStep
@@ -36,34 +34,32 @@ class SinglePrecision:
         self.model, self.step, self.tree, self.q = model, step, step.tree, positions
         u = 0.5 * np.diff(positions, axis=0)
         self.u, self.du = u.astype(np.float32), (0.5 * np.diff(u, axis=0, prepend=u[:1])).astype(np.float32)
-        _, kept = step.graph.live()
-        self.statements = [s for i, s in enumerate(step.graph.statements) if i in kept]
-        self.stored = {s.target: s.expr for s in self.statements if s.kind == "store" and s.expr is not None}
-        self.values: dict[int, Single] = {}
-        self.loads: dict[str, Single] = {}
-        self.loads = self._turned()
+        statements = [s for s in step.graph.statements if s in step.graph.live()[1]]
+        self.calls = [s for s in statements if isinstance(s, Call)]
+        self.stored = {s.place: s.expr for s in statements if isinstance(s, Store)}
+        self.values = Values(self._leaf)
+        self.returned: dict[Call, dict[str, Single]] = {}
+        self.returned = self._turned()
 
     def torque(self) -> Single:
         """Torque (N-1, J), N m or N, of all ticks but the first."""
-        return np.stack([self._series(self.stored[f"tau[{j}]"])[1:] for j in range(self.model.n)], axis=-1)
+        return np.stack([self._series(self.stored[Place("tau", j)])[1:] for j in range(self.model.n)], axis=-1)
 
     # ---- turning pairs
-    def _turned(self) -> dict[str, Single]:
-        """What the calls of all ticks return, by the names of their members."""
-        calls = [s for s in self.statements if s.kind == "call"]
-        if not calls:
+    def _turned(self) -> dict[Call, dict[str, Single]]:
+        """What the calls of all ticks return, by the parts of it."""
+        if not self.calls:
             return {}
-        bodies = [int(re.findall(r"^r(\d+)", s.target)[0]) - 1 for s in calls]
-        w = np.stack([self._series(s.needs[0]) for s in calls], axis=-1)
+        bodies = [place.index for s in self.calls if isinstance(place := s.arguments[0], Place)]
+        w = np.stack([self._series(s.needs[0]) for s in self.calls], axis=-1)
         unit = self.step.length_unit if isinstance(self.step, PlanarStep) else 1.0
         radius = unit * np.array([self.step.reach[j] for j in bodies])
         theta = np.stack([self.tree.bodies[j].turn + sum(self.tree.bodies[i].sign * self.q[:, i]
                                                          for i in self.tree.members(j)) for j in bodies], axis=-1)
         exact = np.stack([radius * np.cos(theta), radius * np.sin(theta)]).astype(np.float32)  # (2, N+1, calls)
         swing = self._swing if isinstance(self.step, PlanarStep) else self._advance
-        members = ("x", "y", "ax", "ay") if isinstance(self.step, PlanarStep) else ("c", "s")
         results = swing(w, exact)
-        return {f"r{j + 1}.{m}": results[i, :, k] for k, j in enumerate(bodies) for i, m in enumerate(members)}
+        return {call: dict(zip(call.function.parts, results[:, :, k], strict=True)) for k, call in enumerate(self.calls)}
 
     def _make_exact(self, k: int, pair: Single, exact: Single) -> None:
         """What is made exact after tick k: one component in rotation, or all at a knot."""
@@ -117,43 +113,23 @@ class SinglePrecision:
         return results
 
     # ---- expressions
-    def _load(self, name: str) -> Single:
-        if name in self.loads:
-            return self.loads[name]
-        if found := re.fullmatch(r"(u|du)\[(\d+)\]", name):
-            return (self.u if found[1] == "u" else self.du)[:, int(found[2])]
-        if found := re.fullmatch(r"\(ft_real\)q_next\[(\d+)\] \* FT_\w+_UNIT", name):
-            return self.q[1:, int(found[1])].astype(np.float32)
-        assert name.startswith("s->X"), name
-        before = np.zeros(len(self.u), np.float32)
-        before[1:] = self._series(self.stored[name])[:-1]
-        return before
+    def _leaf(self, e: Expr) -> Single:
+        """Of what is not computed from other nodes."""
+        if isinstance(e, Const):
+            return np.asarray(e.value, np.float32)
+        if isinstance(e, Result):
+            return self.returned[e.call][e.part]
+        if isinstance(e, State):
+            before = np.zeros(len(self.u), np.float32)
+            before[1:] = self._series(self.stored[e.place])[:-1]
+            return before
+        assert isinstance(e, Input)
+        given: dict[str, NDArray[np.floating]] = {"u": self.u, "du": self.du, "q": self.q[1:]}
+        return given[e.place.array][:, e.place.index].astype(np.float32)
 
     def _series(self, e: Expr) -> Single:
         """Of every tick, also of what does not change."""
-        return np.broadcast_to(self._value(e), (len(self.u),))
-
-    def _value(self, e: Expr) -> Single:
-        values, stack = self.values, [e]
-        while stack:
-            x = stack[-1]
-            missing = [a for a in x.args if a.index not in values]
-            if missing:
-                stack.extend(missing)
-                continue
-            stack.pop()
-            if x.index in values:
-                continue
-            a = [values[y.index] for y in x.args]
-            if x.op == "const":
-                values[x.index] = np.asarray(x.value, np.float32)
-            elif x.op == "load":
-                values[x.index] = self._load(x.text)
-            elif x.op == "neg":
-                values[x.index] = -a[0]
-            else:
-                values[x.index] = a[0] * a[1] if x.op == "mul" else a[0] + a[1] if x.op == "add" else a[0] - a[1]
-        return values[e.index]
+        return np.broadcast_to(self.values.of(e), (len(self.u),))
 
 
 def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep, number: int) -> float:

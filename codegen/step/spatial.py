@@ -13,7 +13,7 @@ from codegen.beam import joint_stiffness
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.frames import FrameStep, Vec, add, cross, cross_z, scale, tilt, turn, turn_back, untilt
-from codegen.step.graph import Expr
+from codegen.step.graph import Expr, Function
 
 INTRO = """
 Variational midpoint rule: in each tick the mechanism sits at its mean
@@ -38,7 +38,7 @@ Lengths are in units of {length:.9g} m.
 class SpatialStep(FrameStep):
     """The graph of one step of a tree."""
 
-    turn_call = "ft_advance"
+    turn = Function("ft_advance", "ft_pair", ("c", "s"), cost=11)
 
     def __init__(self, model: Model, tree: Tree) -> None:
         super().__init__(model, tree)
@@ -84,7 +84,7 @@ class SpatialStep(FrameStep):
             v = self._bind(add(vb, cross(wb, self._offset(j))), f"v{name}_s")
             w, v, g = (untilt(a, b) for a in (wb, v, gb))
             w, v, g = self._bind(w, f"w{name}_f"), self._bind(v, f"v{name}_f"), self._bind(g, f"g{name}")
-        u = graph.load(f"u[{j}]")
+        u = graph.input("u", j)
         if b.prismatic:
             v = add(v, cross(w, self._slide(j)))
             v = self._bind((v[0], v[1], v[2] + u), f"v{name}")
@@ -103,9 +103,7 @@ class SpatialStep(FrameStep):
 
     def _position(self, j: int) -> Expr:
         """Mid-tick position of joint j, rad or m."""
-        unit = "FT_METRE_UNIT" if self.tree.bodies[j].prismatic else "FT_TURN_UNIT"
-        at_end = self.graph.load(f"(ft_real)q_next[{j}] * {unit}")
-        return self.graph.bind(at_end - self.graph.load(f"u[{j}]"), f"q{j + 1}")
+        return self.graph.bind(self.graph.input("q", j) - self.graph.input("u", j), f"q{j + 1}")
 
     def _body_frame(self, j: int) -> tuple[Vec, Vec, Vec]:
         """w, v, g of body j in its own, turned frame."""
@@ -158,8 +156,8 @@ class SpatialStep(FrameStep):
             away = graph.bind(self._position(j) - joint.rest, f"stretch{name}")
             D = D - graph.const(0.5 * stiffness) * away
         P, D = graph.bind(P, f"P{name}"), graph.bind(D, f"D{name}")
-        graph.store(f"tau[{j}]", P - D - graph.load(f"s->X[{j}]"))
-        graph.store(f"s->X[{j}]", P + D)
+        graph.output("tau", j, P - D - graph.state("X", j))
+        graph.keep("X", j, P + D)
         if b.parent == GROUND:
             return
         if b.continues:

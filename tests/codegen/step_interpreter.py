@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.step.graph import Expr
+from codegen.step.graph import Const, Expr, Input, Place, Result, State, Store, Values
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.planar import PlanarStep
 from codegen.step.spatial import SpatialStep
@@ -20,9 +19,7 @@ class Interpreter:
     def __init__(self, step: SpatialStep | PlanarStep | NewtonEulerStep) -> None:
         self.graph_step, self.tree, self.graph = step, step.tree, step.graph
         self.planar = isinstance(step, PlanarStep)
-        _, kept = self.graph.live()
-        self.statements = [s for i, s in enumerate(self.graph.statements) if i in kept]
-        self.defined_by = {name: self.graph.statements[i] for name, i in self.graph.calls.items()}
+        self.stores = [s for s in self.graph.statements if isinstance(s, Store)]
 
     def start(self, q: ArrayLike) -> None:
         self.q = np.asarray(q, float)
@@ -33,15 +30,11 @@ class Interpreter:
 
     def step(self, q_next: ArrayLike, u: ArrayLike) -> NDArray[np.float64]:
         self.u_before, self.q_next, self.u = self.u, np.asarray(q_next, float), np.asarray(u, float)
-        self.values: dict[int, float] = {}
-        self.loads: dict[str, float] = {}
+        values = Values(self._leaf)
         tau, X = np.zeros_like(self.u), self.X.copy()
         moved = self.moved.copy()
-        for s in self.statements:
-            if s.kind == "store":
-                assert s.expr is not None
-                target, j = re.fullmatch(r"(tau|s->X)\[(\d+)\]", s.target).groups()  # type: ignore[union-attr]
-                (tau if target == "tau" else X)[int(j)] = self._value(s.expr)
+        for s in self.stores:
+            {"tau": tau, "X": X}[s.place.array][s.place.index] = values.of(s.expr)
         for j in range(len(self.tree.bodies)):
             if self.planar:
                 moved[j] = self._link(j)[1]
@@ -61,42 +54,22 @@ class Interpreter:
         half, middle = math.sin(0.5 * (b - a)), 0.5 * (a + b)
         return at, 2.0 * length * half * np.array([-math.sin(middle), math.cos(middle)])
 
-    def _load(self, text: str) -> float:
-        if found := re.fullmatch(r"u\[(\d+)\]", text):
-            return float(self.u[int(found[1])])
-        if found := re.fullmatch(r"s->X\[(\d+)\]", text):
-            return float(self.X[int(found[1])])
-        if found := re.fullmatch(r"du\[(\d+)\]", text):
-            return float(0.5 * (self.u - self.u_before)[int(found[1])])
-        if found := re.fullmatch(r"\(ft_real\)q_next\[(\d+)\] \* FT_\w+_UNIT", text):
-            return float(self.q_next[int(found[1])])
-        name, member = re.fullmatch(r"r(\d+)\.(\w+)", text).groups()  # type: ignore[union-attr]
-        j = int(name) - 1
+    def _leaf(self, e: Expr) -> float:
+        if isinstance(e, Const):
+            return e.value
+        if isinstance(e, State):
+            return float(self.X[e.place.index])
+        if isinstance(e, Input):
+            given = {"u": self.u, "du": 0.5 * (self.u - self.u_before), "q": self.q_next}
+            return float(given[e.place.array][e.place.index])
+        assert isinstance(e, Result) and isinstance(e.call.arguments[0], Place)
+        j = e.call.arguments[0].index
         if self.planar:
             at, increment = self._link(j)
             change = increment - self.moved[j]
-            return float({"x": at[0], "y": at[1], "ax": change[0], "ay": change[1]}[member])
+            return float({"x": at[0], "y": at[1], "ax": change[0], "ay": change[1]}[e.part])
         step = self.graph_step
         assert isinstance(step, SpatialStep | NewtonEulerStep)
         back = 1.0 if isinstance(step, SpatialStep) else 2.0  # half-way, or where it was before
         angle = self._theta(j, self.q_next - back * self.u)
-        return step.reach[j] * (math.cos(angle) if member == "c" else math.sin(angle))
-
-    def _value(self, e: Expr) -> float:
-        if e.index not in self.values:
-            a = [self._value(x) for x in e.args]
-            match e.op:
-                case "const":
-                    value = e.value
-                case "load":
-                    value = self._load(e.text)
-                case "add":
-                    value = a[0] + a[1]
-                case "sub":
-                    value = a[0] - a[1]
-                case "mul":
-                    value = a[0] * a[1]
-                case _:
-                    value = -a[0]
-            self.values[e.index] = value
-        return self.values[e.index]
+        return step.reach[j] * (math.cos(angle) if e.part == "c" else math.sin(angle))

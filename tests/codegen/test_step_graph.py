@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from codegen.discretisation import Planar, Spatial
 from codegen.step.base_parameters import Choice, arrange
-from codegen.step.c_text import blocks_of, literal
-from codegen.step.graph import Expr, Graph
+from codegen.step.c_text import Printer, literal
+from codegen.step.graph import Const, Expr, Graph, Values
 from codegen.step.planar import PlanarStep
 from codegen.step.scheme import model_of
 from codegen.step.spatial import SpatialStep
@@ -23,18 +23,11 @@ INPUTS = {"a": 1.25, "b": -0.75, "c": 3.5}
 
 
 def value(e: Expr) -> float:
-    match e.op:
-        case "const":
-            return e.value
-        case "load":
-            return INPUTS[e.text]
-        case "neg":
-            return -value(e.args[0])
-        case "add":
-            return value(e.args[0]) + value(e.args[1])
-        case "sub":
-            return value(e.args[0]) - value(e.args[1])
-    return value(e.args[0]) * value(e.args[1])
+    return Values(lambda x: x.value if isinstance(x, Const) else INPUTS[x.place.array]).of(e)
+
+
+def read(graph: Graph, name: str) -> Expr:
+    return graph.input(name, -1)
 
 
 leaves = st.sampled_from(["a", "b", "c", 0.0, 1.0, -1.0, 0.5, -2.0])
@@ -43,7 +36,7 @@ trees = st.recursive(leaves, lambda t: st.tuples(st.sampled_from("+-*"), t, t), 
 
 def grow(graph: Graph, tree) -> tuple[Expr, float]:
     if isinstance(tree, str):
-        return graph.load(tree), INPUTS[tree]
+        return read(graph, tree), INPUTS[tree]
     if isinstance(tree, float):
         return graph.const(tree), tree
     op, left, right = tree
@@ -62,16 +55,16 @@ def test_printed_c_has_the_value_of_the_expression(tree):
     graph = Graph()
     e, plain = grow(graph, tree)
     graph.block("all")
-    graph.store("result", e)
+    graph.output("result", -1, e)
     scope: dict[str, float] = dict(INPUTS)
-    code = "\n".join(line for block in blocks_of(graph, str) for line in block.lines).replace("\n    ", " ")
+    code = "\n".join(line for block in Printer(graph).blocks for line in block.lines).replace("\n    ", " ")
     exec(code.replace("const ft_real ", "").replace(";", "").replace("FT_C", ""), {}, scope)
     assert scope["result"] == pytest.approx(plain, rel=1e-12, abs=1e-9)
 
 
 def test_zero_one_and_opposites_cost_nothing():
     graph = Graph()
-    a, b = graph.load("a"), graph.load("b")
+    a, b = read(graph, "a"), read(graph, "b")
     assert (a * 0.0).is_zero and (a - a).is_zero
     assert a * 1.0 is a and a + 0.0 is a
     opposite = -a
@@ -84,10 +77,10 @@ def test_zero_one_and_opposites_cost_nothing():
 def test_what_nothing_needs_is_not_printed():
     graph = Graph()
     graph.block("all")
-    a = graph.load("a")
+    a = read(graph, "a")
     graph.bind(a * 3.0, "unused")
-    graph.store("result", graph.bind(a * 2.0, "used"))
-    lines = [line for block in blocks_of(graph, str) for line in block.lines]
+    graph.output("result", -1, graph.bind(a * 2.0, "used"))
+    lines = [line for block in Printer(graph).blocks for line in block.lines]
     assert lines == ["const ft_real used = FT_C(2.0) * a;", "result = used;"]
 
 
