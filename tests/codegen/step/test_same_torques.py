@@ -20,10 +20,10 @@ from codegen import compiled_wrench
 from codegen.compiled import CompiledStep, Precision
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load
-from codegen.model import Model
+from codegen.mechanism_file import load_mechanism
 from codegen.modes import schedule
 from codegen.motions import random_motion
+from codegen.step.scheme import model_of
 from codegen.trajectory import load as load_motion
 from codegen.wrench import Wrench
 from tests import oracle
@@ -57,9 +57,9 @@ def cases() -> dict[str, Case]:
     """Name to mechanism, made when it is asked for."""
     found: dict[str, Case] = {}
     for path in sorted(MECHANISMS.glob("*.toml")):
-        found[path.stem] = lambda path=path: load(path)
+        found[path.stem] = lambda path=path: load_mechanism(path)
     for name in ("six_axis", "three_axis", "three_link"):
-        found |= schemes(name, lambda name=name: load(MECHANISMS / f"{name}.toml"))
+        found |= schemes(name, lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"))
     for name in ("planar-3", "planar-8", "ur5", "puma560", "panda-7"):
         found |= schemes(name, lambda name=name: arms()[name])
     for seed, n in ((1, 4), (2, 6), (3, 14)):
@@ -68,8 +68,8 @@ def cases() -> dict[str, Case]:
     found |= schemes("slow tree", asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
     found["chain 20"] = lambda: oracle.random_chain(np.random.default_rng(13), 20)
     found["tree 6, knot"] = asking(lambda: oracle.random_tree(np.random.default_rng(2), 6), trig="knot")
-    found["three_rrr, partition"] = asking(lambda: load(MECHANISMS / "three_rrr.toml"), allocation="partition")
-    found["four_bar, knot"] = asking(lambda: load(MECHANISMS / "four_bar.toml"), trig="knot")
+    found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"), allocation="partition")
+    found["four_bar, knot"] = asking(lambda: load_mechanism(MECHANISMS / "four_bar.toml"), trig="knot")
     for name, mechanism in test_elastic_step.CASES.items():
         found[f"flexible: {name}"] = lambda m=mechanism: m
     for name, (make, *_) in test_loop_kinds.KINDS.items():
@@ -80,7 +80,7 @@ def cases() -> dict[str, Case]:
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
     """Of a motion that every joint takes part in: its own file's for one with modes, else a random one."""
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
         return step.torque(test_elastic_step.sampled(mechanism))
@@ -98,7 +98,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
 
 def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
     """Of a wrench on the last link."""
-    model = Model.of(mechanism)
+    model = model_of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
     return compiled_wrench.torque(model, q, wrench, precision)
