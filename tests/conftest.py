@@ -18,6 +18,7 @@ from femtorque import main  # noqa: E402
 from tests.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
+HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
 LONG = ("test_fuzz", "test_readme", "test_step", "test_flexible_arm", "test_closed_board", "test_mutants", "test_qemu", "test_pil",
         "test_static_analysis", "test_demo", "test_identify", "test_wheel", "test_scenarios", "test_scenarios_arms")
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import HANG
+
 WIDTH = 1300
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={WIDTH},1000")
@@ -74,14 +76,14 @@ def chromium() -> Iterator[Browser]:
             try:
                 yield Browser(root)
             finally:
-                urllib.request.urlopen(urllib.request.Request(root, method="DELETE"), timeout=30).read()
+                urllib.request.urlopen(urllib.request.Request(root, method="DELETE"), timeout=HANG).read()
         finally:
             driver.terminate()
-            driver.wait(10)
+            driver.wait(HANG)
 
 
 def _wait(port: int) -> None:
-    until = time.monotonic() + 30.0
+    until = time.monotonic() + HANG
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1.0).close()
@@ -93,5 +95,5 @@ def _wait(port: int) -> None:
 
 def _post(url: str, body: dict[str, Any]) -> Any:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with urllib.request.urlopen(request, timeout=HANG) as answer:
         return json.load(answer)["value"]

@@ -1,65 +1,99 @@
-"""The Python board behind a TCP port and in real time, for tests that run the command line as a user does."""
+"""The Python board behind a TCP port, for tests that run the command line as a user does, in a process of its own.
+
+Its time is the host's (granted.py): nothing depends on how busy this machine is.
+"""
 
 from __future__ import annotations
 
+import select
 import socket
+import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 from tests.host.fake_board import FakeBoard, ManualClock
+from tests.host.granted import SECONDS
+
+PROGRAM = Path(__file__).with_name("granted.py")
 
 
 class TcpBoard:
     """Serves one board at socket://127.0.0.1:port until closed; hosts may come and go.
 
-    Patient, for the machine that runs the tests may be busy elsewhere.
+    command: what begins the command line of a host. hold: while it says so time stands still.
     """
 
     def __init__(self, conf, **keys) -> None:
         self.clock = ManualClock()
-        self.board = FakeBoard(self.clock, conf, host_timeout=1.0, **keys)
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self._server.settimeout(0.05)
+        self.board = FakeBoard(self.clock, conf, **keys)
+        self.hold: Callable[[], bool] = lambda: False
+        self._server, self._grants = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
         self.port = f"socket://127.0.0.1:{self._server.getsockname()[1]}"
+        self.command = [sys.executable, str(PROGRAM), str(self._grants.getsockname()[1])]
         self._open = True
+        self._host: socket.socket | None = None
+        self._hosts_time: list[socket.socket] = []
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
-        host: socket.socket | None = None
-        last = time.monotonic()
         while self._open:
-            if host is None:
-                try:
-                    host, _ = self._server.accept()
-                    host.setblocking(False)
-                except TimeoutError:
-                    pass
-            if host is not None:
-                host = self._exchange(host)
-            now = time.monotonic()
-            if now - last > 1e-3:
-                self.clock.sleep(min(now - last, 1.0))
-                last = now
-            time.sleep(5e-4)
+            listening = [self._server, self._grants, *self._hosts_time]
+            for one in select.select(listening, [], [], 0.05)[0]:
+                if one is self._server:
+                    self._host, _ = one.accept()
+                    self._host.setblocking(False)
+                elif one is self._grants:
+                    self._hosts_time.append(one.accept()[0])
+                else:
+                    self._grant(one)
 
-    def _exchange(self, host: socket.socket) -> socket.socket | None:
+    def _grant(self, asking: socket.socket) -> None:
+        """Live for as long as a host sleeps."""
         try:
-            data = host.recv(65536)
-            if not data:
-                return None
-            self.board.write(data)
+            asked = asking.recv(SECONDS.size, socket.MSG_WAITALL)
+            if len(asked) < SECONDS.size:
+                raise ConnectionError
+            while self._open and self.hold():
+                time.sleep(1e-3)
+            self._hear()
+            self.clock.sleep(*SECONDS.unpack(asked))
+            self._say()
+            asking.sendall(SECONDS.pack(self.clock.now()))
+        except OSError:
+            asking.close()
+            self._hosts_time.remove(asking)
+
+    def _hear(self) -> None:
+        try:
+            while self._host is not None:
+                data = self._host.recv(65536)
+                if data:
+                    self.board.write(data)
+                else:
+                    self._hang_up()
         except BlockingIOError:
             pass
         except OSError:
-            return None
+            self._hang_up()
+
+    def _say(self) -> None:
         try:
-            host.sendall(self.board.read(65536))
+            if self._host is not None:
+                self._host.sendall(self.board.read(65536))
         except OSError:
-            return None
-        return host
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        assert self._host is not None
+        self._host.close()
+        self._host = None
 
     def close(self) -> None:
         self._open = False
         self._thread.join()
-        self._server.close()
+        for one in (self._server, self._grants, self._host, *self._hosts_time):
+            if one is not None:
+                one.close()

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from codegen.units import from_wire, to_wire
 from femtorque import Board
 from host import log as logs
 from host.configuration import Configuration
+from tests.conftest import HANG
 from tests.host.tcp_board import TcpBoard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,11 +59,6 @@ def write_csv(path, mechanism, t, q):
     rows += [",".join(f"{x:.9g}" for x in (a, *b)) for a, b in zip(t, q, strict=True)]
     path.write_text("\n".join(rows) + "\n")
     return path
-
-
-def femtorque(*arguments):
-    return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
-                          capture_output=True, timeout=60)
 
 
 def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, mechanism):
@@ -130,16 +127,17 @@ def test_a_motion_outside_limits_is_bad_input_and_nothing_is_sent(here, fake, me
 CTRL_C, ENTER = b"\x03", b"\n"
 
 
-def in_terminal(arguments, until, presses, board):
-    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds. Returns status and what
-    was shown."""
+def in_terminal(arguments, presses, tcp):
+    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds, time standing still until
+    that is done. Returns status and what was shown."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "160"
         os.chdir(ROOT)
-        os.execv(sys.executable, [sys.executable, str(ROOT / "femtorque.py"), *map(str, arguments)])
+        os.execv(sys.executable, [*tcp.command, *map(str, arguments)])
     os.set_blocking(terminal, False)
-    shown, conditions, deadline = b"", list(presses), time.monotonic() + until
+    shown, left, deadline = b"", [press if isinstance(press, tuple) else (press, CTRL_C) for press in presses], time.monotonic() + HANG
+    tcp.hold = lambda: bool(left) and left[0][0](tcp.board, shown)
     while time.monotonic() < deadline:
         try:
             shown += os.read(terminal, 65536)
@@ -147,14 +145,28 @@ def in_terminal(arguments, until, presses, board):
             pass
         except OSError:
             break
-        condition, key = conditions[0] if conditions and isinstance(conditions[0], tuple) else ((conditions or [None])[0], CTRL_C)
-        if condition and condition(board, shown):
-            conditions.pop(0)
-            os.write(terminal, key)
+        if tcp.hold():
+            os.write(terminal, left[0][1])
+            left.pop(0)
         time.sleep(0.02)
     else:
         os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
+def interrupted(tcp, arguments, when):
+    """Run without a terminal; Ctrl-C when a condition holds. Returns status and what was told."""
+    pressed = threading.Event()
+    tcp.hold = lambda: when() and not pressed.is_set()
+    process = subprocess.Popen([*tcp.command, *map(str, arguments), "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not when() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    pressed.set()
+    output, errors = process.communicate(timeout=HANG)
+    assert output, errors
+    return process.returncode, json.loads(output)
 
 
 @pytest.fixture
@@ -170,12 +182,12 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
 
     def holding(board, shown):
         if b"holding; Enter goes on, Ctrl-C disarms" in shown and not held:
-            held.append(time.monotonic())
-        return held and time.monotonic() - held[0] > 0.7 and board.state == "HOLD"
+            held.append(tcp_board.clock.now())
+        return held and tcp_board.clock.now() - held[0] > 0.7 and board.state == "HOLD"
 
     status, shown = in_terminal(
-        ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"], 90.0,
-        [lambda board, _: board.played > 20, holding], tcp_board.board,
+        ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
+        [lambda board, _: board.played > 20, holding], tcp_board,
     )
     assert status == 1 and tcp_board.board.state == "DISARMED", shown
     assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
@@ -188,9 +200,9 @@ def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path)
     motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.3 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
     begins = b"holding; Enter goes on"
     status, shown = in_terminal(
-        ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"], 90.0,
+        ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"],
         [lambda board, _: board.played > 50, (lambda board, shown: begins in shown and board.state == "HOLD", ENTER),
-         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board.board,
+         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board,
     )
     assert status == 0 and "done: 2.000 s" in shown and "resumed 2 times" in shown, shown[-2000:]
     names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
@@ -215,16 +227,9 @@ def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
     t = np.linspace(0.0, 0.4, 21)
     starts = np.array([j.start for j in mechanism.moving])
     motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
-    process = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "stream", MECHANISM, motion, "--port", tcp_board.port,
-                                "--home", "--loop", "0", "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60.0
-    while len(tcp_board.board.received) < 220 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60.0)
-    told = json.loads(output)
-    assert process.returncode == 1 and told["ended"] == "stopped" and told["rounds"] >= 2
+    status, told = interrupted(tcp_board, ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "0"],
+                               lambda: len(tcp_board.board.received) >= 220)
+    assert status == 1 and told["ended"] == "stopped" and told["rounds"] >= 2
     assert tcp_board.board.state == "DISARMED"
 
 
@@ -274,15 +279,9 @@ def test_a_motion_too_heavy_for_the_motors_is_refused_with_a_speed_that_is_not(h
 
 
 def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
-    process = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "stream", MECHANISM, long, "--port",
-                                tcp_board.port, "--home", "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60.0
-    while tcp_board.board.played < 20 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60.0)
-    assert process.returncode == 1 and json.loads(output)["ended"] == "stopped"
+    status, told = interrupted(tcp_board, ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
+                               lambda: tcp_board.board.played >= 20)
+    assert status == 1 and told["ended"] == "stopped"
     assert tcp_board.board.state == "DISARMED"
     names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
     assert names == ["ARM", "START", "STOP", "DISARM"]

@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +22,7 @@ from host.session import Session
 from host.telemetry import sample
 from host.udp import sending
 from host.web import Feed, page
+from tests.conftest import HANG
 from tests.hil.browser import chromium
 from tests.host.fake_board import FakeBoard, ManualClock
 from tests.host.tcp_board import TcpBoard
@@ -43,22 +43,22 @@ def watched(mechanism):
     board = TcpBoard(Configuration.of(mechanism), lag=LAG)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
         receiver.bind(("127.0.0.1", 0))
-        receiver.settimeout(10.0)
+        receiver.settimeout(HANG)
         to = f"127.0.0.1:{receiver.getsockname()[1]}"
         process = subprocess.Popen(
-            [sys.executable, ROOT / "femtorque.py", "monitor", "--port", board.port, MECHANISM, "--web", "0", "--udp", to],
+            [*board.command, "monitor", "--port", board.port, MECHANISM, "--web", "0", "--udp", to],
             cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:
             yield board, process.stderr.readline().strip(), receiver, process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(HANG)
             process.stderr.close()
             board.close()
 
 
-def until(browser, script, seconds=20.0):
-    deadline = time.monotonic() + seconds
+def until(browser, script):
+    deadline = time.monotonic() + HANG
     while not (script() if callable(script) else browser.run(script)):
         assert time.monotonic() < deadline, script
         time.sleep(0.1)
@@ -117,7 +117,8 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
         browser.run("document.getElementById('pause').click()")
         held = browser.run("return document.getElementById('t').textContent")
-        time.sleep(0.5)
+        paused = tcp.clock.now()
+        until(browser, lambda: tcp.clock.now() > paused + 0.5)
         assert browser.run("return document.getElementById('t').textContent") == held
         browser.run("document.getElementById('pause').click()")
 
@@ -139,34 +140,34 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
 def test_the_page_is_for_this_machine_alone(watched):
     _, url, _, _ = watched
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=HANG) as answer:
         text = answer.read().decode()
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", text), "nothing is asked of anyone"
-    with urllib.request.urlopen(f"{url}status", timeout=10) as answer:
+    with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
         assert json.load(answer)["name"] == "three-link"
     for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}), urllib.request.Request(f"{url}etc/passwd")):
         with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=HANG)
 
 
 def test_a_stream_shows_itself_too(mechanism, tmp_path):
     """A serial port has room for one program: the page of a motion is that of the program that streams it."""
-    board = TcpBoard(Configuration.of(mechanism))
+    tcp, states = TcpBoard(Configuration.of(mechanism)), set()
+    tcp.hold = lambda: tcp.board.played > 250 and "TRACK" not in states  # a third of it
     process = subprocess.Popen(
-        [sys.executable, ROOT / "femtorque.py", "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", board.port,
+        [*tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port,
          "--home", "--web", "0", "--json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     url = process.stderr.readline().strip()
-    states = set()
     while process.poll() is None and "TRACK" not in states:
         try:
-            with urllib.request.urlopen(f"{url}status", timeout=5) as answer:
+            with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
                 states.add((json.load(answer)["last"] or {}).get("state"))
         except OSError:
             break
         time.sleep(0.05)
-    output, _ = process.communicate(timeout=30)
-    board.close()
+    output, _ = process.communicate(timeout=HANG)
+    tcp.close()
     assert "TRACK" in states and process.returncode == 0 and json.loads(output)["ended"] == "done"
 
 
@@ -214,8 +215,8 @@ def test_an_address_that_is_none(to):
 def test_a_port_that_is_taken_is_named(mechanism):
     board = TcpBoard(Configuration.of(mechanism))
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        shown = subprocess.run([sys.executable, ROOT / "femtorque.py", "monitor", "--port", board.port, "--web",
-                                str(taken.getsockname()[1])], cwd=ROOT, capture_output=True, text=True, timeout=30)
+        shown = subprocess.run([*board.command, "monitor", "--port", board.port, "--web", str(taken.getsockname()[1])],
+                               cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     board.close()
     assert shown.returncode == 2 and "cannot be listened at: " in shown.stderr and "0 takes any" in shown.stderr
 
