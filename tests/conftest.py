@@ -15,6 +15,8 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 
 from femtorque import main  # noqa: E402
+from host import link  # noqa: E402
+from host.clock import WallClock  # noqa: E402
 from tests.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,3 +50,16 @@ def here(capfd, monkeypatch):
         return subprocess.CompletedProcess(arguments, left.value.code, *capfd.readouterr())
 
     return run
+
+
+class PatientClock(WallClock):
+    """A host's time that is slow, so that it finds no other process late that a busy machine keeps waiting."""
+
+    def now(self) -> float:
+        return super().now() / 100.0
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """For hosts in this process that talk to a board in another thread or process, and move nothing."""
+    monkeypatch.setattr(link, "WallClock", PatientClock)

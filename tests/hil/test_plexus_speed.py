@@ -30,6 +30,7 @@ def real_time_factor(step: float, chunks: int, seconds: float, enough: float = n
     return ticks * 1e-3 / best
 
 
+@pytest.mark.bench
 def test_a_six_joint_arm_with_motors_and_friction_runs_in_real_time():
     factor = real_time_factor(1e-3, 60, 60.0, enough=1.0)
     print(f"real-time factor of the articulated plant, six joints, 1 ms steps: {factor:.1f}")

@@ -261,7 +261,7 @@ def built(tmp_path_factory):
 
 
 @pytest.fixture
-def board(built):
+def board(built, patient):
     """The image on the virtual board, in real time from `start` on."""
     mechanism, result = built
     stop = threading.Event()
