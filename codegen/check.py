@@ -1,7 +1,7 @@
 """What `femtorque check` says of a mechanism: what it is, as tables and as plain data, and what looks wrong with it.
 
 A file that cannot be right is refused when it is read. Here are the things that its author may mean (warnings), the
-one that no author means (gains that make the sampled loop unstable), and what this version cannot do yet (`supported`).
+one that no author means (gains that make the sampled loop unstable), and what cannot be emitted (supported.py).
 """
 
 from __future__ import annotations
@@ -22,79 +22,30 @@ from codegen import control_source
 from codegen.beam import joint_springs
 from codegen.elastic_discretisation import STEEPEST, Elastic
 from codegen.errors import BadInput, Refused
-from codegen.flexible_tree import flexible_tree
 from codegen.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.loops import CLEAR, Assembly, Motion, assemble
 from codegen.loops import SINGULAR as SINGULAR_POSE
 from codegen.mass_matrix import mass_matrix
-from codegen.mechanism import Gains, Joint, Limits, Mechanism, Mode, Safety
-from codegen.messages import MODES
+from codegen.mechanism import Gains, Joint, Limits, Mechanism, Safety
 from codegen.model import Model
 from codegen.modes import Later, has_modes, in_mode, stretches
-from codegen.nearest import shown
 from codegen.observer import observer_gains
 from codegen.reference import newmark_growth, newton_euler
+from codegen.refusal import refuse
 from codegen.step.scheme import Chosen, chosen, scheme_of
+from codegen.supported import supported
 from codegen.torsion import with_torsion
 from codegen.trajectory import Trajectory
 from codegen.weight import falls, resolved
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
-JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
 SAG = 0.2  # slope at the tip of a flexible link
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
-
-
-def supported(mechanism: Mechanism) -> None:
-    """Refuse, by name, what can be written in a mechanism file but not generated (yet). Raises BadInput."""
-    if len(mechanism.moving) > JOINTS:
-        _refuse(mechanism, "joint", len(mechanism.moving), f"at most {JOINTS} joints may move on one board", "lock some")
-    if len(mechanism.modes) > MODES:
-        _refuse(mechanism, "mode", len(mechanism.modes), f"at most {MODES} modes fit a knot")
-    for mode in mechanism.modes:
-        _mode(mechanism, mode)
-    if mechanism.flexible:
-        _flexible(mechanism)
-    if mechanism.loops and mechanism.control.scheme not in ("auto", "newton-euler"):
-        _refuse(mechanism, "control.scheme", mechanism.control.scheme, "closed loops are not emitted in this scheme",
-                "leave it out: they take newton-euler")
-
-
-def _mode(mechanism: Mechanism, mode: Mode) -> None:
-    """Refuse what no mode can be: it stands on nothing, or leaves joints that nothing moves."""
-    alone = in_mode(mechanism, mode.name)
-    loose = [joint.name for joint in alone.moving if not joint.actuated]
-    if loose and not alone.loops and (mechanism.loops or mode.passive):
-        _refuse(mechanism, f"mode.{mode.name}", None, f"closes no loop, and nothing moves {', '.join(loose)} then",
-                "close a loop that does, or give it a motor")
-    if mode.ramp_s and alone.loops and loose:
-        _refuse(mechanism, f"mode.{mode.name}.ramp_s", mode.ramp_s, f"passive joints ({', '.join(loose)}) need the "
-                "forces at the cuts at once", "leave it out")
-    if mechanism.control.scheme == "newmark" and has_modes(mechanism):
-        _refuse(mechanism, "control.scheme", "newmark", "modes are not emitted in this scheme", "use midpoint")
-
-
-def _flexible(mechanism: Mechanism) -> None:
-    """Refuse what the step of flexible links cannot do."""
-    tree = flexible_tree(mechanism)
-    names = [tree.pieces[i].tip.name for i in tree.beams] + [tree.mechanism.moving[j].name for j in tree.springs]
-    bending = f"what bends ({', '.join(names)})"
-    for loop in mechanism.loops:
-        _refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
-    if mechanism.settled_scheme != "newton-euler":
-        _refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
-                'scheme = "newton-euler", or leave it out')
-    if has_modes(mechanism):
-        _refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
-
-
-def _refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:
-    raise BadInput(mechanism.source or mechanism.name, key, shown(value), rule, hint)
 
 
 @dataclass(frozen=True)
@@ -397,7 +348,7 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
         joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
         fit = rule[joint.name]
         pose = ", ".join(f"{q:.3g}" for q in stability.pose[:8])
-        _refuse(mechanism, f"joint.{joint.name}.gains", None,
+        refuse(mechanism, f"joint.{joint.name}.gains", None,
                 f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
                 f"{stability.radius:.4g} at pose ({pose})", f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
     for joint in mechanism.streamed:
@@ -422,7 +373,7 @@ def _overlay(mechanism: Mechanism, lead: int) -> None:
     louder = replace(mechanism, joints=tuple(map(raised, mechanism.joints)))
     radius = loop_stability(Model.of(louder), lead).radius
     if radius > UNSTABLE:
-        _refuse(mechanism, "safety.gain_overlay", list(mechanism.safety.gain_overlay),
+        refuse(mechanism, "safety.gain_overlay", list(mechanism.safety.gain_overlay),
                 f"with all gains times {most:g} the sampled loop is unstable: spectral radius {radius:.4g}",
                 "lower its most, or the gains")
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import emit
-from codegen.compiled import Precision, Turns, build
+from codegen.compiled import Turns
 from codegen.errors import Refused
 from codegen.firmware import application
+from codegen.host_compiler import Precision, build
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.trajectory import Knots

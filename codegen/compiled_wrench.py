@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import step_source, wrench_source
-from codegen.compiled import Precision, Turns, build
+from codegen.compiled import Turns
+from codegen.host_compiler import Precision, build
 from codegen.model import Model
 from codegen.wrench import Wrench, place
 

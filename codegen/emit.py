@@ -18,11 +18,11 @@ from codegen import (
 )
 from codegen import digest as digest_module
 from codegen.board import Board
-from codegen.check import supported
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from codegen.modes import has_modes
 from codegen.step.scheme import model_of
+from codegen.supported import supported
 
 
 def step_sources(model: Model) -> dict[str, str]:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from codegen import step_source
 from codegen.beam import joint_springs
-from codegen.model import GROUND, Model, skew
+from codegen.model import GROUND, Model
 from codegen.reference import newmark_growth
 from codegen.templating import template
+from codegen.tree import frame_to_axis
 from codegen.units import position_unit
 
 TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
@@ -29,14 +30,6 @@ def render(model: Model) -> dict[str, str]:
         "ft_step.h": template("ft_newmark.h").render(context),
         "ft_step.c": template("ft_newmark.c").render(context),
     }
-
-
-def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation (3, 3) that takes z to a unit axis; the identity for z itself."""
-    if axis[2] < 0.0:  # half a turn about x, then the short way
-        return frame_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0])
-    k = skew(np.cross([0.0, 0.0, 1.0], axis))
-    return np.eye(3) + k + k @ k / (1.0 + axis[2])
 
 
 def _context(model: Model) -> dict[str, Any]:

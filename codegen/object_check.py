@@ -13,8 +13,8 @@ from elftools.elf.sections import SymbolTableSection
 
 from codegen import stack
 from codegen.build import FORBIDDEN
-from codegen.compiled import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
 from codegen.errors import Refused
+from codegen.host_compiler import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])

@@ -212,3 +212,11 @@ def paper_sign() -> Array:
     paper_lambda(c, l) @ paper_sign() is then [ skew(c z)  skew(l z)  I ].
     """
     return np.diag([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+
+
+def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation (3, 3) that takes z to a unit axis; the identity for z itself."""
+    if axis[2] < 0.0:  # half a turn about x, then the short way
+        return frame_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0])
+    k = skew(np.cross([0.0, 0.0, 1.0], axis))
+    return np.eye(3) + k + k @ k / (1.0 + axis[2])

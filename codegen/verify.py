@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from codegen import board as boards
 from codegen import discretisation, emit, object_check, pinocchio_rnea, reference
-from codegen.check import supported
 from codegen.compiled import CompiledStep
 from codegen.errors import BadInput
 from codegen.loops import ClosedMotion, assemble
@@ -35,6 +34,7 @@ from codegen.motions import random_motion
 from codegen.object_check import ChipObject, Compilation
 from codegen.step.noise_floor import noise_floor
 from codegen.step.scheme import model_of
+from codegen.supported import supported
 from codegen.torque import samples
 from codegen.trajectory import Trajectory
 

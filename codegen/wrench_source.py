@@ -11,9 +11,9 @@ import numpy as np
 from codegen.errors import BadInput
 from codegen.mechanism import Matrix
 from codegen.model import GROUND, Model, placed_links
-from codegen.newmark_source import frame_to_axis
 from codegen.step.c_text import literal
 from codegen.templating import template
+from codegen.tree import frame_to_axis
 
 
 def moving_links(model: Model) -> dict[str, int]:

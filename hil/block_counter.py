@@ -11,7 +11,7 @@ from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc, UcError
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from codegen import compiled
+from codegen import host_compiler
 from hil.timing import FLASH_CDEF, FLASH_SOURCES, Block, FlashFetch
 
 _SOURCE = Path(__file__).with_suffix(".c")
@@ -40,7 +40,7 @@ class BlockCounter:
     """Hooked to one Unicorn instance. `state` has now, deadline, began, instructions, stopped as hil/block_counter.c says."""
 
     def __init__(self, uc: Uc) -> None:
-        self._ffi, self._lib = compiled.build({_SOURCE.name: _SOURCE.read_text()} | FLASH_SOURCES, _CDEF)
+        self._ffi, self._lib = host_compiler.build({_SOURCE.name: _SOURCE.read_text()} | FLASH_SOURCES, _CDEF)
         self.state: Any = self._ffi.new("counter *")
         for name, function in (("stop", uclib.uc_emu_stop), ("read_register", uclib.uc_reg_read),
                                ("write_register", uclib.uc_reg_write)):

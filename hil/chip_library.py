@@ -21,8 +21,8 @@ from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS
 from unicorn import arm_const as arm
 
 from codegen.cache import kept, key_of, program
-from codegen.compiled import ARITHMETIC, WARNINGS, precision_flags
 from codegen.errors import Refused
+from codegen.host_compiler import ARITHMETIC, WARNINGS, precision_flags
 from hil.timing import Block, FlashFetch
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")

@@ -27,7 +27,7 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import compiled
+from codegen import host_compiler
 from codegen.errors import Refused
 from codegen.mechanism import BASE, Mechanism
 
@@ -124,7 +124,7 @@ class RigidTree:
 
 @cache
 def _library() -> tuple[cffi.FFI, Any]:
-    return compiled.build({_SOURCE.name: _SOURCE.read_text()}, _CDEF)
+    return host_compiler.build({_SOURCE.name: _SOURCE.read_text()}, _CDEF)
 
 
 @dataclass(frozen=True)

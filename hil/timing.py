@@ -14,7 +14,7 @@ from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
-from codegen import compiled
+from codegen import host_compiler
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
@@ -130,7 +130,7 @@ class FlashFetch:
 
 @cache
 def _flash_model() -> tuple[Any, Any]:
-    return compiled.build(FLASH_SOURCES, FLASH_CDEF)
+    return host_compiler.build(FLASH_SOURCES, FLASH_CDEF)
 
 
 def _branches(name: str, operands: str) -> bool:

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
-from codegen.newmark_source import frame_to_axis
 from codegen.step.frames import Vec, add, scale, tidy
 from codegen.step.graph import Expr, Function, Graph
+from codegen.tree import frame_to_axis
 
 Array = NDArray[np.float64]
 

@@ -20,9 +20,9 @@ from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
 from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
-from codegen.newmark_source import frame_to_axis
 from codegen.step.frames import Vec, add, cross, scale, turn, turn_back
 from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
+from codegen.tree import frame_to_axis
 
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
 

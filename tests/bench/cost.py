@@ -19,7 +19,7 @@ from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
 from codegen import object_check, step_source
-from codegen.compiled import ARITHMETIC
+from codegen.host_compiler import ARITHMETIC
 from codegen.model import Model
 from hil import chip_step
 from hil.chip_library import MACHINE, ChipLibrary, cross_compiler

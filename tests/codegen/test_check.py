@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from codegen.check import Report, examine, supported
+from codegen.check import Report, examine
 from codegen.errors import BadInput
 from codegen.init_file import text
 from codegen.mechanism import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
 from codegen.mechanism_file import load_mechanism
+from codegen.supported import supported
 from tests.oracle import random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"

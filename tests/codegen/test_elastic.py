@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from codegen.check import examine, supported
+from codegen.check import examine
 from codegen.elastic import beam_elements, elastic_link
 from codegen.elastic_discretisation import Elastic
 from codegen.elastic_mass import elastic_mass_matrix
@@ -17,6 +17,7 @@ from codegen.errors import BadInput
 from codegen.flexible_tree import flexible_tree
 from codegen.mechanism import Anchor, Joint, Link, Loop, Mode, Payload
 from codegen.step.scheme import model_of
+from codegen.supported import supported
 from tests import flexible_chain as flexible
 from tests import oracle, timoshenko
 from tests.flexible_chain import EI, L, M, sheared

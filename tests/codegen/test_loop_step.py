@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from codegen import discretisation, emit, reference
-from codegen.compiled import HOST_SOURCE, CompiledStep, Turns, build, cdef_of
+from codegen.compiled import HOST_SOURCE, CompiledStep, Turns, cdef_of
 from codegen.discretisation import Discretisation
 from codegen.errors import BadInput, Refused
+from codegen.host_compiler import build
 from codegen.loops import assemble
 from codegen.mechanism_file import load_mechanism
 from codegen.model import Model

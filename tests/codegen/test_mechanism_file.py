@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codegen.canonical import canonical
-from codegen.check import supported
 from codegen.errors import BadInput
 from codegen.mechanism_file import load_mechanism
+from codegen.supported import supported
 
 MECHANISMS = Path(__file__).resolve().parents[2] / "mechanisms"
 

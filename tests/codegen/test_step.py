@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen import compiled, discretisation, step_source
-from codegen.compiled import ARITHMETIC, WARNINGS, CompiledStep, Precision, Turns, build
+from codegen import compiled, discretisation, host_compiler, step_source
+from codegen.compiled import CompiledStep, Turns
 from codegen.errors import Refused
+from codegen.host_compiler import ARITHMETIC, WARNINGS, Precision, build
 from codegen.mechanism import Control, Mechanism
 from codegen.model import Model
 from codegen.step import search
@@ -292,7 +293,7 @@ def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path
     assert shutil.which(compiler[0]), f"{compiler[0]} is missing: apt install {compiler[0]}"
     for file, text in step_source.render(exact_at(trig, MODELS[name]())).items():
         (tmp_path / file).write_text(text)
-    flags = (*ARITHMETIC, *compiled.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
+    flags = (*ARITHMETIC, *host_compiler.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
     done = subprocess.run([*compiler, *flags], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -334,14 +335,14 @@ def test_output_is_reproducible_and_says_which_link_is_which():
 
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch):
-    compiled.compiler.cache_clear()
+    host_compiler.compiler.cache_clear()
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     try:
         with pytest.raises(Refused, match="install"):
             CompiledStep(MODELS["one joint"]())
     finally:
-        compiled.compiler.cache_clear()
+        host_compiler.compiler.cache_clear()
 
 
 # ---- the tests of the tests: a wrong sign anywhere is seen

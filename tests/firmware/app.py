@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import board as boards
-from codegen import compiled, emit, messages
+from codegen import emit, host_compiler, messages
 from codegen.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
 from codegen.firmware import application
 from codegen.mechanism import Mechanism, Safety
@@ -265,10 +265,10 @@ _folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
 _count = 0
 
 
-def load(files: dict[str, str], cdef: str, precision: compiled.Precision = "single") -> tuple[cffi.FFI, Any]:
+def load(files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
     """A fresh copy of the compiled library, with variables of its own."""
     global _count
-    path = compiled.library(files, precision, ("-O1",))
+    path = host_compiler.library(files, precision, ("-O1",))
     _count += 1
     own = Path(_folder.name) / f"{_count}.so"
     shutil.copy(path, own)

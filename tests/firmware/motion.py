@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen import emit
-from codegen.compiled import Precision, Turns
+from codegen.compiled import Turns
 from codegen.compiled_path import HEADERS, SOURCES
 from codegen.controller import Path as Motion
 from codegen.firmware import application
+from codegen.host_compiler import Precision
 from codegen.mechanism import Mechanism
 from codegen.model import Model
 from tests import oracle

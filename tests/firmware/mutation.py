@@ -28,14 +28,14 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
-from codegen import compiled
+from codegen import host_compiler
 from codegen.firmware import application
 from tests.firmware import app
 from tests.firmware.mutants import Mutant, Schemata
 
 HERE = Path(__file__).resolve().parent
 TESTS = ("safety", "lab", "link", "motion", "pace", "law", "loops")
-FLAGS = ("-O1", "-w", "-std=gnu99", "-fPIC", *compiled.ARITHMETIC)
+FLAGS = ("-O1", "-w", "-std=gnu99", "-fPIC", *host_compiler.ARITHMETIC)
 PATIENCE, AT_LEAST = 10.0, 5.0  # times what a test takes without a mutant, s of the processor; then it hangs
 MOST = 100  # tests that a mutant has to outlive of which it is known that it does; any other goes through all of them
 CHUNK = 40  # tests a process, at first
@@ -67,9 +67,9 @@ def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path
         if not path.exists():
             for n in included(name, files):
                 (own / n).write_text(files[n])
-            subprocess.run([compiled.compiler(), *flags, "-c", name, "-o", "new.o"], cwd=own, check=True)
+            subprocess.run([host_compiler.compiler(), *flags, "-c", name, "-o", "new.o"], cwd=own, check=True)
             os.replace(own / "new.o", path)
-    subprocess.run([compiled.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
+    subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
     return own / "library.so"
 
 
@@ -80,12 +80,12 @@ class Living:
         self.schemata, self.folder, self.number, self.count = schemata, folder, 0, 0
         self.loaded: list[tuple[cffi.FFI, Any]] = []
 
-    def load(self, files: dict[str, str], cdef: str, precision: compiled.Precision = "single") -> tuple[cffi.FFI, Any]:
+    def load(self, files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
         """In the place of `app.load`."""
         key = hashlib.sha256(repr((precision, sorted(files.items()))).encode()).hexdigest()[:32]
         kept = self.folder / f"{key}.so"
         if not kept.exists():
-            os.replace(library(self.schemata.put_into(files), (*FLAGS, *compiled.precision_flags(precision)), self.folder),
+            os.replace(library(self.schemata.put_into(files), (*FLAGS, *host_compiler.precision_flags(precision)), self.folder),
                        kept)
         self.count += 1
         own = self.folder / f"{os.getpid()}-{self.count}.so"

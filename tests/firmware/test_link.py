@@ -14,7 +14,7 @@ from cobs import cobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen import compiled, messages
+from codegen import host_compiler, messages
 from codegen.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.units import to_wire
 from host.sender import Sender
@@ -519,7 +519,7 @@ def test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path):
     (tmp_path / "harness.c").write_text((HERE / "harness.c").read_text())
     names = [*sorted(n for n in files if n.endswith(".c")), "harness.c"]
     flags = ["-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-    build = subprocess.run([compiled.compiler(), *flags, *compiled.ARITHMETIC, *compiled.WARNINGS, "-I.", *names,
+    build = subprocess.run([host_compiler.compiler(), *flags, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS, "-I.", *names,
                             "-o", "harness"], cwd=tmp_path, capture_output=True, text=True)
     assert build.returncode == 0, build.stderr
     app = App()

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.compiled import compiler
 from codegen.firmware import application
+from codegen.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]

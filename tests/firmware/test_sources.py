@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from codegen import compiled
+from codegen import host_compiler
 from codegen.firmware import application
 from tests.firmware.app import sources, three_link
 
@@ -40,13 +40,13 @@ def build(folder, command):
 @pytest.mark.parametrize("precision", ["single", "double"])
 def test_that_it_compiles_without_a_warning_on_the_host(folder, precision):
     files = [p.name for p in folder.glob("*.c")]
-    build(folder, [compiled.compiler(), "-O2", "-fsyntax-only", *compiled.WARNINGS, *compiled.ARITHMETIC,
-                   *compiled.precision_flags(precision), "-I.", *files])
+    build(folder, [host_compiler.compiler(), "-O2", "-fsyntax-only", *host_compiler.WARNINGS, *host_compiler.ARITHMETIC,
+                   *host_compiler.precision_flags(precision), "-I.", *files])
 
 
 def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     files = [p.name for p in folder.glob("*.c")]
-    build(folder, [arm("gcc"), *CORE, "-Os", "-c", *compiled.WARNINGS, *compiled.ARITHMETIC, "-I.", *files])
+    build(folder, [arm("gcc"), *CORE, "-Os", "-c", *host_compiler.WARNINGS, *host_compiler.ARITHMETIC, "-I.", *files])
     wanted = subprocess.run([arm("nm"), "-u", *[f.replace(".c", ".o") for f in files]], cwd=folder,
                             capture_output=True, text=True, check=True).stdout
     undefined = set(re.findall(r"U (\w+)", wanted))

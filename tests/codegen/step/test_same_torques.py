@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from codegen import compiled_wrench
-from codegen.compiled import CompiledStep, Precision
+from codegen.compiled import CompiledStep
+from codegen.host_compiler import Precision
 from codegen.loops import assemble
 from codegen.mechanism import Mechanism
 from codegen.mechanism_file import load_mechanism
