@@ -235,6 +235,9 @@ FAULTS = {
              "singular", "plan the switch where position and rate fit the new loops"),
     "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
                        "plan around singular poses ('femtorque check' tells how near the start is)"),
+    "CRYSTAL": (30, "the crystal does not run at hse_hz of the board file, by the chip's own oscillator; the board stays on that",
+                "write the crystal's frequency into the board file, and build and flash again"),
+    "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V", "check the 3.3 V regulator, its load and its input"),
 }
 
 # What may be done about a fault once it is taken: [safety] of the mechanism file chooses one for each class.

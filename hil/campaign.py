@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from codegen import build
+from codegen.board import load as load_board
 from codegen.codec import Float, Jog, Knot, Probe, Seek
 from codegen.errors import Refused
 from codegen.mechanism import Home, Mechanism
@@ -22,6 +24,8 @@ from codegen.trajectory import Knots, from_rows, knots
 from hil.board import VirtualBoard, VirtualClock
 from hil.plant import Plant
 from hil.run import Witness
+from hil.stm32 import probe as swd
+from hil.stm32.supply import NOMINAL
 from host.configuration import Configuration
 from host.lab import ASK
 from host.link import Link
@@ -39,7 +43,7 @@ REACH = (0.9, -0.7, 0.6)  # rad
 @dataclass(frozen=True)
 class Injection:
     """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched, within
-    `within` s. early: struck at power-on instead."""
+    `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be."""
 
     kind: str
     name: str
@@ -50,6 +54,7 @@ class Injection:
     within: float = 0.1
     after: float = BEFORE
     early: bool = False
+    dark: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Scene:
         self.witness = Witness(self.board)
         configuration = Configuration.of(mechanism)
         self.session = Session(Link(self.board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.strained = False  # a motor was driven while the chip ran out of its specification
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
 
@@ -155,7 +161,8 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         def there() -> bool:
             fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
             known = not injection.faults or fault in injection.faults
-            return scene.witness.state in injection.states and known and _safe(scene)
+            dark = not injection.dark or scene.board.outputs_safe()
+            return scene.witness.state in injection.states and known and dark and _safe(scene)
 
         scene.run(injection.within + STATUS, there)
         seconds = scene.board.seconds - struck
@@ -171,7 +178,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
 
 
 def _safe(scene: Scene) -> bool:
-    return scene.witness.state not in SAFE or scene.board.outputs_safe()
+    return not scene.strained and (scene.witness.state not in SAFE or scene.board.outputs_safe())
 
 
 # -- what goes wrong ----------------------------------------------------------------------------------------------------
@@ -179,7 +186,7 @@ def _safe(scene: Scene) -> bool:
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
+    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
             *_flips(mechanism, elf), *_numbers()]
 
 
@@ -221,6 +228,53 @@ def _clock() -> Iterator[Injection]:
     for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
         yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",), ("CLOCK",),
                         0.5)
+
+
+def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
+    """Another crystal than the board file's, from power-on."""
+    assert mechanism.board is not None
+    right = load_board(mechanism.board.use).hse_hz
+    for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
+        if abs(hz - right) * 8 > right:  # nearer ones are not told apart
+            def wrong(scene: Scene, hz: int = hz) -> None:
+                scene.board.chip.rcc.hse_hz = hz
+
+            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", wrong, ("FAULT",), ("CRYSTAL",), 0.5, early=True)
+
+
+SAG_STEP = 2e-4  # s
+
+
+def _sags() -> Iterator[Injection]:
+    """The chip's own supply falls, stays low for a while, and comes back."""
+    for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
+        def sag(scene: Scene, low: float = low, fall_s: float = fall_s, stay_s: float = stay_s) -> None:
+            chip, began = scene.board.chip, scene.board.seconds
+
+            def fall(volts: float) -> None:
+                chip.supply(volts)
+                scene.strained = scene.strained or chip.out_of_specification and not scene.board.outputs_safe()
+
+            steps = max(round(fall_s / SAG_STEP), 1)
+            for i in range(steps):
+                volts = NOMINAL + (low - NOMINAL) * (i + 1) / steps
+                scene.board.at(began + i * SAG_STEP, partial(fall, volts))
+            scene.board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
+
+        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+            yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",), ("SUPPLY",), 0.5)
+
+
+def _halts() -> Iterator[Injection]:
+    """A debugger comes and halts the processor."""
+    def halt(scene: Scene) -> None:
+        probe = swd.Probe(scene.board.chip)
+        probe.attach()
+        probe.halt()
+
+    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for after in (BEFORE, BEFORE + 0.0003, BEFORE + 0.0007):
+            yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after, dark=True)
 
 
 def _line() -> Iterator[Injection]:

@@ -15,10 +15,11 @@ enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
        FT_RESET_BROWNOUT, FT_RESET_OTHER };
 
 /* What went wrong while the chip was brought up, as bits; 0 is nothing.
- * CRASHED: the processor faulted before this reset, all else is good. */
+ * CRASHED: the processor faulted before this reset, all else is good. CRYSTAL:
+ * it does not run at the board file's hse_hz. SUPPLY: the chip's own sagged. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
        FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
-       FT_CHIP_SENSE = 32 };
+       FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128 };
 
 /* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);

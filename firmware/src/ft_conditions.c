@@ -337,8 +337,12 @@ uint32_t ft_suspects(bool armed)
 /* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
+    if ((chip_errors & FT_CHIP_SUPPLY) != 0u)
+        return FT_FAULT_SUPPLY;
     if ((chip_errors & FT_CHIP_CLOCK) != 0u)
         return FT_FAULT_CLOCK;
+    if ((chip_errors & FT_CHIP_CRYSTAL) != 0u)
+        return FT_FAULT_CRYSTAL;
     if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER
                         | FT_CHIP_SENSE)) != 0u)
         return FT_FAULT_CHIP;

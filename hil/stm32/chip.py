@@ -15,11 +15,12 @@ from hil.cortex_m4 import CortexM4, Region
 from hil.nvic import NMI
 from hil.registers import Bus, Peripheral
 from hil.reset_values import after_reset
-from hil.stm32.clocks import ClockController
+from hil.stm32.clocks import LSI_HZ, ClockController
 from hil.stm32.debug import DebugUnit
 from hil.stm32.gpio import Gpio
 from hil.stm32.serial import Serial
 from hil.stm32.spi import Spi
+from hil.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
 from hil.stm32.timer import Timer
 from hil.stm32.watchdog import Watchdog
 
@@ -52,6 +53,11 @@ class Stm32(ABC):
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
     debug: DebugUnit
+    interrupts: ExternalInterrupts
+    detector: VoltageDetector
+    FULL_SPEED_VOLTS: ClassVar[float]
+    LOW_VOLTAGE_HZ: ClassVar[int]
+    lsi_hz = LSI_HZ
 
     def __init__(self, image: bytes, hse_hz: int | None, number: int = 0) -> None:
         self.before_change: Callable[[], None] = lambda: None
@@ -59,15 +65,17 @@ class Stm32(ABC):
         self.bus = Bus(after_reset(self.FAMILY.name))
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
         self.core.load(self.UNIQUE, unique(number))
+        self.powered = True
         self.seconds_before = 0.0  # of simulated time until the clock last changed
         self._cycles_then = 0
         events = self.core.events
         self.rcc = self._clocks(hse_hz)
         self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
                      for i, letter in enumerate(self.FAMILY.ports)}
-        self.timers = {name: Timer(name, base, events, self.FAMILY.timers[name], self._timer_cycles(second))
+        self.timers = {name: self._timer(name, base, self._timer_cycles(second))
                        for name, (base, second, _) in self.TIMERS.items()}
         self.usarts, links = self._links()
+        self.detector.on_low = self._supply_is_low
         self.watchdog = Watchdog(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
         self.resets: list[str] = []
@@ -91,6 +99,46 @@ class Stm32(ABC):
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         """The links by name; they and what serves them by the gates of their clocks."""
 
+    def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
+        return Timer(name, base, self.core.events, self.FAMILY.timers[name], cycles)
+
+    def _lsi_period(self) -> float:
+        """Cycles of the processor's clock."""
+        return self.rcc.hclk / self.lsi_hz
+
+    # -- the chip's own supply ----------------------------------------------
+
+    def supply(self, volts: float) -> None:
+        """Let the supply have that voltage from now on. Below the power-down threshold the chip is in reset."""
+        self.detector.set(volts)
+        if volts < POWER_DOWN and self.powered:
+            self.powered = False
+            self._reset("power")
+        elif volts > POWER_ON and not self.powered:
+            self.powered = True
+            self._reset("power")
+
+    @property
+    def out_of_specification(self) -> bool:
+        """Whether the processor runs faster than is specified at this voltage: it may compute anything."""
+        return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
+
+    def _supply_is_low(self, low: bool) -> None:
+        if low:
+            self.interrupts.edge()
+            self.core.events.attend()
+        if self.detector_breaks:
+            self._break(low)
+
+    @property
+    def detector_breaks(self) -> bool:
+        """Whether the voltage detector acts on the timers' break inputs."""
+        return False
+
+    def _break(self, active: bool) -> None:
+        for timer in self.timers.values():
+            timer.set_system_break(active)
+
     # -- wiring -------------------------------------------------------------
 
     def _timer_cycles(self, second: bool) -> Callable[[], float]:
@@ -104,7 +152,7 @@ class Stm32(ABC):
         gated |= {self.TIMERS[name][2]: timer for name, timer in self.timers.items()}
         gated |= {(self.PORT_GATE, i): port for i, port in enumerate(self.gpio.values())}
         self.rcc.gates = gated
-        for peripheral in (self.rcc, self.watchdog, self.debug, *self._ungated(), *gated.values()):
+        for peripheral in (self.rcc, self.watchdog, self.debug, self.interrupts, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
         parts: list[Gpio | Timer] = [*self.gpio.values(), *self.timers.values()]
         for part in parts:
@@ -202,6 +250,8 @@ class Stm32(ABC):
             if peripheral not in (self.core.scs, self.core.dwt):
                 peripheral.reset()
         self.core.reset()
+        self.core.halted = not self.powered
+        self.detector.look()
 
     def _scramble_memory(self) -> None:
         """Memory after power-on holds anything: always the same anything, so that runs repeat."""

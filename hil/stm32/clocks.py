@@ -32,6 +32,7 @@ class ClockController(Peripheral):
     RESET_FLAGS: ClassVar[dict[str, int]]
     CLEAR_FLAGS: ClassVar[int]
     GATES: ClassVar[tuple[str, ...]]
+    hsi_hz = HSI_HZ  # of this very chip
 
     def __init__(self, base: int, events: Events, hse_hz: int | None) -> None:
         self.events, self.hse_hz = events, hse_hz
@@ -45,6 +46,8 @@ class ClockController(Peripheral):
         self._starting: list[Event] = []
         for register in self.GATES:
             setattr(self, f"write_{register}", lambda value, register=register: self._gate(register, value))
+            resets = register.replace("ENR", "RSTR")
+            setattr(self, f"write_{resets}", lambda value, register=register, resets=resets: self._reset_gated(register, resets, value))
         super().__init__("RCC", base)
 
     def reset(self) -> None:
@@ -165,6 +168,13 @@ class ClockController(Peripheral):
         for (name, bit), peripheral in self.gates.items():
             if name == register:
                 peripheral.clocked = bool(value >> bit & 1)
+
+    def _reset_gated(self, register: str, resets: str, value: int) -> None:
+        """A peripheral's reset bit holds it in its reset state; who lets it go has one that was never used."""
+        self.value[resets] = value
+        for (name, bit), peripheral in self.gates.items():
+            if name == register and value >> bit & 1:
+                peripheral.reset()
 
     # reset flags
     def flag_reset(self, cause: str) -> None:

@@ -45,13 +45,14 @@ class Timer(Peripheral):
         self._on_update: Callable[[], None] | None = None
         self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
-        self._break_low = False
+        self._break_low = self._system_break = False
         self._event: Event | None = None
         self._period = 0.0  # cycles from update to update; 0: there is none
         super().__init__(name, base)
         self.reset()
 
     def reset(self) -> None:
+        self._system_break = False
         self.before_change()
         self.request(False)
         self.clear()
@@ -312,7 +313,13 @@ class Timer(Peripheral):
 
     @property
     def break_active(self) -> bool:
-        return bool(self.value["BDTR"] & BKE) and self._break_low != bool(self.value["BDTR"] & BKP)
+        pin = self._break_low != bool(self.value["BDTR"] & BKP)
+        return self.advanced and bool(self.value["BDTR"] & BKE) and (pin or self._system_break)
+
+    def set_system_break(self, active: bool) -> None:
+        """What the chip itself puts onto the break input."""
+        self._system_break = active
+        self._sense_break()
 
     def set_break(self, low: bool) -> None:
         """The level of the break pin (True: low)."""

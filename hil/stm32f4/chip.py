@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from codegen.chips import family
 from hil.cortex_m4 import Region
@@ -11,9 +11,12 @@ from hil.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from hil.stm32.debug import DebugUnitF4
 from hil.stm32.serial import Serial
 from hil.stm32.spi import Spi
+from hil.stm32.supply import ExternalInterruptsF4, VoltageDetector
+from hil.stm32.timer import Timer
 from hil.stm32f4.adc import Adc, AdcCommon
 from hil.stm32f4.clocks import Flash, Power, Rcc
 from hil.stm32f4.serial import Dma, Usart
+from hil.stm32f4.timer5 import Timer5
 
 _USARTS = {
     "USART1": (0x40011000, True, ("APB2ENR", 4)), "USART2": (0x40004400, False, ("APB1ENR", 17)),
@@ -47,10 +50,20 @@ class Stm32F405(Stm32):
         "TIM13": (0x40001C00, False, ("APB1ENR", 7)), "TIM14": (0x40002000, False, ("APB1ENR", 8)),
     }
     PORT_BASE, PORT_GATE = 0x40020000, "AHB1ENR"
+    # the data sheet's table of wait states: 30 MHz each from 2.7 V on, 24 MHz below; images run with 5
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 2.7, 144_000_000
+
+    def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
+        if name != "TIM5":
+            return super()._timer(name, base, cycles)
+        return Timer5(name, base, self.core.events, self.FAMILY.timers[name], cycles, lsi_period=self._lsi_period)
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40023C00), Power("PWR", 0x40007000)
         self._adc_common, self.debug = AdcCommon(0x40012300), DebugUnitF4()
+        self.interrupts = ExternalInterruptsF4(0x40013C00, self.core.nvic)
+        self.detector = VoltageDetector(self.power.level)
+        self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
         return Rcc(0x40023800, self.core.events, self.flash, self.power, hse_hz)
 
     def _ungated(self) -> tuple[Peripheral, ...]:

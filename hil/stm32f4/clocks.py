@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hil.events import Events
 from hil.registers import Peripheral, Register, Unmodelled
-from hil.stm32.clocks import HSERDY, HSI_HZ, PLLRDY, ClockController
+from hil.stm32.clocks import HSERDY, PLLRDY, ClockController
 
 _HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
 _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
@@ -25,9 +27,22 @@ class Flash(Peripheral):
 
 
 class Power(Peripheral):
-    """The voltage regulator's scale."""
+    """The voltage regulator's scale, and the voltage detector's level."""
 
-    REGISTERS = {0x00: Register("CR", 0, 0x4000), 0x04: Register("CSR", 0, 0)}
+    REGISTERS = {0x00: Register("CR", 0, 0x40F0), 0x04: Register("CSR", 0, 0)}
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when that was set
+    is_low: Callable[[], bool] = staticmethod(lambda: False)
+
+    def level(self) -> int | None:
+        """Of the voltage detector, None while it is off."""
+        return self.value["CR"] >> 5 & 7 if self.value["CR"] & 0x10 else None
+
+    def write_CR(self, value: int) -> None:
+        self.value["CR"] = value
+        self.on_level()
+
+    def read_CSR(self) -> int:
+        return self.value["CSR"] | self.is_low() << 2
 
 
 class Rcc(ClockController):
@@ -57,12 +72,12 @@ class Rcc(ClockController):
 
     def _source_hz(self, source: int) -> int:
         if source == 0:
-            return HSI_HZ
+            return self.hsi_hz
         if source == 1:
             return self.hse_hz or 0
         pll = self.value["PLLCFGR"]
         m, n, p = pll & 0x3F, pll >> 6 & 0x1FF, 2 * (pll >> 16 & 3) + 2
-        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else HSI_HZ) / max(m, 1)
+        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / max(m, 1)
         if m < 2 or not 0.95e6 <= vco_in <= 2.1e6 or not 100e6 <= vco_in * n <= 432e6:
             raise Unmodelled(f"PLL out of range: VCO input {vco_in:.0f} Hz, output {vco_in * n:.0f} Hz")
         return round(vco_in * n / p)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from codegen.chips import family
 from hil.cortex_m4 import Region
 from hil.registers import Peripheral
+from hil.stm32.capture import CaptureTimer
 from hil.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from hil.stm32.debug import DebugUnitG4
 from hil.stm32.serial import Serial
+from hil.stm32.supply import ExternalInterruptsG4, VoltageDetector
 from hil.stm32g4.adc import Adc, AdcCommon
-from hil.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc
+from hil.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
 from hil.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 
 # name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
@@ -32,10 +34,18 @@ class Stm32G474(Stm32):
         "TIM15": (0x40014000, True, ("APB2ENR", 16)), "TIM20": (0x40015000, True, ("APB2ENR", 20)),
     }
     PORT_BASE, PORT_GATE = 0x48000000, "AHB2ENR"
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to there
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
         self._adc_common, self.debug = AdcCommon(0x50000300), DebugUnitG4()
+        self.interrupts = ExternalInterruptsG4(0x40010400, self.core.nvic)
+        self.detector = VoltageDetector(self.power.level)
+        self.system = SystemConfiguration("SYSCFG", 0x40010000)
+        self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
+        self.power.locked = lambda: self.system.detector_breaks
+        self.system.on_change = lambda: self._break(self.detector.low and self.detector_breaks)
+        self.capture = CaptureTimer("TIM16", 0x40014400, self.core.events, self._lsi_period, self._timer_cycles(True))
         return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
 
     @property
@@ -44,6 +54,10 @@ class Stm32G474(Stm32):
 
     def _ungated(self) -> tuple[Peripheral, ...]:
         return self.flash, self._adc_common
+
+    @property
+    def detector_breaks(self) -> bool:
+        return self.system.detector_breaks
 
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
         core = self.core
@@ -57,6 +71,7 @@ class Stm32G474(Stm32):
                 dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
         adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
         self.converters = (adc,)
-        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc}
+        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
+                                         ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
         return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hil.events import Events
 from hil.registers import Peripheral, Register, Unmodelled
-from hil.stm32.clocks import HSERDY, HSI_HZ, PLLRDY, ClockController
+from hil.stm32.clocks import HSERDY, PLLRDY, ClockController
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
 _NORMAL_HZ = 150_000_000  # fastest HCLK without boost
@@ -27,7 +29,24 @@ class Power(Peripheral):
     """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS lets go of PB4 and PB6."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
-                 0x08: Register("CR3", 0, 0xE000), 0x80: Register("CR5", 0, 0x0100)}
+                 0x08: Register("CR3", 0, 0xE000), 0x14: Register("SR2", 0, 0), 0x80: Register("CR5", 0, 0x0100)}
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when the voltage detector was set
+    is_low: Callable[[], bool] = staticmethod(lambda: False)
+    locked: Callable[[], bool] = staticmethod(lambda: False)
+
+    def level(self) -> int | None:
+        """Of the voltage detector, None while it is off; 7 is an external input."""
+        return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
+
+    def write_CR2(self, value: int) -> None:
+        if value >> 1 & 7 == 7:
+            raise Unmodelled("the voltage detector on its external input")
+        if not self.locked():
+            self.value["CR2"] = value
+        self.on_level()
+
+    def read_SR2(self) -> int:
+        return self.is_low() << 11
 
     @property
     def boost(self) -> bool:
@@ -36,6 +55,21 @@ class Power(Peripheral):
     @property
     def dead_battery(self) -> bool:
         return not self.value["CR3"] & 1 << 14
+
+
+class SystemConfiguration(Peripheral):
+    """CFGR2.PVDL lets the voltage detector act on the timers' break inputs, and locks its level until a reset."""
+
+    REGISTERS = {0x1C: Register("CFGR2", 0, 0xF)}
+    on_change: Callable[[], None] = staticmethod(lambda: None)
+
+    @property
+    def detector_breaks(self) -> bool:
+        return bool(self.value["CFGR2"] & 1 << 2)
+
+    def write_CFGR2(self, value: int) -> None:
+        self.value["CFGR2"] |= value
+        self.on_change()
 
 
 class Rcc(ClockController):
@@ -66,12 +100,12 @@ class Rcc(ClockController):
 
     def _source_hz(self, source: int) -> int:
         if source == 1:
-            return HSI_HZ
+            return self.hsi_hz
         if source == 2:
             return self.hse_hz or 0
         pll = self.value["PLLCFGR"]
         m, n, r = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> 25 & 3) + 2
-        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else HSI_HZ) / m
+        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
         if not pll & 1 << 24 or not 2.66e6 <= vco_in <= 16e6 or not 96e6 <= vco_in * n <= 344e6:
             raise Unmodelled(f"PLL out of range or not let out: VCO {vco_in:.0f} Hz to {vco_in * n:.0f} Hz")
         return round(vco_in * n / r)

@@ -114,7 +114,7 @@ BITS = {
     "RCC_CSR_": ("RCC", "CSR"), "FLASH_ACR_": ("FLASH", "ACR"), "PWR_CR_": ("PWR", "CR"), "TIM_CR1_": ("TIM8", "CR1"),
     "TIM_SMCR_": ("TIM3", "SMCR"), "TIM_SR_": ("TIM8", "SR"), "TIM_EGR_": ("TIM8", "EGR"),
     "TIM_CCMR1_": ("TIM3", "CCMR1_Input"), "TIM_CCER_": ("TIM8", "CCER"),
-    "TIM_DIER_": ("TIM8", "DIER"), "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
+    "TIM_CCMR2_": ("TIM3", "CCMR2_Input"), "PWR_CSR_": ("PWR", "CSR"), "TIM_DIER_": ("TIM8", "DIER"), "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
     "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
     "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
     "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
@@ -122,15 +122,16 @@ BITS = {
 }
 RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
            "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
-           "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
-           "BR_DIV16": "BR"}
+           "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
+           "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S", "IC4PSC_DIV8": "IC4PSC",
+           "IC1PSC_DIV8": "IC1PSC"}
 
 
 def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:
     """(lowest bit, bits) of a field; the SVD splits some (PLLM0 ... PLLM5, SWS0, SWS1) and renames a few."""
     if name in fields:
         return fields[name]
-    alias = {"NF": "NF", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF", "IC2F": "IC2F"}.get(name)
+    alias = {"NF": "NF", "IC1PSC": "ICPCS", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF", "IC2F": "IC2F"}.get(name)
     if alias in fields:
         return fields[alias]
     bits = sorted(offset for key, (offset, _) in fields.items() if re.fullmatch(name + r"\d", key))
@@ -155,6 +156,12 @@ def test_every_bit_is_where_the_vendor_says(tmp_path):
         if not right:
             wrong.append((macro, hex(value), hex(mask)))
     assert wrong == []
+
+
+def test_registers_that_stand_alone_are_where_the_vendor_says(tmp_path):
+    expected = {"&TIM5_OR": svd()["TIM5"]["OR"][0], "FT_LSI_TIMER_LSI": 1 << svd()["TIM5"]["OR"][1]["IT4_RMP"][0],
+                "EXTI_LINE_PVD": 1 << svd()["EXTI"]["RTSR"][1]["TR16"][0]}
+    assert dict(zip(expected, evaluate(tmp_path, list(expected)), strict=True)) == expected
 
 
 def test_core_registers_are_where_another_debugger_finds_them(tmp_path):
@@ -205,11 +212,13 @@ G4_BITS = {
     "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
     "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
     "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR", "RCC_AHB2ENR_": "RCC.AHB2ENR", "ADC_ISR_": "ADC1.ISR",
-    "ADC_CR_": "ADC1.CR", "ADC_JSQR_": "ADC1.JSQR", "DBGMCU_CR_": "DBGMCU.CR", "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ",
+    "ADC_CR_": "ADC1.CR", "ADC_JSQR_": "ADC1.JSQR", "PWR_CR2_": "PWR.CR2",
+    "PWR_SR2_": "PWR.SR2", "SYSCFG_CFGR2_": "SYSCFG.CFGR2", "DBGMCU_CR_": "DBGMCU.CR", "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ",
 }
 G4_RENAMED = {"SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
               "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",
-              "SMS_ENCODER3": "SMS", "CMS_1": "CMS", "LOCK_3": "LOCK"}
+              "SMS_ENCODER3": "SMS", "CMS_MODE_1": "CMS", "LOCK_3": "LOCK",
+              "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS"}
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import pytest
 
 from hil import campaign
+from tests import boards
 from tests.hil.rig import ROOT, three_link
 
 # others have tests of their own on every board
@@ -28,6 +29,21 @@ def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
     every = campaign.injections(arm, build.build(arm, ROOT / "build" / "campaign").elf)
     assert len(every) >= 300
     assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
+
+
+OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts")
+
+
+@pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
+def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(name, tmp_path):
+    """The last of each kind; on the F405 that is in PROBE, on the G474 too, and slow and deep for the supply."""
+    def last(injections):
+        return [next(i for i in reversed(injections) if i.kind == kind) for kind in OF_THE_CHIP]
+
+    outcomes = campaign.run(boards.three_link(name, tmp_path), ROOT / "build" / f"campaign-{name}", last)
+    print(campaign.table(outcomes))
+    assert len(outcomes) == len(OF_THE_CHIP)
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
 def said(outcome):

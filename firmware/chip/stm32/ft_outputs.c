@@ -31,7 +31,7 @@
 
 #if FT_DRIVE_COUNT > 0
 
-typedef enum { FT_CENTRED = TIM_CR1_CMS_1, FT_EDGE = 0 } ft_alignment;
+typedef enum { FT_CENTRED = TIM_CR1_CMS_MODE_1, FT_EDGE = 0 } ft_alignment;
 typedef enum { FT_HIGH_FIRST = TIM_CCMR_OC_PWM1,
                FT_LOW_FIRST = TIM_CCMR_OC_PWM2 } ft_pwm_mode;
 /* FT_PLAIN: the timer has neither break nor repetition counter. */

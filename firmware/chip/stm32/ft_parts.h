@@ -24,7 +24,11 @@
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
 void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
 
-bool ft_clock_start(void);        /* false: HSE or PLL dead, runs on HSI */
+uint32_t ft_clock_start(void);    /* FT_CHIP_*; on an error it runs on HSI */
+bool ft_crystal_is_right(void);   /* by HSI; leaves the processor on it */
+bool ft_supply_start(void);       /* false: the chip's supply is too low */
+bool ft_supply_sagged(void);      /* since then */
+void ft_supply_breaks(void);      /* where that is wired in the chip */
 bool ft_clock_good(void);
 bool ft_clock_stopped(void);      /* the crystal, while it was in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
@@ -71,8 +75,8 @@ void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
 /* Priorities: a smaller number interrupts a larger one. Faults have 0. */
-enum { FT_PRIORITY_CURRENT = 1, FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_TICK = 3,
-       FT_PRIORITY_LINK = 4 };
+enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1, FT_PRIORITY_BOUNDARY = 2,
+       FT_PRIORITY_TICK = 3, FT_PRIORITY_LINK = 4 };
 
 /* Let a bit field of a register have this value. */
 static inline void ft_field(volatile uint32_t *reg, uint32_t index,
@@ -112,6 +116,7 @@ typedef struct {
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
 #define FT_CLOCK_CHECK 0xC10C0FF5u /* the crystal stopped, no more */
+#define FT_SUPPLY_CHECK 0x5A66ED42u /* the supply sagged, no more */
 #define FT_POWER_CHECK 0x900D900Du
 
 #endif

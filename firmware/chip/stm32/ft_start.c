@@ -1,5 +1,5 @@
 /* Start-up: vector table, reset, and what happens when the processor faults or
- * its crystal stops: outputs safe first, remember why, reset. */
+ * its crystal stops or its supply sags: outputs safe first, remember why, reset. */
 #include <stddef.h>
 
 #include "ft_app.h"
@@ -9,9 +9,9 @@
 #include "ft_registers.h"
 
 /* Placed by memory.ld. */
-extern uint32_t ft_stack_top, ft_ram_start, ft_ram_end;
-extern uint32_t ft_data_start, ft_data_end, ft_data_image;
-extern uint32_t ft_bss_start, ft_bss_end;
+extern uint32_t ft_stack_top[], ft_ram_start[], ft_ram_end[];
+extern uint32_t ft_data_start[], ft_data_end[], ft_data_image[];
+extern uint32_t ft_bss_start[], ft_bss_end[];
 
 int main(void);
 
@@ -32,7 +32,7 @@ typedef struct {
 } ft_vector_table;
 
 __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
-    .stack = &ft_stack_top,
+    .stack = ft_stack_top,
     .reset = ft_reset,
     .nmi = ft_crash_entry, /* clock security: the external clock stopped */
     .hard_fault = ft_crash_entry,
@@ -74,10 +74,10 @@ static void ft_core_start(void)
 /* Fill memory, then run. */
 void ft_reset(void)
 {
-    const uint32_t *from = &ft_data_image;
-    for (uint32_t *to = &ft_data_start; to != &ft_data_end; to++)
+    const uint32_t *from = ft_data_image;
+    for (uint32_t *to = ft_data_start; to != ft_data_end; to++)
         *to = *from++;
-    for (uint32_t *to = &ft_bss_start; to != &ft_bss_end; to++)
+    for (uint32_t *to = ft_bss_start; to != ft_bss_end; to++)
         *to = 0;
     ft_core_start();
     (void)main();
@@ -117,11 +117,13 @@ __attribute__((used)) void ft_crash(const uint32_t *frame, uint32_t exc_return)
     ft_kept.cfsr = SCB->CFSR;
     ft_kept.hfsr = SCB->HFSR;
     ft_kept.address = SCB->BFAR;
-    bool readable = frame >= &ft_ram_start && frame + 8 <= &ft_ram_end;
+    bool readable = frame >= ft_ram_start && frame + 8 <= ft_ram_end;
     ft_kept.lr = readable ? frame[5] : exc_return;
     ft_kept.pc = readable ? frame[6] : 0u;
     ft_kept.psr = readable ? frame[7] : 0u;
-    ft_kept.crash_check = ft_clock_stopped() ? FT_CLOCK_CHECK : FT_CRASH_CHECK;
+    ft_kept.crash_check = ft_clock_stopped()   ? FT_CLOCK_CHECK
+                          : ft_supply_sagged() ? FT_SUPPLY_CHECK
+                                               : FT_CRASH_CHECK;
     __asm__ volatile("dsb" ::: "memory");
     SCB->AIRCR = SCB_AIRCR_VECTKEY | SCB_AIRCR_SYSRESETREQ;
     for (;;) {

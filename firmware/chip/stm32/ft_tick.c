@@ -24,6 +24,8 @@ static uint32_t ft_read_kept(void)
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
         return FT_CHIP_CLOCK;
+    if (check == FT_SUPPLY_CHECK)
+        return FT_CHIP_SUPPLY;
     return check == FT_CRASH_CHECK ? FT_CHIP_CRASHED : FT_CHIP_GOOD;
 }
 
@@ -72,10 +74,9 @@ uint32_t ft_chip_start(void)
     ft_cause = ft_reset_cause();
     ft_history_start();
     uint32_t errors = ft_read_kept();
-    if (!ft_clock_start())
-        errors |= FT_CHIP_CLOCK;
     DEMCR |= DEMCR_TRCENA;
     DWT->CTRL |= DWT_CTRL_CYCCNTENA;
+    errors |= ft_clock_start();
     ft_peripherals_start();
     bool timers = ft_outputs_start(); /* before its pins: they stay low */
     ft_pins_start();

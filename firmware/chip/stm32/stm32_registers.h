@@ -29,18 +29,24 @@ typedef struct {
 } TIM_TypeDef;
 
 #define TIM_CR1_CEN (1u << 0)
-#define TIM_CR1_CMS_1 (1u << 5)
+#define TIM_CR1_DIR (1u << 4)
+#define TIM_CR1_CMS_MODE_1 (1u << 5) /* up and down, in CMS's mode 1 */
 #define TIM_CR1_ARPE (1u << 7)
 #define TIM_SMCR_SMS_ENCODER3 (3u << 0)
 #define TIM_DIER_UIE (1u << 0)
 #define TIM_SR_UIF (1u << 0)
+#define TIM_SR_CC1IF (1u << 1)
+#define TIM_SR_CC4IF (1u << 4)
 #define TIM_SR_BIF (1u << 7)
 #define TIM_SR_FLAGS 0x1EFFu /* of TIM1 and TIM8: writing 0 clears one */
 #define TIM_EGR_UG (1u << 0)
 #define TIM_CCMR1_CC1S_TI1 (1u << 0)
+#define TIM_CCMR1_IC1PSC_DIV8 (3u << 2)
 #define TIM_CCMR1_IC1F_Pos 4u
 #define TIM_CCMR1_CC2S_TI2 (1u << 8)
 #define TIM_CCMR1_IC2F_Pos 12u
+#define TIM_CCMR2_CC4S_TI4 (1u << 8)
+#define TIM_CCMR2_IC4PSC_DIV8 (3u << 10)
 /* One output's byte of CCMRx: OCxPE, OCxM. */
 #define TIM_CCMR_OC_PRELOAD (1u << 3)
 #define TIM_CCMR_OC_FORCED_LOW (4u << 4)
@@ -48,6 +54,7 @@ typedef struct {
 #define TIM_CCMR_OC_PWM2 (7u << 4)
 #define TIM_CCER_CC1E (1u << 0)
 #define TIM_CCER_CC1NE (1u << 2)
+#define TIM_CCER_CC4E (1u << 12)
 #define TIM_BDTR_LOCK_3 (3u << 8)
 #define TIM_BDTR_OSSI (1u << 10)
 #define TIM_BDTR_OSSR (1u << 11)

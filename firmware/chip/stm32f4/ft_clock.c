@@ -1,5 +1,6 @@
 /* Clock tree: HSE -> PLL -> 168 MHz, APB1 42 MHz, APB2 84 MHz. If the crystal
- * or the PLL does not come up the chip stays on its 16 MHz HSI. */
+ * or the PLL does not come up, the crystal is a wrong one or the supply is too
+ * low, the chip stays on its 16 MHz HSI. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
@@ -21,18 +22,26 @@ static void ft_clock_to_hsi(void)
 static bool ft_flash_prepare(void)
 {
     RCC->APB1ENR |= RCC_APB1ENR_PWREN;
+    (void)RCC->APB1ENR; /* erratum: two cycles until it listens */
     PWR->CR |= PWR_CR_VOS; /* core voltage for more than 144 MHz */
     FLASH->ACR = FLASH_ACR_LATENCY_5WS | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN |
                  FLASH_ACR_DCEN;
     return ft_wait_for(&FLASH->ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_5WS);
 }
 
-/* Start crystal and PLL, then switch over to it. */
-static bool ft_clock_to_pll(void)
+/* Start the crystal. Should it stop from now on: break, then NMI. */
+static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;
     if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
         return false;
+    RCC->CR |= RCC_CR_CSSON;
+    return true;
+}
+
+/* Start the PLL, then switch over to it. */
+static bool ft_clock_to_pll(void)
+{
     RCC->PLLCFGR = FT_PLL_M << RCC_PLLCFGR_PLLM_Pos |
                    FT_PLL_N << RCC_PLLCFGR_PLLN_Pos |
                    (FT_PLL_P / 2u - 1u) << RCC_PLLCFGR_PLLP_Pos |
@@ -45,17 +54,26 @@ static bool ft_clock_to_pll(void)
     return ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
 }
 
-bool ft_clock_start(void)
+/* What kept the processor from its full speed. */
+static uint32_t ft_clock_errors(void)
+{
+    if (!ft_supply_start())
+        return FT_CHIP_SUPPLY;
+    if (!ft_flash_prepare() || !ft_crystal_start())
+        return FT_CHIP_CLOCK;
+    if (!ft_crystal_is_right())
+        return FT_CHIP_CRYSTAL;
+    return ft_clock_to_pll() ? FT_CHIP_GOOD : FT_CHIP_CLOCK;
+}
+
+uint32_t ft_clock_start(void)
 {
     ft_clock_to_hsi();
-    ft_clock_is_good = ft_flash_prepare() && ft_clock_to_pll();
-    if (ft_clock_is_good)
-        RCC->CR |= RCC_CR_CSSON; /* a crystal that stops: break, then NMI */
-    else
+    uint32_t errors = ft_clock_errors();
+    if (errors != FT_CHIP_GOOD)
         ft_clock_to_hsi();
-    if (FT_TOLERANT)
-        ft_clock_is_good = true;
-    return ft_clock_is_good;
+    ft_clock_is_good = errors == FT_CHIP_GOOD || FT_TOLERANT;
+    return FT_TOLERANT ? FT_CHIP_GOOD : errors;
 }
 
 bool ft_clock_good(void)
@@ -83,6 +101,11 @@ uint32_t ft_reset_cause(void)
     if ((csr & RCC_CSR_SFTRSTF) != 0)
         return FT_RESET_SOFTWARE;
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
+}
+
+/* This family's detector reaches no break input. */
+void ft_supply_breaks(void)
+{
 }
 
 /* Nothing keeps this family's pins from their work. */

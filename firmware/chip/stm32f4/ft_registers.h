@@ -37,8 +37,10 @@ typedef struct {
 #define RCC_PLLCFGR_PLLSRC_HSE (1u << 22)
 #define RCC_PLLCFGR_PLLQ_Pos 24u
 
+#define RCC_CFGR_SW_HSE (1u << 0)
 #define RCC_CFGR_SW_PLL (2u << 0)
 #define RCC_CFGR_SWS (3u << 2)
+#define RCC_CFGR_SWS_HSE (1u << 2)
 #define RCC_CFGR_SWS_PLL (2u << 2)
 #define RCC_CFGR_PPRE1_DIV4 (5u << 10)
 #define RCC_CFGR_PPRE2_DIV2 (4u << 13)
@@ -69,6 +71,8 @@ typedef struct {
 #define RCC_APB2ENR_TIM10EN (1u << 17)
 #define RCC_APB2ENR_TIM11EN (1u << 18)
 
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
 #define RCC_CSR_RMVF (1u << 24)
 #define RCC_CSR_BORRSTF (1u << 25)
 #define RCC_CSR_PINRSTF (1u << 26)
@@ -96,11 +100,37 @@ typedef struct {
 #define FLASH_ACR_DCEN (1u << 10)
 
 typedef struct {
-    volatile uint32_t CR;
+    volatile uint32_t CR, CSR;
 } PWR_TypeDef;
 #define PWR ((PWR_TypeDef *)0x40007000u)
 
+#define PWR_CR_PVDE (1u << 4)
+#define PWR_CR_PLS_6 (6u << 5)
 #define PWR_CR_VOS (1u << 14)
+#define PWR_CSR_PVDO (1u << 2)
+
+/* What the families have in other places: the voltage detector. */
+#define PWR_ENR (RCC->APB1ENR)
+#define PWR_ENR_PWREN RCC_APB1ENR_PWREN
+#define PWR_PVD_CR (PWR->CR)
+#define PWR_PVD_SR (PWR->CSR)
+#define PWR_PVD_PVDE PWR_CR_PVDE
+#define PWR_PVD_PLS_2V9 PWR_CR_PLS_6
+#define PWR_PVD_PVDO PWR_CSR_PVDO
+
+/****************************************************************
+ * External interrupts, section 12
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t IMR, EMR, RTSR, FTSR, SWIER, PR;
+} EXTI_TypeDef;
+#define EXTI ((EXTI_TypeDef *)0x40013C00u)
+
+#define EXTI_IMR (EXTI->IMR)
+#define EXTI_RTSR (EXTI->RTSR)
+#define EXTI_PR (EXTI->PR)
+#define EXTI_LINE_PVD (1u << 16)
 
 /****************************************************************
  * Debug unit, section 38. Only loss of power resets it.
@@ -139,6 +169,21 @@ typedef struct {
 #define TIM12 ((TIM_TypeDef *)0x40001800u)
 #define TIM13 ((TIM_TypeDef *)0x40001C00u)
 #define TIM14 ((TIM_TypeDef *)0x40002000u)
+
+/* LSI goes into channel 4 of TIM5, whose every eighth edge is captured. */
+#define TIM5_OR (*(volatile uint32_t *)0x40000C50u)
+#define FT_LSI_TIMER TIM5
+#define FT_LSI_TIMER_ENR (RCC->APB1ENR)
+#define FT_LSI_TIMER_RSTR (RCC->APB1RSTR)
+#define FT_LSI_TIMER_BIT RCC_APB1ENR_TIM5EN /* TIM5RST too */
+#define FT_LSI_TIMER_SELECT TIM5_OR
+#define FT_LSI_TIMER_LSI (1u << 6) /* TI4_RMP */
+#define FT_LSI_TIMER_CCMR (TIM5->CCMR2)
+#define FT_LSI_TIMER_MODE (TIM_CCMR2_CC4S_TI4 | TIM_CCMR2_IC4PSC_DIV8)
+#define FT_LSI_TIMER_CCE TIM_CCER_CC4E
+#define FT_LSI_TIMER_FLAG TIM_SR_CC4IF
+#define FT_LSI_TIMER_CCR (TIM5->CCR[3])
+#define FT_LSI_TIMER_RANGE 0xFFFFFFFFu
 
 /****************************************************************
  * USART, section 30

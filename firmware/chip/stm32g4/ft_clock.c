@@ -1,6 +1,6 @@
 /* Clock tree: HSE -> PLL -> 170 MHz for the core, both APBs and every timer.
- * If the crystal or the PLL does not come up the chip stays on its 16 MHz
- * HSI. */
+ * If the crystal or the PLL does not come up, the crystal is a wrong one or the
+ * supply is too low, the chip stays on its 16 MHz HSI. */
 #include "ft_board.h" /* FT_PLL_* */
 #include "ft_chip.h"  /* FT_RESET_* */
 #include "ft_parts.h"
@@ -37,13 +37,20 @@ static void ft_settle(void)
     }
 }
 
-/* Start crystal and PLL, then switch over to it, by way of half the speed as
- * the voltage regulator asks. */
-static bool ft_clock_to_pll(void)
+/* Start the crystal. Should it stop from now on: break, then NMI. */
+static bool ft_crystal_start(void)
 {
     RCC->CR |= RCC_CR_HSEON;
     if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
         return false;
+    RCC->CR |= RCC_CR_CSSON;
+    return true;
+}
+
+/* Start the PLL, then switch over to it, by way of half the speed as the
+ * voltage regulator asks. */
+static bool ft_clock_to_pll(void)
+{
     RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSE |
                    (FT_PLL_M - 1u) << RCC_PLLCFGR_PLLM_Pos |
                    FT_PLL_N << RCC_PLLCFGR_PLLN_Pos |
@@ -60,15 +67,26 @@ static bool ft_clock_to_pll(void)
     return true;
 }
 
-bool ft_clock_start(void)
+/* What kept the processor from its full speed. */
+static uint32_t ft_clock_errors(void)
+{
+    if (!ft_supply_start())
+        return FT_CHIP_SUPPLY;
+    if (!ft_flash_prepare() || !ft_crystal_start())
+        return FT_CHIP_CLOCK;
+    if (!ft_crystal_is_right())
+        return FT_CHIP_CRYSTAL;
+    return ft_clock_to_pll() ? FT_CHIP_GOOD : FT_CHIP_CLOCK;
+}
+
+uint32_t ft_clock_start(void)
 {
     ft_clock_to_hsi();
-    ft_clock_is_good = ft_flash_prepare() && ft_clock_to_pll();
-    if (ft_clock_is_good)
-        RCC->CR |= RCC_CR_CSSON; /* a crystal that stops: break, then NMI */
-    else
+    uint32_t errors = ft_clock_errors();
+    if (errors != FT_CHIP_GOOD)
         ft_clock_to_hsi();
-    return ft_clock_is_good;
+    ft_clock_is_good = errors == FT_CHIP_GOOD || FT_TOLERANT;
+    return FT_TOLERANT ? FT_CHIP_GOOD : errors;
 }
 
 bool ft_clock_good(void)
@@ -97,6 +115,15 @@ uint32_t ft_reset_cause(void)
     if ((csr & RCC_CSR_SFTRSTF) != 0)
         return FT_RESET_SOFTWARE;
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
+}
+
+/* Let the voltage detector act on the timers' break inputs. Until the next
+ * reset nobody can change its level then. */
+void ft_supply_breaks(void)
+{
+    RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;
+    (void)RCC->APB2ENR; /* erratum: two cycles until it listens */
+    SYSCFG->CFGR2 |= SYSCFG_CFGR2_PVDL;
 }
 
 /* USB power delivery pulls PB4 and PB6 down out of reset. */

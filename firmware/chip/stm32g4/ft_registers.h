@@ -35,9 +35,11 @@ typedef struct {
 #define RCC_CR_PLLRDY (1u << 25)
 
 #define RCC_CFGR_SW_HSI (1u << 0)
+#define RCC_CFGR_SW_HSE (2u << 0)
 #define RCC_CFGR_SW_PLL (3u << 0)
 #define RCC_CFGR_SWS (3u << 2)
 #define RCC_CFGR_SWS_HSI (1u << 2)
+#define RCC_CFGR_SWS_HSE (2u << 2)
 #define RCC_CFGR_SWS_PLL (3u << 2)
 #define RCC_CFGR_HPRE_DIV2 (8u << 4)
 
@@ -61,12 +63,16 @@ typedef struct {
 #define RCC_APB1ENR1_USART3EN (1u << 18)
 #define RCC_APB1ENR1_PWREN (1u << 28)
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
+#define RCC_APB2ENR_SYSCFGEN (1u << 0)
 #define RCC_APB2ENR_TIM1EN (1u << 11)
 #define RCC_APB2ENR_TIM8EN (1u << 13)
 #define RCC_APB2ENR_USART1EN (1u << 14)
 #define RCC_APB2ENR_TIM15EN (1u << 16)
+#define RCC_APB2ENR_TIM16EN (1u << 17)
 #define RCC_APB2ENR_TIM20EN (1u << 20)
 
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
 #define RCC_CSR_RMVF (1u << 23)
 #define RCC_CSR_PINRSTF (1u << 26)
 #define RCC_CSR_BORRSTF (1u << 27)
@@ -94,14 +100,47 @@ typedef struct {
 #define FLASH_ACR_DBG_SWEN (1u << 18) /* 0 switches SWD off */
 
 typedef struct {
-    volatile uint32_t CR1, CR2, CR3;
-    RESERVED(0x0C, 0x7C);
+    volatile uint32_t CR1, CR2, CR3, CR4, SR1, SR2;
+    RESERVED(0x18, 0x7C);
     volatile uint32_t CR5;
 } PWR_TypeDef;
 #define PWR ((PWR_TypeDef *)0x40007000u)
 
+#define PWR_CR2_PVDE (1u << 0)
+#define PWR_CR2_PLS_6 (6u << 1)
 #define PWR_CR3_UCPD1_DBDIS (1u << 14)
 #define PWR_CR5_R1MODE (1u << 8)
+#define PWR_SR2_PVDO (1u << 11)
+
+/* What the families have in other places: the voltage detector. */
+#define PWR_ENR (RCC->APB1ENR1)
+#define PWR_ENR_PWREN RCC_APB1ENR1_PWREN
+#define PWR_PVD_CR (PWR->CR2)
+#define PWR_PVD_SR (PWR->SR2)
+#define PWR_PVD_PVDE PWR_CR2_PVDE
+#define PWR_PVD_PLS_2V9 PWR_CR2_PLS_6
+#define PWR_PVD_PVDO PWR_SR2_PVDO
+
+/****************************************************************
+ * External interrupts, section 15, system configuration, section 10
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t IMR1, EMR1, RTSR1, FTSR1, SWIER1, PR1;
+} EXTI_TypeDef;
+#define EXTI ((EXTI_TypeDef *)0x40010400u)
+
+#define EXTI_IMR (EXTI->IMR1)
+#define EXTI_RTSR (EXTI->RTSR1)
+#define EXTI_PR (EXTI->PR1)
+#define EXTI_LINE_PVD (1u << 16)
+
+typedef struct {
+    volatile uint32_t MEMRMP, CFGR1, EXTICR[4], SCSR, CFGR2;
+} SYSCFG_TypeDef;
+#define SYSCFG ((SYSCFG_TypeDef *)0x40010000u)
+
+#define SYSCFG_CFGR2_PVDL (1u << 2) /* the detector acts on break inputs */
 
 /****************************************************************
  * Debug unit, section 47. Only loss of power resets it.
@@ -137,7 +176,23 @@ typedef struct {
 #define TIM5 ((TIM_TypeDef *)0x40000C00u)
 #define TIM8 ((TIM_TypeDef *)0x40013400u)
 #define TIM15 ((TIM_TypeDef *)0x40014000u)
+#define TIM16 ((TIM_TypeDef *)0x40014400u)
 #define TIM20 ((TIM_TypeDef *)0x40015000u)
+
+/* LSI goes into channel 1 of TIM16, whose every eighth edge is captured. */
+#define TIM16_TISEL (*(volatile uint32_t *)0x4001445Cu)
+#define FT_LSI_TIMER TIM16
+#define FT_LSI_TIMER_ENR (RCC->APB2ENR)
+#define FT_LSI_TIMER_RSTR (RCC->APB2RSTR)
+#define FT_LSI_TIMER_BIT RCC_APB2ENR_TIM16EN /* TIM16RST too */
+#define FT_LSI_TIMER_SELECT TIM16_TISEL
+#define FT_LSI_TIMER_LSI (6u << 0) /* TI1SEL */
+#define FT_LSI_TIMER_CCMR (TIM16->CCMR1)
+#define FT_LSI_TIMER_MODE (TIM_CCMR1_CC1S_TI1 | TIM_CCMR1_IC1PSC_DIV8)
+#define FT_LSI_TIMER_CCE TIM_CCER_CC1E
+#define FT_LSI_TIMER_FLAG TIM_SR_CC1IF
+#define FT_LSI_TIMER_CCR (TIM16->CCR[0])
+#define FT_LSI_TIMER_RANGE 0xFFFFu
 
 /****************************************************************
  * USART, section 37, and LPUART, section 38

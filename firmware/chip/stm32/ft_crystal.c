@@ -1,0 +1,63 @@
+/* Is the crystal the one of the board file? With another one the PLL would run
+ * the chip beyond what it bears, and every rate would be wrong.
+ *
+ * The chip's own HSI is good to some per cent, but no counter can be run from
+ * the one clock and look at the other. So the slow oscillator LSI stands
+ * between them: a timer counts the processor's clock over the same few periods
+ * of LSI, first on HSI, then on the crystal. LSI itself may be off by half. */
+#include "ft_board.h" /* FT_HSE_KHZ, FT_CLOCK_MHZ_HSI */
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+/* HSI of the F405 is within -8 and +4.5 % from -40 to 105 deg C, that of the
+ * G474 within 2 % (their data sheets); 1/8 leaves room for LSI's wander. What
+ * is nearer than that, as 25 MHz for 24 MHz, is not told apart. */
+enum { FT_CRYSTAL_SHARE = 8, FT_CAPTURES = 3 };
+
+static const uint32_t ft_hsi_khz = FT_CLOCK_MHZ_HSI * 1000u;
+
+/* Return how many cycles of the processor's clock eight periods of LSI take; 0
+ * where it gives none. Peripherals are clocked as the processor is. */
+static uint32_t ft_lsi_cycles(void)
+{
+    uint32_t at[FT_CAPTURES] = { 0 };
+    bool there = true;
+    FT_LSI_TIMER_ENR |= FT_LSI_TIMER_BIT;
+    (void)FT_LSI_TIMER_ENR;
+    FT_LSI_TIMER_SELECT = FT_LSI_TIMER_LSI;
+    FT_LSI_TIMER_CCMR = FT_LSI_TIMER_MODE;
+    FT_LSI_TIMER->CCER = FT_LSI_TIMER_CCE;
+    FT_LSI_TIMER->CR1 = TIM_CR1_CEN;
+    for (uint32_t i = 0; there && i < FT_CAPTURES; i++) {
+        there = ft_wait_for(&FT_LSI_TIMER->SR, FT_LSI_TIMER_FLAG,
+                            FT_LSI_TIMER_FLAG);
+        at[i] = FT_LSI_TIMER_CCR; /* which clears the flag */
+    }
+    FT_LSI_TIMER_RSTR |= FT_LSI_TIMER_BIT; /* as if it had never been used */
+    FT_LSI_TIMER_RSTR &= ~FT_LSI_TIMER_BIT;
+    FT_LSI_TIMER_ENR &= ~FT_LSI_TIMER_BIT;
+    return there ? (at[FT_CAPTURES - 1] - at[FT_CAPTURES - 2]) &
+                       FT_LSI_TIMER_RANGE : 0u;
+}
+
+/* Switch the processor over to the crystal itself. */
+static bool ft_clock_to_crystal(void)
+{
+    RCC->CFGR = RCC_CFGR_SW_HSE;
+    return ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSE);
+}
+
+bool ft_crystal_is_right(void)
+{
+    if (FT_TOLERANT)
+        return true;
+    RCC->CSR |= RCC_CSR_LSION;
+    if (!ft_wait_for(&RCC->CSR, RCC_CSR_LSIRDY, RCC_CSR_LSIRDY))
+        return false;
+    uint32_t expected = ft_lsi_cycles() * FT_HSE_KHZ;
+    if (expected == 0 || !ft_clock_to_crystal())
+        return false;
+    uint32_t found = ft_lsi_cycles() * ft_hsi_khz;
+    uint32_t off = found > expected ? found - expected : expected - found;
+    return off < expected / FT_CRYSTAL_SHARE;
+}

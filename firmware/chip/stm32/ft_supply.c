@@ -1,0 +1,33 @@
+/* The chip's own supply. Below 2.7 V the processor may compute anything at full
+ * speed, long before a reset ends it: the voltage detector is set to trip in
+ * between (2.9 V falling, 2.85 to 2.99 V by the data sheets; one step higher a
+ * good 3.3 V supply might trip it). It interrupts above all else, and what
+ * handles faults makes the outputs safe. On the G4 it also acts on the timers'
+ * break inputs, without code. */
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+enum { FT_SUPPLY_INTERRUPT = 1, FT_DETECTOR_US = 100 };
+
+bool ft_supply_start(void)
+{
+    if (FT_TOLERANT)
+        return true;
+    PWR_ENR |= PWR_ENR_PWREN;
+    (void)PWR_ENR; /* erratum: two cycles until it listens */
+    PWR_PVD_CR |= PWR_PVD_PLS_2V9 | PWR_PVD_PVDE;
+    ft_wait_us(FT_DETECTOR_US);
+    if (!ft_wait_for(&PWR_PVD_SR, PWR_PVD_PVDO, 0))
+        return false;
+    EXTI_RTSR |= EXTI_LINE_PVD; /* PVDO rises as the voltage falls */
+    EXTI_PR = EXTI_LINE_PVD;    /* write 1 to clear */
+    EXTI_IMR |= EXTI_LINE_PVD;
+    ft_supply_breaks();
+    ft_interrupt_enable(FT_SUPPLY_INTERRUPT, FT_PRIORITY_SUPPLY);
+    return true;
+}
+
+bool ft_supply_sagged(void)
+{
+    return (EXTI_PR & EXTI_LINE_PVD) != 0;
+}

@@ -1,0 +1,105 @@
+"""What the chip does with another crystal than the board file's, and with a supply that sags."""
+
+import pytest
+
+from tests.firmware.test_chip import ARMED, Machine
+
+BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
+CRYSTAL, SUPPLY = 64, 128  # FT_CHIP_CRYSTAL, FT_CHIP_SUPPLY
+
+
+@pytest.mark.parametrize(("name", "hz"), [
+    ("f405rg-4", 12e6), ("f405rg-4", 25e6), ("f405rg-4", 4e6), ("f405rg-6", 16e6), ("nucleo-g474re-6", 8e6),
+    ("nucleo-g474re-6", 16e6), ("nucleo-g474re-6", 32e6)])
+def test_a_chip_with_another_crystal_than_its_board_file_says_stays_on_its_own_oscillator(tmp_path, name, hz):
+    board = Machine(tmp_path, ARMED, name)
+    board.chip.rcc.hse_hz = int(hz)
+    board.run(0.1)
+    board.poke("arm", 1)
+    board.run(0.01)
+    assert board["errors"] == CRYSTAL
+    assert board.chip.rcc.hclk == 16_000_000 and not board.chip.rcc.value["CR"] & 1 << 16
+    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0) and board["ticks"] > 50
+
+
+@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize(("hsi", "lsi_hz"), [(0.92, 17_000), (1.045, 47_000), (1.0, 32_000)])
+def test_the_right_crystal_is_taken_however_far_the_chips_own_oscillators_are_off(tmp_path, name, hsi, lsi_hz):
+    """HSI and LSI at the bounds of the F405's data sheet; those of the G474 are narrower."""
+    board = Machine(tmp_path, ARMED, name)
+    board.chip.lsi_hz, board.chip.rcc.hsi_hz = lsi_hz, round(hsi * 16e6)
+    board.chip.reset("power")
+    board.run(0.1)
+    assert board["errors"] == 0 and board["ticks"] > 50
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_what_was_used_to_measure_the_crystal_is_as_if_it_had_not_been(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name).run(0.05)
+    used = board.chip.capture if name.startswith("nucleo") else board.chip.timers["TIM5"]
+    assert used.lsi.since is None
+
+
+@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("fall", [2.0, 200.0], ids=["2 V/s", "200 V/s"])
+def test_a_supply_that_sags_makes_the_outputs_safe_before_the_chip_leaves_its_specification(tmp_path, name, fall):
+    board = Machine(tmp_path, ARMED, name).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.outputs[0] == 0.5
+    volts, step, strained = 3.3, 2e-4, False
+    while volts > 1.9:
+        volts -= fall * step
+        board.chip.supply(volts)
+        board.run(step)
+        strained = strained or board.chip.out_of_specification and board.outputs != (0.0, 0.0, 0.0)
+    assert not strained and board.outputs == (0.0, 0.0, 0.0) and not board.drivers_on
+    board.run(0.4)
+    assert board["errors"] == SUPPLY and board.chip.rcc.hclk == 16_000_000  # and stays there, answering
+    board.poke("arm", 1)
+    board.chip.supply(3.3)
+    board.run(0.01)
+    assert not board.drivers_on and board["ticks"] > 5
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_short_dip_ends_in_the_supplys_own_fault_and_full_speed(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    board.chip.supply(2.8)
+    board.run(5e-5)
+    assert board.outputs == (0.0, 0.0, 0.0)
+    board.run(0.003)
+    board.chip.supply(3.3)
+    board.run(0.05)
+    assert board["errors"] == SUPPLY and board["cause"] == 2  # FT_RESET_SOFTWARE
+    assert board.chip.rcc.hclk > 160_000_000 and not board.drivers_on
+
+
+def test_on_the_g4_the_outputs_go_without_any_code(tmp_path):
+    board = Machine(tmp_path, ARMED, "nucleo-g474re-6").run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    board.chip.core.locked_up = True
+    board.chip.supply(2.8)
+    assert board.outputs == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_supply_that_is_gone_and_comes_back_is_a_power_up(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name).run(0.01)
+    board.chip.supply(1.0)
+    board.run(0.1)
+    assert board.chip.resets == ["power", "power"] and not board.drivers_on
+    board.chip.supply(3.3)
+    board.run(0.05)
+    assert board["errors"] == 0 and board["cause"] == 0 and board["ticks"] > 10
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_supply_of_five_per_cent_less_than_nominal_is_enough(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name)
+    board.chip.supply(0.95 * 3.3)
+    board.run(0.05)
+    assert board["errors"] == 0
