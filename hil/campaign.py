@@ -70,11 +70,13 @@ class Outcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index."""
+    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index
+    where the board has an input for one."""
     first, second, *others = source.joints
-    assert first.encoder is not None and second.encoder is not None
+    assert source.board is not None and first.encoder is not None and second.encoder is not None and second.motor is not None
     first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
-    second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
+    if load_board(source.board.use).channels[second.motor.channel].encoder.index:
+        second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
     return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
 
 
