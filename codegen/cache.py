@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -42,7 +42,14 @@ def program(path: str) -> str:
     return f"{path} of {os.stat(path).st_mtime_ns}"
 
 
-def kept(key: str, make: Callable[[Path], None], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
+def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
+    """Names and contents of a program's own files: what decides an entry that follows from them."""
+    for path in sorted(folder.rglob(pattern)):
+        if path.is_file() and not {"__pycache__", ".pio"}.intersection(path.parts):
+            yield from (path.relative_to(folder).as_posix(), path.read_bytes())
+
+
+def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
     """The folder of a key; if there is none, or not a whole one, `make` fills a new one. Raises what `make` raises."""
     entry = entry_of(key)
     if _used(entry) and whole(entry):
@@ -72,7 +79,7 @@ def _used(entry: Path) -> bool:
     return True
 
 
-def _make(entry: Path, make: Callable[[Path], None]) -> None:
+def _make(entry: Path, make: Callable[[Path], object]) -> None:
     new = Path(tempfile.mkdtemp(prefix="new-", dir=entry.parent))
     try:
         make(new)

@@ -42,9 +42,8 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
                     sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
                     tip=link.tip[k] / scale, slope=link.slope[k] / scale,
                 )
-                # 14 digits: the last bits of an eigenvector differ from one computer to the next
                 rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
-                            | {name: literal(float(f"{value:.14g}")) for name, value in numbers.items()})
+                            | {name: literal(value) for name, value in numbers.items()})
     return rows
 
 

@@ -10,14 +10,13 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from codegen.built import FOLDERS, BuildResult, existing
-from codegen.cache import entry_of, kept, key_of
+from codegen.cache import entry_of, kept, key_of, sources
 from codegen.canonical import canonical
 from codegen.digest import compiler_identity
 from codegen.mechanism import Mechanism
@@ -38,7 +37,7 @@ class Known:
     def of(mechanism: Mechanism, feedforward: bool, pil: bool) -> Known:
         variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
         return Known(key_of(canonical(mechanism), str(feedforward), str(pil), sys.version, compiler_identity(),
-                            *map(_version, PACKAGES), *variables, *_sources()))
+                            *map(_version, PACKAGES), *variables, *(part for room in ROOMS for part in sources(ROOT / room))))
 
     def image(self, out: Path) -> BuildResult | None:
         """The image in a folder, if that and all sources there are what building would leave."""
@@ -77,14 +76,6 @@ class Known:
             (entry / what).write_text(text, encoding="utf-8")
 
         kept(key_of(what, self.key), make, lambda entry: self._read(what) == json.loads(text))
-
-
-def _sources() -> Iterator[str | bytes]:
-    """Names and contents of this program's own files."""
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*")):
-            if path.is_file() and not {"__pycache__", ".pio"}.intersection(path.parts):
-                yield from (path.relative_to(ROOT).as_posix(), path.read_bytes())
 
 
 def _hash(path: Path) -> str | None:

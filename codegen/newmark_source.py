@@ -16,6 +16,7 @@ from codegen import step_source
 from codegen.beam import joint_springs
 from codegen.model import GROUND, Model
 from codegen.reference import newmark_growth
+from codegen.step.c_text import literal
 from codegen.templating import template
 from codegen.tree import frame_to_axis
 from codegen.units import position_unit
@@ -42,10 +43,10 @@ def _context(model: Model) -> dict[str, Any]:
         "gamma": f"{control.gamma:g}",
         "growth": f"{growth:.4g}",
         "verdict": ", so it dies out" if growth < 1.0 else ":\n * it never dies out",
-        "beta_1": _literal(1.0 / control.beta),
-        "a_part": _literal(1.0 / (2.0 * control.beta) - 1.0),
-        "gamma_c": _literal(control.gamma),
-        "gamma_rest": _literal(1.0 - control.gamma),
+        "beta_1": literal(1.0 / control.beta),
+        "a_part": literal(1.0 / (2.0 * control.beta) - 1.0),
+        "gamma_c": literal(control.gamma),
+        "gamma_rest": literal(1.0 - control.gamma),
         "gravity": _row(model.gravity * model.dt**2),
         "links": _links(model),
         "sprung": bool(np.any(springs.stiffness)),
@@ -53,7 +54,7 @@ def _context(model: Model) -> dict[str, Any]:
                     enumerate(zip(springs.stiffness, springs.rest, strict=True))],
         "terms_single": TERMS_SINGLE,
         "terms_double": TERMS_DOUBLE,
-        "atan_series": [_literal((-1) ** k / (2 * k + 1)) for k in range(TERMS_DOUBLE)],
+        "atan_series": [literal((-1) ** k / (2 * k + 1)) for k in range(TERMS_DOUBLE)],
     }
 
 
@@ -72,7 +73,7 @@ def _links(model: Model) -> list[dict[str, Any]]:
             "X": _row(R[:, 0]), "Y": _row(R[:, 1]), "Z": _row(R[:, 2]),
             "P": _row(parent.T @ body.p0),
             "C": _row(own.T @ body.com),
-            "M": _literal(body.mass / model.dt**2),
+            "M": literal(body.mass / model.dt**2),
             "J": [_row(row) for row in J],
         })
     return links
@@ -82,16 +83,10 @@ def _spring(model: Model, i: int, stiffness: float, rest: float) -> dict[str, st
     """Stiffness, and the rest position as an unsigned position of either build."""
     steps = rest / position_unit(model.bodies[i].joint)
     return {
-        "stiffness": _literal(float(stiffness)),
+        "stiffness": literal(float(stiffness)),
         "rest": f"FT_ANGLE({round(steps) % 2**32:#x}, {round(steps * 2.0**32) % 2**64:#x})",
     }
 
 
-def _literal(value: float) -> str:
-    """A C literal of the build's precision; 14 digits, so that the last bit of a matrix product does not show."""
-    text = f"{value + 0.0:.14g}"
-    return f"FT_C({text})" if set(text) & set(".e") else f"FT_C({text}.0)"
-
-
 def _row(x: NDArray[np.float64]) -> str:
-    return ", ".join(_literal(float(value)) for value in x)
+    return ", ".join(literal(float(value)) for value in x)

@@ -43,7 +43,7 @@ def render(model: Model) -> dict[str, str]:
 
 
 def _row(v: np.ndarray) -> str:
-    return ", ".join(("-" if x < 0.0 else "") + literal(abs(float(x))) for x in v)
+    return ", ".join(literal(float(x)) for x in v)
 
 
 def _rows(R: Matrix) -> list[str]:

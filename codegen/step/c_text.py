@@ -13,7 +13,7 @@ from codegen.step.graph import Argument, Call, Const, Expr, Graph, Input, Op, Pl
 NEVER = 1_000_000
 WIDTH = 92  # columns, without the indentation of a function
 DIGITS = 14  # of a constant; the next ones differ from one computer's linear algebra to another's
-ROUND = 12, 9  # digits after which a constant that has no more than so many is only rounded
+SHORT, AGREEING = 9, 12  # a number of so many digits that agrees to so many digits is meant
 
 METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"
 
@@ -184,6 +184,8 @@ class Printer:
             minus, text, kind = self._signed(e.args[0])
             return minus, f"{literal(1.0)} / {text if kind == 'atom' else f'({text})'}", "product"
         (minus_a, a, kind_a), (minus_b, b, kind_b) = map(self._signed, e.args)
+        if e.op == "mul" and a == literal(1.0):  # to rounding
+            return minus_a != minus_b, b, kind_b
         if e.op == "mul":
             return minus_a != minus_b, f"{_atom(a, kind_a)} * {_atom(b, kind_b)}", "product"
         minus_b ^= e.op == "sub"
@@ -201,11 +203,13 @@ def _atom(text: str, kind: str) -> str:
 
 
 def literal(value: float) -> str:
-    """A literal of the chosen precision."""
-    shown = repr(float(value))
+    """A literal of the chosen precision, of 14 digits; what is a shorter number but for rounding is that number."""
+    size = abs(float(value))
+    short = float(f"{size:.{SHORT}g}")
+    shown = repr(short if short == float(f"{size:.{AGREEING}g}") else float(f"{size:.{DIGITS}g}"))
     if "e" not in shown and "." not in shown:
         shown += ".0"
-    return f"FT_C({shown})"
+    return f"{'-' if value < 0.0 else ''}FT_C({shown})"
 
 
 def wrap(line: str, room: int = WIDTH) -> list[str]:

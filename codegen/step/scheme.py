@@ -7,13 +7,19 @@ motions errs by two to five times the mean: a mean of a QUARTER of what is promi
 errs by some 1e-6 (newton_euler.py). Where it takes more than DEAR times the instructions, the midpoint rule stays
 up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are the
 ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
-weigh.
+weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+
+import codegen
+from codegen.cache import kept, key_of, sources
 from codegen.canonical import canonical
 from codegen.mechanism import Mechanism
 from codegen.model import Model
@@ -23,6 +29,7 @@ from codegen.step.single_precision import PROMISE, error_of_peak
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
 DEAR = 1.3  # times the instructions
 MOTIONS = 12
+FILE = "scheme.json"  # in the cache
 
 
 @dataclass(frozen=True)
@@ -45,17 +52,35 @@ class Chosen:
                 f"newton-euler takes {self.price:.2f} times the instructions")
 
 
-_chosen: dict[str, Chosen] = {}  # by the mechanism's canonical text
-
-
 def chosen(mechanism: Mechanism) -> Chosen | None:
-    """How the scheme of a mechanism is chosen; None where there is no choice (Mechanism.settled_scheme)."""
-    if mechanism.settled_scheme is not None:
-        return None
-    text = canonical(mechanism)
-    if text not in _chosen:
-        _chosen[text] = choose(mechanism)
-    return _chosen[text]
+    """How the scheme of a mechanism is chosen, once for all; None where there is no choice (Mechanism.settled_scheme)."""
+    return None if mechanism.settled_scheme is not None else _known(canonical(mechanism), mechanism)
+
+
+_here: dict[str, Chosen] = {}  # what this process knows, by the mechanism's canonical text
+
+
+def _known(text: str, mechanism: Mechanism) -> Chosen:
+    """From this process, from the user's cache, or chosen now and kept in both."""
+    if text not in _here:
+        key = key_of("scheme", text, np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
+        try:
+            entry = kept(key, lambda folder: (folder / FILE).write_text(json.dumps(vars(choose(mechanism)))), _whole)
+            _here[text] = _read(entry)
+        except OSError:  # nowhere to keep it
+            _here[text] = choose(mechanism)
+    return _here[text]
+
+
+def _read(entry: Path) -> Chosen:
+    return Chosen(**json.loads((entry / FILE).read_text()))
+
+
+def _whole(entry: Path) -> bool:
+    try:
+        return bool(_read(entry))
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def scheme_of(mechanism: Mechanism) -> str:

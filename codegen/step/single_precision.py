@@ -34,9 +34,9 @@ class SinglePrecision:
         self.model, self.step, self.tree, self.q = model, step, step.tree, positions
         u = 0.5 * np.diff(positions, axis=0)
         self.u, self.du = u.astype(np.float32), (0.5 * np.diff(u, axis=0, prepend=u[:1])).astype(np.float32)
-        statements = [s for s in step.graph.statements if s in step.graph.live()[1]]
-        self.calls = [s for s in statements if isinstance(s, Call)]
-        self.stored = {s.place: s.expr for s in statements if isinstance(s, Store)}
+        _, live = step.graph.live()
+        self.calls = [s for s in step.graph.statements if isinstance(s, Call) and s in live]
+        self.stored = {s.place: s.expr for s in live if isinstance(s, Store)}
         self.values = Values(self._leaf)
         self.returned: dict[Call, dict[str, Single]] = {}
         self.returned = self._turned()

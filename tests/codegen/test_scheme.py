@@ -64,6 +64,31 @@ def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
     assert step_source.render(auto) == step_source.render(named)
 
 
+def test_the_choice_is_made_once_and_kept(tmp_path, monkeypatch):
+    """By another process of the same mechanism, whatever one that was killed has left."""
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
+    arm, made = asking(planar_chain(2)), []
+    monkeypatch.setattr(scheme, "choose", lambda m, choose=scheme.choose: made.append(m) or choose(m))
+    first = scheme.chosen(replace(arm, name="another"))
+    for _ in range(2):
+        monkeypatch.setattr(scheme, "_here", {})
+        assert scheme.chosen(replace(arm, name="another")) == first
+    assert len(made) == 1
+    for file in tmp_path.rglob(scheme.FILE):
+        file.write_text('{"scheme":')
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(replace(arm, name="another")) == first and len(made) == 2
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(asking(planar_chain(2, rate_hz=2000))) != first and len(made) == 3
+
+
+def test_the_choice_needs_no_cache(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(asking(planar_chain(2))) == scheme.choose(asking(planar_chain(2)))
+
+
 def test_check_says_which_and_why():
     report = check.examine(asking(random_chain(np.random.default_rng(87), 8)))
     assert report.data()["control"]["scheme"] == "newton-euler"
