@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -40,8 +40,15 @@ WATCHDOG_TICKS = 10  # and never fewer ticks than this
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
 ADC_V = 3.3  # what the converter's full range stands for
 ADC_COUNTS = 4096
-CURRENT_SHARE = 0.8  # of what a sensor can tell: the most that is asked for
+CURRENT_SHARE = 0.7  # of what a sensor can tell: the most that is asked for
+CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped
+CURRENT_ZERO = 0.1  # of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range
 CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
+PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign
+PULSE_MOST = 0.1  # of the bus voltage, for that
+PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring; and at least
+FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
+LOWEST_BOUND = 0.5  # a loop that may use less of the bus voltage than this is refused
 AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
 
 
@@ -74,12 +81,14 @@ class Estop(Table):
 
 class Outputs(Table):
     """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
-    dead_ns: between the two switches of a half bridge."""
+    dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
+    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low."""
 
     enable: PinName
     fault: PinName | None = None
     gated: bool = False
     dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
+    duty_max: Annotated[float, Field(ge=0.5, le=1.0)] = 1.0
     estop: Annotated[list[Estop], Field(min_length=1)]
 
 
@@ -106,16 +115,23 @@ class ChannelPwm(Table):
 
 
 class CurrentSense(Table):
-    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere into the motor."""
+    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere that a positive duty
+    drives through the motor. headroom_v: before 0 V and before the converter's full range, where its output ends.
+
+    shunt: "in-line" measures in the motor's line at all times; "low" below a half bridge, where current flows while its
+    low switch conducts, and the duty is bounded so that it does when it is sampled.
+    """
 
     pin: PinName
     volts_per_ampere: float
+    shunt: Literal["in-line", "low"]
     zero_v: Annotated[float, Field(gt=0.0, lt=ADC_V)] = ADC_V / 2.0
+    headroom_v: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
 
     @property
     def range_a(self) -> float:
         """Amperes that can be told in both directions."""
-        return min(self.zero_v, ADC_V - self.zero_v) / abs(self.volts_per_ampere)
+        return (min(self.zero_v, ADC_V - self.zero_v) - self.headroom_v) / abs(self.volts_per_ampere)
 
 
 class Channel(Table):
@@ -400,19 +416,37 @@ def _signals(board: Board) -> Iterator[tuple[str, str, str]]:
 def _check_pins(board: Board) -> None:
     """Every signal must be on its pin."""
     for i, c in enumerate(board.channels):
-        if c.current and not board.chip.current_loops:
-            raise BadInput(board.source.name, f"channel.{i}.current", c.current.pin,
-                           f"there are no current loops for {board.chip.part} in this firmware")
-    analogue = [(f"channel.{i}.current.pin", c.current.pin) for i, c in enumerate(board.channels) if c.current]
-    for key, pin in (*analogue, *board.sense.pins):
-        if pin not in board.chip.analogue:
-            raise BadInput(board.source.name, key, pin, f"{board.chip.part} cannot measure there",
-                           f"it can on {' or '.join(board.chip.analogue)}")
+        if c.current:
+            _check_current_sense(board, f"channel.{i}.current", c, c.current)
+    for key, pin in board.sense.pins:
+        _check_analogue(board, key, pin, board.chip.analogue)
     for key, signal, pin in _signals(board):
         places = board.chip.signals.get(signal, {})
         if pin not in places:
             where = " or ".join(places) if places else "nowhere on this package"
             raise BadInput(board.source.name, key, pin, f"{board.chip.part} has no {signal} there", f"it is on {where}")
+
+
+def _check_analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> None:
+    """The pin must be one that the converter can measure."""
+    if pin not in channels:
+        raise BadInput(board.source.name, key, pin, f"{board.chip.part} cannot measure there",
+                       f"it can on {' or '.join(channels)}")
+
+
+def _check_current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense) -> None:
+    """The pin must be a converter's, the sensor have a range, and a shunt a half bridge that it is below."""
+    file, sampling = board.source.name, board.chip.sampling
+    if sampling is None:
+        raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
+    _check_analogue(board, f"{key}.pin", sense.pin, sampling.channels)
+    if sense.volts_per_ampere == 0.0:
+        raise BadInput(file, f"{key}.volts_per_ampere", 0.0, "must not be 0: its sign is that of the sensor as it is wired")
+    if sense.range_a <= 0.0:
+        raise BadInput(file, f"{key}.headroom_v", sense.headroom_v, "leaves nothing between zero_v and the amplifier's ends")
+    if sense.shunt == "low" and channel.opposite is None:
+        raise BadInput(file, f"{key}.shunt", "low", "has its place below a half bridge, and this channel names none",
+                       "write 'in-line' for a sensor in the motor's line")
 
 
 def _check_claims(board: Board) -> None:
@@ -545,12 +579,53 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
     if channel.current is None:
         raise BadInput(_file(mechanism), f"{key}.drive", "current", f"board {board.name!r} does not measure the current of "
                        f"channel {joint.motor.channel}", "write 'voltage'")
-    if board.chip.timers[channel.pwm.timer].update_interrupt is None:
-        raise BadInput(_file(mechanism), f"{key}.drive", "current", f"{channel.pwm.timer} cannot ask for a loop")
+    _check_trigger(mechanism, board, f"{key}.drive", channel)
     periods = joint.motor.L / joint.motor.R * mechanism.board.pwm_hz
     if periods < 2.0:
         raise BadInput(_file(mechanism), f"{key}.L", joint.motor.L, f"L/R is {periods:.2g} PWM periods: too fast for a loop "
                        "at their rate", "write drive = 'voltage'")
+
+
+def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
+    """Currents are sampled in the middle of the channel's low time, by the update of a timer that is free for it."""
+    sampling = board.chip.sampling
+    assert sampling is not None
+    for _, pwm in channel.switches:
+        if pwm.timer not in sampling.beside:
+            raise BadInput(_file(mechanism), key, "current", f"{pwm.timer} does not count in step with {sampling.trigger}, which "
+                           "has currents sampled", "use a channel of " + " or ".join(sampling.beside))
+    if any(c.encoder.timer == sampling.trigger for c in board.channels):
+        raise BadInput(_file(mechanism), key, "current", f"{sampling.trigger}, which has currents sampled, is an encoder's on "
+                       f"board {board.name!r}", "write 'voltage'")
+
+
+def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
+    """Share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
+
+    A low shunt sees nothing unless its low switch conducts until the end of the sample, a time t after the counter's top.
+    With the duty x the switch of the half bridge that is high most conducts for (1 - |x|) / 4 of a period on each side of
+    the top, so that |x| is at most 1 - 4 t pwm_hz.
+    """
+    assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
+    sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
+    assert sense is not None and sampling is not None
+    if sense.shunt == "in-line":
+        return board.outputs.duty_max
+    after_top = sampling.end_s(rank) + 1e-9 * board.outputs.dead_ns
+    return min(board.outputs.duty_max, 1.0 - 4.0 * after_top * mechanism.board.pwm_hz)
+
+
+def usable_share(mechanism: Mechanism, joint: Joint) -> float:
+    """Share of the bus voltage that a motor can be given; 1 without a board that drives it."""
+    if mechanism.board is None or joint.motor is None:
+        return 1.0
+    board = load(mechanism.board.use)
+    if board.outputs is None:
+        return 1.0
+    looped = [j.name for j in mechanism.streamed if j.actuated and j.motor and j.motor.drive == "current"]
+    if joint.name not in looped:
+        return board.outputs.duty_max
+    return current_bound(mechanism, board, joint, looped.index(joint.name))
 
 
 def current_range(board: Board, joint: Joint) -> float:
@@ -592,7 +667,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
         "interrupt": usart.interrupt,
-        "vectors": _vectors(board, current_interrupt(mechanism, board) if not pil else None),
+        "vectors": _vectors(board, not pil and _has_loops(joints)),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "celsius_step": thermistor.STEP,
@@ -601,18 +676,16 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     }
 
 
-def current_interrupt(mechanism: Mechanism, board: Board) -> int | None:
-    """The number of the interrupt in which the current loops run, None where there are none."""
-    timers = sorted({c.pwm.timer for joint, c in served(mechanism, board)
-                     if c and joint.motor and joint.motor.drive == "current"})
-    return board.chip.timers[timers[0]].update_interrupt if timers else None
+def _has_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
+    """Whether a joint is driven by a current loop."""
+    return any(c and j.motor and j.motor.drive == "current" for j, c in joints)
 
 
-def _vectors(board: Board, current: int | None) -> list[str]:
+def _vectors(board: Board, loops: bool) -> list[str]:
     """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
     used = {board.chip.usarts[board.link.usart].interrupt: "ft_link_interrupt"}
-    if current is not None:
-        used[current] = "ft_current_interrupt"
+    if loops and board.chip.sampling:
+        used[board.chip.sampling.interrupt] = "ft_current_interrupt"
     names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
     return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
 
@@ -677,6 +750,8 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
         for _, pwm in c.switches if c else ():
             used.setdefault(pwm.timer, set()).add(pwm.output - 1)
     used = used or {board.channels[0].pwm.timer: set()}  # every joint passive
+    if _has_loops(joints) and board.chip.sampling:
+        used.setdefault(board.chip.sampling.trigger, set())
     timers = {name: board.chip.timers[name] for name in used}
     slowest = min(t.clock_hz for t in timers.values())
     periods = min((t.repetition // 2 if t.centred else t.repetition for t in timers.values()), default=1)
@@ -697,14 +772,16 @@ def _pwm(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel |
     broken = {e.timer for e in board.outputs.estop}
     found = {name: _pwm_timer(board, name, preload, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
              for name, outputs in sorted(used.items())}
+    driving = [t for t in found.values() if t.outputs] or list(found.values())
     return {
         "hz": pwm_hz,
         "timers": list(found.values()),
         "drives": [_drive(joint, c, found) for joint, c in joints],
         "tick_preload": int(preload),
-        "currents": _currents(mechanism, board, joints, found),
+        "currents": _currents(mechanism, board, joints),
         "ahead": 0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
-        "stop_by_software": int(any(t.protection != "FT_BREAK" for t in found.values())),
+        "stop_by_software": int(any(t.protection != "FT_BREAK" for t in driving)),
+        "duty_max": repr(board.outputs.duty_max),
         "dead_time": _dead_time(board),
         "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN") or "0u",
         "gate_driver": _gate_driver(board),
@@ -767,49 +844,80 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """One joint's loop. joint: index. rank: place in the converter's sequence. zero: counts at no current. amperes: a count. full: A at a duty of 1.
-    proportional: duty an ampere of error. integral: duty an ampere and PWM period."""
+    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it may
+    differ. amperes: a count. full: A at a duty of 1. proportional: duty an ampere of error. integral: duty an ampere and PWM period.
+    bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience: PWM periods in which a
+    current must follow."""
 
     joint: int
     name: str
     channel: int
-    rank: int
     zero: int
+    off: int
     amperes: float
     full: float
     proportional: float
     integral: float
+    bound: float
+    pulse: float
+    rise: float
+    patience: int
 
 
-def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]],
-              timers: dict[str, PwmTimer]) -> dict[str, Any] | None:
-    """The current loops, None if there are none. The controller's zero cancels the winding's pole,
+def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any] | None:
+    """The current loops, None if there are none."""
+    assert mechanism.board is not None
+    looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
+    sampling = board.chip.sampling
+    if not looped or sampling is None:
+        return None
+    if len(looped) > sampling.places:
+        raise BadInput(_file(mechanism), f"joint.{looped[sampling.places][1].name}.motor.drive", "current",
+                       f"the converter's sequence has {sampling.places} places")
+    return {"loops": [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)],
+            "trigger": sampling.trigger, "interrupt": sampling.interrupt, "trip": repr(CURRENT_TRIP),
+            "pulse_periods": round(PULSE_S * mechanism.board.pwm_hz),
+            "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
+
+
+def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:
+    """The controller's zero cancels the winding's pole,
 
         duty = (2 pi f L e + 2 pi f R integral of e) / bus voltage,
 
-    and the closed loop has the bandwidth f, a thirtieth of the PWM frequency: there the two and a half periods from a
-    sample to the middle of what it brings about cost 30 degrees of phase and leave a margin of 60."""
-    assert mechanism.board is not None
-    bus, period = mechanism.board.bus_voltage, 1.0 / mechanism.board.pwm_hz
-    bandwidth = 2.0 * math.pi * mechanism.board.pwm_hz / CURRENT_LOOP
-    loops: list[CurrentLoop] = []
-    for i, (joint, c) in enumerate(joints):
-        if c is None or joint.motor is None or joint.motor.drive != "current" or c.current is None:
-            continue
-        motor = joint.motor
-        loops.append(CurrentLoop(
-            i, joint.name, board.chip.analogue[c.current.pin], len(loops), round(c.current.zero_v / ADC_V * ADC_COUNTS),
-            ADC_V / ADC_COUNTS / c.current.volts_per_ampere, current_range(board, joint),
-            bandwidth * motor.L / bus, bandwidth * motor.R / bus * period))
-    if not loops:
-        return None
-    if len(loops) > 4:
-        raise BadInput(_file(mechanism), f"joint.{loops[4].name}.motor.drive", "current", "the converter's sequence has four "
-                       "places")
-    number = current_interrupt(mechanism, board)
-    timer = next(name for name, t in board.chip.timers.items() if t.update_interrupt == number)
-    return {"loops": loops, "timer": timer, "interrupt": number,
-            "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
+    and the closed loop has the bandwidth f, a thirtieth of the PWM frequency: there the one and a half periods from a
+    sample to the middle of what it brings about cost 18 degrees of phase and leave a margin of 72."""
+    assert mechanism.board is not None and joint.motor is not None and board.chip.sampling is not None
+    motor, sense = joint.motor, board.channels[joint.motor.channel].current
+    assert sense is not None
+    bus, pwm_hz = mechanism.board.bus_voltage, mechanism.board.pwm_hz
+    bandwidth = 2.0 * math.pi * pwm_hz / CURRENT_LOOP
+    bound = current_bound(mechanism, board, joint, rank)
+    if bound < LOWEST_BOUND:
+        most = math.floor((1.0 - LOWEST_BOUND) * pwm_hz / (1.0 - bound))
+        raise BadInput(_file(mechanism), "board.pwm_hz", pwm_hz, f"leaves the loop of joint {joint.name!r} {max(bound, 0.0):.0%} "
+                       "of the bus voltage: beyond that its shunt is blind when it is sampled", f"at most {most}")
+    amperes = ADC_V / ADC_COUNTS / sense.volts_per_ampere
+    pulse, rise = _pulse(mechanism, joint, abs(amperes))
+    return CurrentLoop(
+        index, joint.name, board.chip.sampling.channels[sense.pin], round(sense.zero_v / ADC_V * ADC_COUNTS),
+        round(CURRENT_ZERO * sense.range_a / abs(amperes)), amperes, current_range(board, joint), bandwidth * motor.L / bus,
+        bandwidth * motor.R / bus / pwm_hz, bound, pulse, rise,
+        math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz))
+
+
+def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
+    """(duty, A) of the pulse that shows a sensor's sign: what it brings by its end, a motor at rest. count: A."""
+    assert mechanism.board is not None and joint.motor is not None
+    motor = joint.motor
+    whole = mechanism.board.bus_voltage / motor.R * (1.0 - math.exp(-PULSE_S * motor.R / motor.L))  # at a duty of 1
+    wanted, least = PULSE_COUNTS
+    duty = min(wanted * count / whole, PULSE_MOST)
+    if duty * whole < least * count:
+        raise BadInput(_file(mechanism), f"joint.{joint.name}.motor.drive", "current", f"{PULSE_MOST:.0%} of the bus voltage for "
+                       f"{PULSE_S * 1e3:g} ms bring {duty * whole:.2g} A, less than {least} counts of the board's sensor: too "
+                       "coarse to see its sign", "write 'voltage'")
+    return duty, duty * whole
 
 
 def _dead_time(board: Board) -> int:
@@ -947,8 +1055,8 @@ def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[st
         enables.add("APB1ENR_SPI3EN")
     if board.sense.pins:
         enables.add(chip.sense.enable)
-    if any(c and j.motor and j.motor.drive == "current" for j, c in joints):
-        enables.add("APB2ENR_ADC1EN")
+    if _has_loops(joints) and chip.sampling:
+        enables |= {chip.sampling.enable, chip.timers[chip.sampling.trigger].enable}
     found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}
 

@@ -3,18 +3,18 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.chips import BrownOut, Chip, Converter, Pll, Timer, Usart, signals
+from codegen.chips import BrownOut, Chip, Converter, Pll, Sampling, Timer, Usart, signals
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
 
 _TIMERS = {  # TIM9 and TIM12 have no encoder mode
-    "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256, update_interrupt=25),
+    "TIM1": Timer(16, _FAST, "APB2ENR_TIM1EN", 4, encoder=True, repetition=256),
     "TIM2": Timer(32, _SLOW, "APB1ENR_TIM2EN", 4, encoder=True),
     "TIM3": Timer(16, _SLOW, "APB1ENR_TIM3EN", 4, encoder=True),
     "TIM4": Timer(16, _SLOW, "APB1ENR_TIM4EN", 4, encoder=True),
     "TIM5": Timer(32, _SLOW, "APB1ENR_TIM5EN", 4, encoder=True),
-    "TIM8": Timer(16, _FAST, "APB2ENR_TIM8EN", 4, encoder=True, repetition=256, update_interrupt=44),
+    "TIM8": Timer(16, _FAST, "APB2ENR_TIM8EN", 4, encoder=True, repetition=256),
     "TIM9": Timer(16, _FAST, "APB2ENR_TIM9EN", 2, centred=False),
     "TIM10": Timer(16, _FAST, "APB2ENR_TIM10EN", 1, centred=False),
     "TIM11": Timer(16, _FAST, "APB2ENR_TIM11EN", 1, centred=False),
@@ -118,8 +118,9 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    sense=Converter("APB2ENR_ADC2EN", places=4, again=0, conversion_s=(84 + 12) / 21e6),  # ADC1 has the currents
-    current_loops=True,
+    sense=Converter("APB2ENR_ADC2EN", places=4, again=0, conversion_s=(84 + 12) / 21e6),
+    sampling=Sampling(_ANALOGUE, "APB2ENR_ADC1EN", "TIM1", ("TIM1", "TIM8"), places=4, clock_hz=21e6, latency=3, window=15,
+                      conversion=12, interrupt=18),
     pll=_pll,
     crystals="8, 12, 16 and 25 MHz can",
     buses=("AHB1ENR", "APB1ENR", "APB2ENR"),

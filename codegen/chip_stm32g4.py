@@ -117,7 +117,7 @@ CHIP = Chip(
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),  # of four: the first one is converted twice
-    current_loops=False,
+    sampling=None,
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
     buses=("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR"),

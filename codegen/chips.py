@@ -18,8 +18,7 @@ Family = Literal["stm32f4", "stm32g4"]
 class Timer:
     """bits: width of the counter. clock_hz: its clock. enable: the bit that clocks it. encoder: has encoder mode.
     repetition: updates that its repetition counter can span, 0 without one; timers that have one have a break input
-    and complementary outputs too. centred: counts up and down. outputs: compare channels.
-    update_interrupt: the number of what its update can ask for."""
+    and complementary outputs too. centred: counts up and down. outputs: compare channels."""
 
     bits: int
     clock_hz: int
@@ -28,7 +27,6 @@ class Timer:
     encoder: bool = False
     repetition: int = 0
     centred: bool = True
-    update_interrupt: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,31 @@ class Converter:
     def seconds(self, pins: int) -> float:
         """Of a sequence."""
         return (pins + self.again) * self.conversion_s
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What samples the motors' currents: a sequence of one converter, which a timer's update starts in every PWM period.
+
+    channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step with
+    it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the update to
+    the first sample at most, of a sample, and from its end to the next one. interrupt: the number of what its end asks for.
+    """
+
+    channels: Mapping[str, int]
+    enable: str
+    trigger: str
+    beside: tuple[str, ...]
+    places: int
+    clock_hz: float
+    latency: float
+    window: float
+    conversion: float
+    interrupt: int
+
+    def end_s(self, rank: int) -> float:
+        """From the update to the end of a sample, by its place in the sequence."""
+        return (self.latency + rank * (self.window + self.conversion) + self.window) / self.clock_hz
 
 
 @dataclass(frozen=True)
@@ -96,8 +119,8 @@ class BrownOut:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
-    analogue: pin to channel of the converters. sense: the converter of bus voltage and temperatures. current_loops:
-    whether the firmware has them.
+    analogue: pin to channel of `sense`, the converter of bus voltage and temperatures. sampling: of the motors' currents;
+    None: the firmware has no current loops.
     lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. unique: where the 96
     bits are that no other chip has. sectors: the pieces in which
     flash is erased, in order.
@@ -116,7 +139,7 @@ class Chip:
     signals: Mapping[str, Mapping[str, int]]
     analogue: Mapping[str, int]
     sense: Converter
-    current_loops: bool
+    sampling: Sampling | None
     pll: Callable[[int], Pll | None]
     crystals: str
     buses: tuple[str, ...]

@@ -103,11 +103,12 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
     torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
-    stall = abs(torque_constant) * bus / motor.R if motor and bus else UNLIMITED_EFFORT
+    volts = bus * boards.usable_share(mechanism, joint)
+    stall = abs(torque_constant) * volts / motor.R if motor and bus else UNLIMITED_EFFORT
     current = current_range(mechanism, joint)
     if current:
         stall = min(stall, abs(torque_constant) * current)
-    no_load = bus / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
+    no_load = volts / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
     effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
@@ -257,6 +258,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
     nominal = _bus(mechanism) or 1.0
     return {
         "lead": board.lead if board else 0,
+        "duty_max": board.outputs.duty_max if board and board.outputs else 1.0,
         "ring": ring_size(control.knot_hz, len(joints)),
         "ramp": _fitting_ramp(mechanism),
         "feedforward": int(feedforward),

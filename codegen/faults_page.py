@@ -75,6 +75,8 @@ def _found(safety: Safety) -> dict[str, str]:
         "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
         "CONFIGURATION": "at start, and round and round while running",
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
+        "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
+        "CURRENT_LOOP": "in the current loop",
         "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
         "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
         "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",

@@ -7,6 +7,7 @@ up to date whenever the chip's outputs change or an encoder is read; moments clo
 
 from __future__ import annotations
 
+import math
 import re
 import socket
 import struct
@@ -30,6 +31,7 @@ from hil import chips
 from hil.bridges import Bridge, pin_of
 from hil.cable import Cable
 from hil.cortex_m4 import CortexM4, Handled
+from hil.current_sensors import CurrentSensor
 from hil.disturbance import Disturbance
 from hil.drv8301 import Drv8301
 from hil.elf import Image
@@ -197,7 +199,7 @@ class VirtualBoard:
         self.broken_wires: set[str] = set()  # pins at which nothing of the board's own senses arrives
         self.joints = board_file.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
-        self.dead_sensors: set[int] = set()  # joints whose current sensor gives nothing
+        self.current_sensors: dict[int, CurrentSensor] = {}  # by joint
         self.motor_wires = [1.0 for _ in self.joints]  # share of a bridge's voltage at its motor; -1: the wrong way round
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
@@ -269,7 +271,8 @@ class VirtualBoard:
         self._estop_open = False
         self.estop(False)
         for converter in chip.converters:
-            converter.volts = self._sensed
+            converter.volts = partial(self._sensed, converter)
+        self._wire_current_sensors()
         if self.board.outputs and self.board.outputs.fault:
             port, pin = self._pin(self.board.outputs.fault)
             port.sources[pin] = self._fault_line
@@ -335,24 +338,36 @@ class VirtualBoard:
                     if self._pin(pin)[0].mode(int(pin[2:])) == 1 and not self._high(pin)]
         return selected[0].exchange(self.seconds, word, mode) if len(selected) == 1 else 0
 
-    def _sensed(self, number: int) -> float:
-        """V on an analogue pin: of the sensors of the motors' currents, of the bus and of temperatures."""
-        for key, name in self.board.sense.pins:
-            if self.board.chip.analogue[name] == number:
-                port, pin = self._pin(name)
-                return self._own_sense(key) if port.mode(pin) == 3 and name not in self.broken_wires else 0.0
+    def _wire_current_sensors(self) -> None:
+        """On a chip that has a converter for them."""
+        self._sensor_channels: dict[int, int] = {}  # of the converter, to joints
+        sampling = self.board.chip.sampling
         for j, (joint, channel) in enumerate(self.joints):
-            if joint.motor and channel and channel.current and self.board.chip.analogue[channel.current.pin] == number:
-                port, pin = self._pin(channel.current.pin)
-                sense = channel.current
-                amperes = joint.motor.sign * float(self.plant.current[j]) if j not in self.dead_sensors else -1e3
-                return sense.zero_v + self._gain(j) * sense.volts_per_ampere * amperes if port.mode(pin) == 3 else 0.0
+            if sampling and channel and channel.current and joint.motor:
+                pin = channel.current.pin
+                self.current_sensors[j] = CurrentSensor(self.board.name, pin, self.chip, self.gate_drivers,
+                                                        lambda: self.chip.converters[0].window)
+                self._sensor_channels[sampling.channels[pin]] = j
+
+    def _sensed(self, converter: object, number: int) -> float:
+        """V on an analogue pin of a converter: the first is that of the motors' currents, the last that of bus and
+        temperatures."""
+        if converter is self.chip.converters[-1]:
+            for key, name in self.board.sense.pins:
+                if self.board.chip.analogue[name] == number:
+                    port, pin = self._pin(name)
+                    return self._own_sense(key) if port.mode(pin) == 3 and name not in self.broken_wires else 0.0
+        elif number in self._sensor_channels:
+            return self._current_sense(self._sensor_channels[number])
         return 0.0
 
-    def _gain(self, j: int) -> float:
-        """Gain of a joint's shunt amplifier, of what its board file says that it is."""
-        driver, said = self.gate_driver(j), self.board.gate_driver
-        return driver.gain / said.gain if driver and said else 1.0
+    def _current_sense(self, j: int) -> float:
+        """V that a motor's current puts on its pin: the current at the bridge, whichever way round its motor is wired."""
+        joint, channel = self.joints[j]
+        assert joint.motor and channel and channel.current
+        port, pin = self._pin(channel.current.pin)
+        amperes = joint.motor.sign * math.copysign(1.0, self.motor_wires[j]) * float(self.plant.current[j])
+        return self.current_sensors[j].volts(amperes) if port.mode(pin) == 3 else 0.0
 
     def _own_sense(self, key: str) -> float:
         """V that the board puts on a pin of its [sense]."""

@@ -1,7 +1,8 @@
 """The first power-up of an arm, one joint at a time: does the motor turn it, the right way, and is what is counted right?
 
 Two looks at each joint. The probe: the board gives it alone a small torque, open loop, growing until it moves; nothing
-relies on its encoder. The hand: with no power at all, somebody turns it by a known angle in its positive direction.
+relies on its encoder. On current loops every motor is given a pulse of a few per cent of the voltage before, no loop
+closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle in its positive direction.
 The hand tells the encoder's sign and counts; both together tell the motor's sign.
 """
 
@@ -24,6 +25,7 @@ from host.lab import ASK
 from host.session import PERIOD, Session
 
 STEPS, STEP_S = 10, 0.15  # torques tried on the way to the most, and how long each
+PULSE_S = 0.02  # by then the board has judged its current sensors
 REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a look, and the longest to wait for it
 MOVES = 0.02  # rad or m by which a joint has moved
 OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
@@ -53,7 +55,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
              on_joint: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Look at every driven joint. The board is DISARMED before and after. hand: without it, counts are not looked at.
 
-    Raises Refused if the board refuses, or a joint does not come to rest.
+    Raises Refused if the board refuses, finds a current sensor wrong, or a joint does not come to rest.
     """
     findings = []
     for number, joint in enumerate(mechanism.streamed):
@@ -136,6 +138,7 @@ def _probe(session: Session, mechanism: Mechanism, number: int) -> tuple[float, 
     moved = np.zeros(len(before))
     session.ask(Probe(0, number, 0.0), "PROBE")
     try:
+        _currents_shown(session)
         for step in range(1, STEPS + 1):
             torque = 0.999 * most * step / STEPS
             session.ask(Probe(0, number, torque), "PROBE")
@@ -151,6 +154,15 @@ def _probe(session: Session, mechanism: Mechanism, number: int) -> tuple[float, 
     finally:
         session.disarm()
     return 0.0, moved
+
+
+def _currents_shown(session: Session) -> None:
+    """Wait until the board has given its motors the pulse that shows their current sensors. Raises Faulted."""
+    end = session.clock.now() + PULSE_S
+    while session.clock.now() < end:
+        session.clock.sleep(PERIOD)
+        session.pump()
+        session.faulted()
 
 
 def summary(findings: list[Finding]) -> Mapping[str, str]:

@@ -64,6 +64,17 @@ bool ft_chip_drivers_ready(void);
  * on, the driver's number from bit 28 on; 0: nothing. */
 uint32_t ft_chip_driver_status(void);
 
+/* What made the chip drop the outputs by itself since they were last let on:
+ * a current too large, a sensor that says nothing, one that has the wrong
+ * sign, a loop that gives all its voltage for nothing. joint: of which one. */
+enum { FT_CURRENT_GOOD, FT_CURRENT_OVER, FT_CURRENT_SENSOR, FT_CURRENT_SIGN,
+       FT_CURRENT_LOOP };
+uint32_t ft_chip_current_fault(uint32_t *joint);
+
+/* Whether the current sensors have been at their zeros since the outputs went
+ * off; if not, joint is one whose sensor has not. */
+bool ft_chip_current_zero(uint32_t *joint);
+
 /* Whether a joint's index pulse is there now; false where none is wired. */
 bool ft_chip_index(uint32_t joint);
 

@@ -60,6 +60,27 @@ static uint32_t drivers_ready(void)
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
+/* Outputs off: no current, no reading. */
+static uint32_t current_zero(void)
+{
+    uint32_t joint;
+
+    return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
+}
+
+/* What made the chip drop the outputs by itself. */
+static uint32_t dropped_for(uint32_t cause)
+{
+    uint32_t joint, found = ft_chip_current_fault(&joint);
+
+    return found == cause ? joint : FT_GOOD;
+}
+
+static uint32_t current_bounded(void) { return dropped_for(FT_CURRENT_OVER); }
+static uint32_t current_told(void) { return dropped_for(FT_CURRENT_SENSOR); }
+static uint32_t current_sign(void) { return dropped_for(FT_CURRENT_SIGN); }
+static uint32_t current_comes(void) { return dropped_for(FT_CURRENT_LOOP); }
+
 static uint32_t constants_whole(void)
 {
     return ft.safety.alarms.of[FT_ALARM_MEMORY] != 0u ? FT_NO_JOINT : FT_GOOD;
@@ -245,6 +266,7 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+    { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
@@ -266,12 +288,14 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+    { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+    { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
 };
 const uint32_t ft_conditions_count = sizeof ft_conditions
@@ -282,6 +306,10 @@ const uint32_t ft_conditions_count = sizeof ft_conditions
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
+    { FT_FAULT_OVER_CURRENT, FT_ARMED, FT_OFF, current_bounded },
+    { FT_FAULT_CURRENT_SENSOR, FT_ARMED, FT_OFF, current_told },
+    { FT_FAULT_CURRENT_SIGN, FT_ARMED, FT_OFF, current_sign },
+    { FT_FAULT_CURRENT_LOOP, FT_ARMED, FT_OFF, current_comes },
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
     { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },

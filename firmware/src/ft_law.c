@@ -228,16 +228,18 @@ static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
     return cut(l, j, torque, c->effort, in, found);
 }
 
-/* Return the voltage within what the bus gives. */
+/* Return the voltage within what the bus gives, and the bridges let through. */
 static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
                              const ft_law_input *in, ft_findings *found)
 {
-    if (!FT_RARELY(!(ft_size(volts) <= in->bus_voltage)))
+    const ft_real most = FT_DUTY_MAX * in->bus_voltage;
+
+    if (!FT_RARELY(!(ft_size(volts) <= most)))
         return volts;
     l->limits |= FT_LIMIT_VOLTAGE;
     if (FT_INTEGRAL)
         l->clipped[j] = volts * ft_joint[j].resistance;
-    return cut(l, j, volts, in->bus_voltage, in, found);
+    return cut(l, j, volts, most, in, found);
 }
 
 /* Form torque and duty of one joint. */

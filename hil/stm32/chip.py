@@ -159,9 +159,6 @@ class Stm32(ABC):
             part.before_change = self._announcement(part)
         for reader in (*self.timers.values(), *self.converters):
             reader.before_read = lambda: self.before_read()
-        for name, timer in self.timers.items():
-            if (number := self.FAMILY.timers[name].update_interrupt) is not None:
-                timer.request = self._line(number)
         for name, usart in self.usarts.items():
             usart.request = self._line(self.FAMILY.usarts[name].interrupt)
         self.rcc.on_clock = self._clock_changed

@@ -9,6 +9,7 @@ from hil.events import Event, Events
 from hil.registers import WORD, Peripheral, Register, Unmodelled
 
 CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
+MMS, MMS_UPDATE = 7 << 4, 2 << 4
 UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
@@ -23,12 +24,14 @@ class Timer(Peripheral):
     and the level of the break pin by `set_break`. `before_change` is called before an output changes,
     `before_read` before an encoder's count is read.
 
-    An update event is scheduled only if it brings something: preloaded values, an interrupt, a call of `on_update`. Of
-    the others the last one's time is found when a register is accessed.
+    `on_trigger` is told of the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update).
+
+    An update event is scheduled only if it brings something: preloaded values, a trigger, an interrupt, a call of
+    `on_update`. Of the others the last one's time is found when a register is accessed.
     """
 
     REGISTERS = {
-        0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, 0), 0x08: Register("SMCR", 0, 7),
+        0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, MMS), 0x08: Register("SMCR", 0, 7),
         0x0C: Register("DIER", 0, 1), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
         0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3777),
         0x24: Register("CNT"), 0x28: Register("PSC", 0, 0xFFFF), 0x2C: Register("ARR"),
@@ -43,6 +46,7 @@ class Timer(Peripheral):
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
         self._on_update: Callable[[], None] | None = None
+        self.on_trigger: Callable[[float], None] | None = None
         self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
         self._break_low = self._system_break = False
@@ -149,8 +153,17 @@ class Timer(Peripheral):
 
     def _brings_something(self) -> bool:
         value = self.value
-        return bool(self._on_update or value["DIER"] or value["RCR"] != self._repetition
+        return bool(self._on_update or self._triggers or value["DIER"] or value["RCR"] != self._repetition
                     or any(value[key] != old for key, old in self._shadow.items()))
+
+    @property
+    def _triggers(self) -> bool:
+        return self.on_trigger is not None and self.value["CR2"] & MMS == MMS_UPDATE
+
+    def write_CR2(self, value: int) -> None:
+        if value not in (0, MMS_UPDATE):
+            raise Unmodelled(f"{self.name}.CR2 = 0x{value:X}: only updates are put out as triggers")
+        self.value["CR2"] = value
 
     def _lap(self) -> float:
         """Cycles from one over- or underflow to the next."""
@@ -174,6 +187,8 @@ class Timer(Peripheral):
         self.value["SR"] |= UIF
         if self._on_update:
             self._on_update()
+        if self._triggers and self.on_trigger:
+            self.on_trigger(self._phase)
         self._ask()
 
     def _ask(self) -> None:
@@ -246,11 +261,18 @@ class Timer(Peripheral):
             self.before_read()
             return self._origin + self._signed_counts() & self._full
         now = self.events.now if self._frozen_at is None else self._frozen_at
-        gone = (now - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
+        return int(self._count(int(self._clocks_since(now))))
+
+    def _clocks_since(self, cycle: float) -> float:
+        """Clocks of the counter from the last over- or underflow to a cycle."""
+        return (cycle - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
+
+    def _count(self, gone: float) -> float:
+        """What a running counter shows so many clocks after the last over- or underflow."""
         if not self.value["CR1"] & CMS:
-            return int(gone) % (self._shadow["ARR"] + 1)
+            return gone % (self._shadow["ARR"] + 1)
         top = self._shadow["ARR"]
-        place = int(gone + (0 if self._rising else top)) % (2 * top)
+        place = (gone + (0 if self._rising else top)) % (2 * top)
         return place if place <= top else 2 * top - place
 
     # -- outputs ------------------------------------------------------------
@@ -292,6 +314,14 @@ class Timer(Peripheral):
         if not self.value["BDTR"] & 0x7F:
             raise Unmodelled(f"{self.name} channel {channel}: a half bridge without dead time shorts the supply")
         return self.duty(channel)
+
+    def low_switch_on(self, channel: int, since: float, until: float) -> bool:
+        """Whether the low switch of a half bridge conducts all the time between two cycles that lie about a top of a
+        centred counter, near to each other: it does while the count is at least the compare value (PWM mode 1)."""
+        if self.half_bridge(channel) is None:
+            return False
+        counts = [self._count(self._clocks_since(cycle)) for cycle in (since, until)]
+        return min(counts) >= self._shadow[f"CCR{channel}"]
 
     def duty(self, channel: int) -> float:
         """Share of time (0..1) for which the pin of a channel (1..4) is high."""

@@ -24,6 +24,7 @@ _USARTS = {
     "USART6": (0x40011400, True, ("APB2ENR", 5)),
 }
 _DMA = {"DMA1": (0x40026000, ("AHB1ENR", 21)), "DMA2": (0x40026400, ("AHB1ENR", 22))}
+_ADC_INTERRUPT = 18  # of all three (RM0090 table 62)
 # controller, stream, channel: USART and side (RM0090 tables 42 and 43)
 _REQUESTS = {
     ("DMA1", 5, 4): ("USART2", "receive"), ("DMA1", 6, 4): ("USART2", "transmit"),
@@ -81,6 +82,8 @@ class Stm32F405(Stm32):
             Adc(f"ADC{i + 1}", 0x40012000 + 0x100 * i, core.events, self._adc_common, self._bus_cycles(True),
                 lambda: self.rcc.apb2)
             for i in range(2))
+        self.adc.request = self._line(_ADC_INTERRUPT)
+        self.timers["TIM1"].on_trigger = self.adc.triggered
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
                                          ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}

@@ -61,6 +61,17 @@ void ft_chip_drivers_look(bool at_all)
 
 bool ft_chip_drivers_ready(void) { return fake.not_ready == 0u; }
 uint32_t ft_chip_driver_status(void) { return fake.driver_status; }
+
+uint32_t ft_chip_current_fault(uint32_t *joint)
+{
+    *joint = fake.current_joint;
+    return fake.current_fault;
+}
+bool ft_chip_current_zero(uint32_t *joint)
+{
+    *joint = fake.current_joint;
+    return fake.current_off == 0u;
+}
 bool ft_chip_index(uint32_t joint) { return (fake.index >> joint & 1u) != 0u; }
 uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
 uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }

@@ -13,6 +13,7 @@ typedef struct {
     uint32_t safe, fed, cycles;
     uint32_t driver_fault, index; /* a bit a joint */
     uint32_t not_ready, looked, rounds, driver_status;
+    uint32_t current_fault, current_joint, current_off; /* off: no zero */
     float bus_voltage, temperature;
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];

@@ -15,11 +15,11 @@ import pytest
 
 from codegen import board as boards
 from codegen.firmware import application
-from codegen.mechanism_file import load_mechanism
 from hil import chips
 from hil.elf import Image
 from hil.stm32.chip import unique
 from hil.stm32.serial import FE
+from tests.boards import three_link
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip"
@@ -71,9 +71,9 @@ class Machine:
     """The chip folders with an application on the virtual chip, three joints of the board wired as three_link is."""
 
     def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000, pwm_hz: int = 20_000,
-                 crystal: bool = True, drive: str = "voltage") -> None:
-        mechanism = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
-        joints = tuple(replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints)
+                 crystal: bool = True, drive: str = "voltage", motor: dict[str, float] | None = None) -> None:
+        mechanism = three_link(name, folder)
+        joints = tuple(replace(j, motor=replace(j.motor, drive=drive, **motor or {})) if j.motor else j for j in mechanism.joints)
         self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))
         self.board = boards.load(name)

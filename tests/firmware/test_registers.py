@@ -114,7 +114,8 @@ BITS = {
     "RCC_CSR_": ("RCC", "CSR"), "FLASH_ACR_": ("FLASH", "ACR"), "PWR_CR_": ("PWR", "CR"), "TIM_CR1_": ("TIM8", "CR1"),
     "TIM_SMCR_": ("TIM3", "SMCR"), "TIM_SR_": ("TIM8", "SR"), "TIM_EGR_": ("TIM8", "EGR"),
     "TIM_CCMR1_": ("TIM3", "CCMR1_Input"), "TIM_CCER_": ("TIM8", "CCER"),
-    "TIM_CCMR2_": ("TIM3", "CCMR2_Input"), "PWR_CSR_": ("PWR", "CSR"), "TIM_DIER_": ("TIM8", "DIER"), "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
+    "TIM_CCMR2_": ("TIM3", "CCMR2_Input"), "PWR_CSR_": ("PWR", "CSR"), "TIM_CR2_": ("TIM8", "CR2"),
+    "ADC_CR1_": ("ADC1", "CR1"), "ADC_CR2_": ("ADC1", "CR2"),
     "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
     "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
     "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
@@ -124,7 +125,7 @@ RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC",
            "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
            "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
            "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S", "IC4PSC_DIV8": "IC4PSC",
-           "IC1PSC_DIV8": "IC1PSC"}
+           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN"}
 
 
 def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:

@@ -459,6 +459,7 @@ def test_that_gains_of_a_file_without_an_overlay_cannot_be_changed():
     ("BUS_VOLTAGE", {"bus_voltage": 10.0}), ("BUS_VOLTAGE", {"bus_voltage": 40.0}),
     ("OVER_TEMPERATURE", {"temperature": 90.0}), ("DRIVER", {"driver_fault": 1}), ("DRIVER_NOT_READY", {"not_ready": 1}),
     ("ESTOP_ACTIVE", {"estop": 1}),
+    ("CURRENT_SENSOR", {"current_off": 1}),
 ])
 def test_that_the_lab_modes_that_power_up_look_at_the_board_first(event, refusal, chip):
     app = in_state("DISARMED")
@@ -774,6 +775,23 @@ def test_that_what_a_driver_reports_is_told():
     app.chip.driver_status = 1 << 28 | 1 << 10 | 1 << 8
     app.run(20)
     assert app.status.driver_status == 1 << 28 | 1 << 10 | 1 << 8
+
+
+@pytest.mark.parametrize("cause, fault", [(1, "OVER_CURRENT"), (2, "CURRENT_SENSOR"), (3, "CURRENT_SIGN"), (4, "CURRENT_LOOP")])
+@pytest.mark.parametrize("state", ["HOLD", "TRACK", "JOG", "FLOAT", "HOMING", "PROBE"])
+def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(state, cause, fault):
+    app = in_state(state)
+    app.chip.current_fault, app.chip.current_joint, app.chip.dropped = cause, 1, 1
+    app.run(1)
+    assert (app.state, app.fault) == ("FAULT", (fault, 1))
+
+
+def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
+    app = in_state("DISARMED")
+    app.chip.current_off, app.chip.current_joint = 1, 2
+    assert app.command("ARM") == "CURRENT_SENSOR" and app.status.refusal_joint == 2
+    app.chip.current_off = 0
+    assert app.command("ARM") == "NONE"
 
 
 @pytest.mark.parametrize("table", [0, 1])

@@ -109,7 +109,7 @@ def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, res
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board, mechanism)
-        sensed = board._sensed
+        sensed = board.chip.converters[-1].volts
         channels = {board.board.chip.analogue[pin]: i for i, pin in enumerate(board.board.sense.temperature.pins)}
         celsius = 0.0
 

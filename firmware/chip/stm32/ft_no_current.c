@@ -1,10 +1,24 @@
 /* Images without current loops. */
 #include "ft_board.h" /* FT_CURRENTS */
+#include "ft_chip.h"
 #include "ft_parts.h"
 
 #ifndef FT_CURRENTS
 
-void ft_currents_start(void)
+bool ft_currents_start(void)
+{
+    return true;
+}
+
+void ft_currents_run(void)
+{
+}
+
+void ft_currents_on(void)
+{
+}
+
+void ft_currents_watch(void)
 {
 }
 
@@ -14,9 +28,16 @@ void ft_current_ask(uint32_t joint, float share)
     (void)share;
 }
 
-bool ft_current_fault(void)
+uint32_t ft_chip_current_fault(uint32_t *joint)
 {
-    return false;
+    *joint = 0;
+    return FT_CURRENT_GOOD;
+}
+
+bool ft_chip_current_zero(uint32_t *joint)
+{
+    *joint = 0;
+    return true;
 }
 
 #endif

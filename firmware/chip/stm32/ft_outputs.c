@@ -277,6 +277,7 @@ static uint32_t ft_began_at;           /* the one that the tick came from */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
+    ft_currents_watch();
     ft_boundary++;
     if (ft_ready_for == ft_boundary) {
         ft_switch_directions();
@@ -305,11 +306,11 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
-/* Return a duty within its bounds; what is no number is 0. */
-static inline float ft_bounded(float x)
+/* Return a duty within a bound; what is no number is 0. */
+static inline float ft_bounded(float x, float bound)
 {
-    if (!(__builtin_fabsf(x) <= 1.0f))
-        x = x > 1.0f ? 1.0f : x < -1.0f ? -1.0f : 0.0f;
+    if (!(__builtin_fabsf(x) <= bound))
+        x = x > bound ? bound : x < -bound ? -bound : 0.0f;
     return x;
 }
 
@@ -334,9 +335,9 @@ void ft_chip_duties(const float duty[])
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
-        float x = ft_bounded(duty[i]);
+        float x = ft_bounded(duty[i], d->looped ? 1.0f : FT_DUTY_BOUND);
         if (d->looped) { /* the law has divided by the bus voltage */
-            ft_asked[i] = ft_bounded(x * ft_bus_ratio());
+            ft_asked[i] = ft_bounded(x * ft_bus_ratio(), 1.0f);
         } else if (d->kind != FT_NO_DRIVE) {
             ft_width[i] = ft_width_of(d, x);
             ft_direction[i] = ft_direction_of(d, x);
@@ -344,15 +345,18 @@ void ft_chip_duties(const float duty[])
     }
 }
 
-/* Let a current loop drive: this duty counts from the next update on, and with
- * it its direction, by the next call. */
+/* Let a current loop drive: this duty counts from the next update on. A change
+ * of direction takes a period of neutral, in which the pin is switched. */
 void ft_output_write(uint32_t joint, float duty)
 {
     const ft_drive *d = &ft_drive_table[joint];
-    float x = ft_bounded(duty);
+    float x = ft_bounded(duty, FT_DUTY_BOUND);
+    uint32_t direction = ft_direction_of(d, x);
     GPIO(d->port)->BSRR = ft_next_direction[joint];
+    if (direction != ft_next_direction[joint])
+        x = 0.0f;
     ft_write(d, ft_width_of(d, x));
-    ft_next_direction[joint] = ft_direction_of(d, x);
+    ft_next_direction[joint] = direction;
 }
 
 bool ft_outputs_wanted(void)
@@ -398,6 +402,8 @@ void ft_chip_outputs(bool enabled)
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
         if (ft_pwm_table[i].protection == FT_BREAK)
             ft_pwm_table[i].timer->SR = TIM_SR_FLAGS & ~TIM_SR_BIF;
+    if (!ft_wanted)
+        ft_currents_on();
     ft_wanted = true;
     ft_timers_drive(true);
     ft_drivers_enable(true);
@@ -449,8 +455,7 @@ bool ft_drivers_report(void)
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();
-    bool fault = ft_current_fault() ||
-                 (ready ? ft_drivers_report() : ft_wanted);
+    bool fault = ready ? ft_drivers_report() : ft_wanted;
     return !FT_TOLERANT && fault;
 }
 

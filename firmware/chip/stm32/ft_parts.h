@@ -52,11 +52,19 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority);
 
 /* Current loops. A loop is asked for a share of its range, and writes duties
  * at the rate of the PWM. */
-void ft_currents_start(void);
+bool ft_currents_start(void);     /* false: nothing is sampled */
+void ft_currents_run(void);
+void ft_currents_on(void);        /* before the outputs come on */
+void ft_currents_watch(void);     /* at the boundary of two ticks */
 void ft_current_ask(uint32_t joint, float share);
-bool ft_current_fault(void);      /* a sensor that cannot be believed */
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
+
+/* The converter of the motors' currents, one family's: a timer has it take
+ * all of them in every PWM period, and its interrupt reads them. */
+bool ft_sampling_start(const uint8_t channels[], uint32_t count);
+void ft_sampling_run(void);
+void ft_sampling_take(uint32_t counts[], uint32_t count);
 
 /* The converter of what the board measures of itself, one family's. */
 bool ft_converter_start(const uint8_t channels[], uint32_t count);

@@ -87,7 +87,7 @@ uint32_t ft_chip_start(void)
         errors |= FT_CHIP_TIMER;
     if (!ft_link_chip_start())
         errors |= FT_CHIP_LINK;
-    if (!ft_sense_start())
+    if (!ft_sense_start() || !ft_currents_start())
         errors |= FT_CHIP_SENSE;
     ft_watchdog_start();
     return errors;
@@ -106,7 +106,7 @@ void ft_chip_run(void)
     SysTick->CTRL = SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
                     SysTick_CTRL_ENABLE;
     SysTick->LOAD = cycles / FT_WAKES - 1u; /* from the second one on */
-    ft_currents_start();
+    ft_currents_run();
 }
 
 /****************************************************************

@@ -33,7 +33,7 @@ typedef struct {
 #define TIM_CR1_CMS_MODE_1 (1u << 5) /* up and down, in CMS's mode 1 */
 #define TIM_CR1_ARPE (1u << 7)
 #define TIM_SMCR_SMS_ENCODER3 (3u << 0)
-#define TIM_DIER_UIE (1u << 0)
+#define TIM_CR2_MMS_UPDATE (2u << 4) /* updates go out as trigger */
 #define TIM_SR_UIF (1u << 0)
 #define TIM_SR_CC1IF (1u << 1)
 #define TIM_SR_CC4IF (1u << 4)

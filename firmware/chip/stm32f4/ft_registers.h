@@ -228,8 +228,11 @@ typedef struct {
 
 #define ADC_SR_JEOC (1u << 2)
 #define ADC_SR_FLAGS 0x3Fu /* writing 0 clears one */
+#define ADC_CR1_JEOCIE (1u << 7)
 #define ADC_CR1_SCAN (1u << 8)
 #define ADC_CR2_ADON (1u << 0)
+#define ADC_CR2_JEXTSEL_TIM1_TRGO (1u << 16)
+#define ADC_CR2_JEXTEN_RISING (1u << 20)
 #define ADC_CR2_JSWSTART (1u << 22)
 #define ADC_JSQR_JL_Pos 20u
 #define ADC_SMPR_15_CYCLES 1u

@@ -1,0 +1,285 @@
+/* Current loops, at the rate of the PWM.
+ *
+ * In the middle of the time in which the outputs are low the current is at its
+ * mean over the period, and flows through the low switches of half bridges.
+ * There a timer's update starts the converter, by itself; the end of its
+ * sequence is the interrupt that computes the duties, which the next update
+ * takes over.
+ *
+ *   duty = kp e + integral,  integral += ki e   unless that is beyond its bound
+ *
+ * with kp = 2 pi f L / V, ki = 2 pi f R / V a period, and the bound that leaves
+ * a shunt its time to be seen (codegen/board.py).
+ *
+ * A loop is as good as its sensor, and a wrong one means full voltage. So each
+ * time that the outputs come on a pulse of a few per cent is given first, with
+ * no loop closed, and the current must come as R and L say. Later a current
+ * that is too large, or that does not follow a duty at its bound, drops the
+ * outputs here, in the interrupt; why is kept until they are let on again. */
+#include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
+#include "ft_chip.h"
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+#ifdef FT_CURRENTS
+
+enum { FT_FAR = 2, FT_TOO_FAR = 4, /* a reading beyond the trip adds so much,
+                                      one within it takes one away */
+       FT_MEAN = 4,      /* readings that judge the pulse */
+       FT_AGAINST = 4,   /* periods in a row against the voltage */
+       FT_BAD_ZEROS = 4, /* readings in a row */
+       FT_SETTLE = 256 };/* periods until the current has died away */
+#define FT_NOISE 4.0f     /* counts */
+#define FT_SOME 0.1f      /* of a current: less is next to none */
+#define FT_STEEP 4.0f     /* times as much as R and L say is a short */
+
+typedef struct {
+    uint8_t joint;
+    uint16_t zero, off;  /* counts; by which it may differ */
+    float amperes;       /* a count */
+    float full;          /* A that 1 asks for */
+    float kp, ki, bound; /* of the duty */
+    float pulse, rise;   /* duty; A that it brings */
+    uint32_t patience;   /* periods in which a current must follow */
+} ft_loop_config;
+
+typedef struct {
+    volatile float asked; /* share of the range */
+    float integral, error;
+    float zero;           /* counts, as found while the outputs were off */
+    float sum;            /* A, of the last readings of the pulse */
+    uint32_t far;         /* see FT_FAR */
+    uint32_t against, idle;  /* periods in a row */
+    volatile uint32_t bad;   /* zeros in a row that cannot be right */
+} ft_loop;
+
+#define FT_CURRENT(joint, zero, off, amperes, full, kp, ki, bound, pulse, \
+                   rise, patience) \
+    { joint, zero, off, amperes, full, kp, ki, bound, pulse, rise, patience },
+static const ft_loop_config ft_loop_table[] = { FT_CURRENTS };
+#undef FT_CURRENT
+enum { FT_LOOPS = sizeof ft_loop_table / sizeof ft_loop_table[0] };
+
+static ft_loop ft_loops[FT_LOOPS];
+static struct {
+    volatile uint32_t cause, joint; /* why the outputs were dropped */
+    volatile uint32_t runs;         /* of the interrupt */
+    uint32_t pulse, off;            /* periods left; since outputs went off */
+} ft_loops_state;
+
+/****************************************************************
+ * Start, and what others ask
+ ****************************************************************/
+
+bool ft_currents_start(void)
+{
+    static const uint8_t channels[] = { FT_CURRENT_CHANNELS };
+    for (uint32_t i = 0; i < FT_LOOPS; i++)
+        ft_loops[i].zero = (float)ft_loop_table[i].zero;
+    return FT_TOLERANT || ft_sampling_start(channels, FT_LOOPS);
+}
+
+void ft_currents_run(void)
+{
+    FT_CURRENT_TRIGGER->CR2 = TIM_CR2_MMS_UPDATE;
+    ft_interrupt_enable(FT_CURRENT_INTERRUPT, FT_PRIORITY_CURRENT);
+    ft_sampling_run();
+}
+
+/* The outputs are about to come on: begin with the pulse. */
+void ft_currents_on(void)
+{
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        ft_loop *l = &ft_loops[i];
+        l->sum = l->integral = l->error = 0.0f;
+        l->far = l->against = l->idle = 0;
+    }
+    ft_loops_state.pulse = FT_CURRENT_PULSE;
+    ft_loops_state.cause = FT_CURRENT_GOOD;
+}
+
+/* Asked by the tick's boundary, which the loop may interrupt. */
+void ft_current_ask(uint32_t joint, float share)
+{
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        if (ft_loop_table[i].joint == joint)
+            ft_loops[i].asked = share;
+    }
+}
+
+/* Drop the outputs; the first reason is kept. */
+static void ft_loops_fail(uint32_t cause, uint32_t joint)
+{
+    ft_chip_safe();
+    if (ft_loops_state.cause != FT_CURRENT_GOOD)
+        return;
+    ft_loops_state.joint = joint;
+    ft_loops_state.cause = cause;
+}
+
+/* At a tick's boundary: a converter that has stopped leaves the last duty. */
+void ft_currents_watch(void)
+{
+    static uint32_t before;
+    uint32_t now = ft_loops_state.runs;
+    if (now == before && ft_outputs_wanted())
+        ft_loops_fail(FT_CURRENT_SENSOR, ft_loop_table[0].joint);
+    before = now;
+}
+
+uint32_t ft_chip_current_fault(uint32_t *joint)
+{
+    *joint = ft_loops_state.joint;
+    return ft_loops_state.cause;
+}
+
+bool ft_chip_current_zero(uint32_t *joint)
+{
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        *joint = ft_loop_table[i].joint;
+        if (ft_loops[i].bad >= FT_BAD_ZEROS)
+            return false;
+    }
+    return true;
+}
+
+/****************************************************************
+ * Outputs off
+ ****************************************************************/
+
+/* What is read without a current is the zero. */
+static void ft_loop_rest(const ft_loop_config *c, ft_loop *l, uint32_t raw)
+{
+    float off = (float)raw - (float)c->zero;
+    l->zero += ((float)raw - l->zero) * (1.0f / 64.0f);
+    if (__builtin_fabsf(off) < (float)c->off)
+        l->bad = 0;
+    else if (l->bad < FT_BAD_ZEROS)
+        l->bad++;
+}
+
+static void ft_loops_rest(const uint32_t raw[])
+{
+    bool still = ft_loops_state.off >= FT_SETTLE;
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        if (still)
+            ft_loop_rest(&ft_loop_table[i], &ft_loops[i], raw[i]);
+        ft_output_write(ft_loop_table[i].joint, 0.0f);
+    }
+    if (!still)
+        ft_loops_state.off++;
+}
+
+/****************************************************************
+ * Outputs on
+ ****************************************************************/
+
+/* Return what the pulse shows of a sensor. */
+static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
+{
+    float amperes = l->sum * (1.0f / (float)FT_MEAN);
+    if (l->bad != 0)
+        return FT_CURRENT_SENSOR;
+    if (amperes > FT_STEEP * c->rise)
+        return FT_CURRENT_OVER;
+    if (amperes < -0.5f * c->rise)
+        return FT_CURRENT_SIGN;
+    return amperes < 0.5f * c->rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
+}
+
+/* Give one joint its pulse for a PWM period. Return what is wrong, at its
+ * end. */
+static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
+                              float amperes)
+{
+    bool last = ft_loops_state.pulse == 1u;
+    if (ft_loops_state.pulse <= FT_MEAN)
+        l->sum += amperes;
+    ft_output_write(c->joint, last ? 0.0f : c->pulse);
+    return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
+}
+
+/* A duty is at its bound. Return what is wrong, if the current goes away from
+ * what is asked for against the voltage, or stays next to none. */
+static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
+                              float amperes, float error)
+{
+    float asked = l->asked * c->full, size = __builtin_fabsf(amperes);
+    float noise = FT_NOISE * __builtin_fabsf(c->amperes);
+    bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
+    bool against = amperes * error < 0.0f && size > noise;
+    bool none = size < FT_SOME * __builtin_fabsf(asked);
+    l->against = against && !comes ? l->against + 1u : 0u;
+    l->idle = none ? l->idle + 1u : 0u;
+    if (l->against >= FT_AGAINST)
+        return FT_CURRENT_SIGN;
+    return l->idle >= c->patience ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
+}
+
+/* Drive one joint for a PWM period. Return what is wrong. */
+static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
+                             float amperes)
+{
+    float error = l->asked * c->full - amperes;
+    float duty = c->kp * error + l->integral;
+    bool inside = __builtin_fabsf(duty) <= c->bound;
+    uint32_t wrong = FT_CURRENT_GOOD;
+    if (inside || duty * error < 0.0f)
+        l->integral += c->ki * error;
+    if (inside)
+        l->against = l->idle = 0;
+    else
+        wrong = ft_loop_judge(c, l, amperes, error);
+    l->error = error;
+    ft_output_write(c->joint, inside ? duty : duty > 0.0f ? c->bound
+                                                          : -c->bound);
+    return wrong;
+}
+
+/* Return whether a current has been too large too often. */
+static bool ft_loop_trips(const ft_loop_config *c, ft_loop *l, float amperes)
+{
+    if (__builtin_fabsf(amperes) > FT_CURRENT_TRIP * c->full)
+        l->far += FT_FAR;
+    else if (l->far > 0u)
+        l->far--;
+    return l->far >= FT_TOO_FAR;
+}
+
+/* Serve one joint for a PWM period. */
+static void ft_loop_serve(const ft_loop_config *c, ft_loop *l, uint32_t raw)
+{
+    float amperes = ((float)raw - l->zero) * c->amperes;
+    uint32_t wrong = ft_loops_state.pulse > 0u ? ft_loop_pulse(c, l, amperes)
+                                               : ft_loop_step(c, l, amperes);
+    if (ft_loop_trips(c, l, amperes))
+        wrong = FT_CURRENT_OVER;
+    if (wrong != FT_CURRENT_GOOD)
+        ft_loops_fail(wrong, c->joint);
+}
+
+static void ft_loops_serve(const uint32_t raw[])
+{
+    ft_loops_state.off = 0;
+    for (uint32_t i = 0; i < FT_LOOPS; i++)
+        ft_loop_serve(&ft_loop_table[i], &ft_loops[i], raw[i]);
+    if (ft_loops_state.pulse > 0u)
+        ft_loops_state.pulse--;
+}
+
+/* The end of the converter's sequence. Should the application be switching
+ * the outputs on just when they are dropped here, they are dropped again. */
+void ft_current_interrupt(void)
+{
+    uint32_t raw[FT_LOOPS];
+    ft_sampling_take(raw, FT_LOOPS);
+    ft_loops_state.runs++;
+    if (ft_loops_state.cause != FT_CURRENT_GOOD)
+        ft_chip_safe();
+    if (ft_chip_outputs_enabled())
+        ft_loops_serve(raw);
+    else
+        ft_loops_rest(raw);
+}
+
+#endif
