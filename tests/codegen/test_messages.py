@@ -204,3 +204,9 @@ def test_every_fault_and_refusal_says_what_to_do():
     for table in (messages.FAULTS, messages.REFUSALS):
         assert all(doc and (mend or name == "NONE") for name, (_, doc, mend) in table.items())
         assert len({row[0] for row in table.values()}) == len(table)
+
+
+def test_no_two_names_of_a_table_have_one_number():
+    for table in (messages.STATES, messages.FAULTS, messages.REFUSALS, messages.COMMANDS, messages.FLAGS, messages.LIMITS):
+        numbers = [row[0] for row in table.values()]
+        assert len(set(numbers)) == len(numbers)
