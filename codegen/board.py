@@ -92,6 +92,13 @@ class Outputs(Table):
     estop: Annotated[list[Estop], Field(min_length=1)]
 
 
+class BrakeOutput(Table):
+    """What switches holding brakes, closed without power. release: the level that opens them."""
+
+    pin: PinName
+    release: Literal["high", "low"] = "high"
+
+
 class Encoders(Table):
     filter: Annotated[int, Field(ge=0, le=15)]
 
@@ -206,6 +213,7 @@ class BoardFile(Table):
     lead: Annotated[int, Field(ge=0, le=2)]
     link: Link
     outputs: Outputs | None = None
+    brake: BrakeOutput | None = None
     encoders: Encoders | None = None
     gate_driver: GateDriver | None = None
     sense: Sense = Sense()
@@ -224,6 +232,7 @@ class Board:
     lead: int
     link: Link
     outputs: Outputs | None
+    brake: BrakeOutput | None
     encoders: Encoders | None
     gate_driver: GateDriver | None
     sense: Sense
@@ -282,7 +291,7 @@ def read(path: Path) -> Board:
         file = BoardFile.model_validate(raw)
     except ValidationError as error:
         raise _bad_key(path, error) from None
-    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.encoders,
+    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake, file.encoders,
                   file.gate_driver, file.sense, tuple(file.channel), file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
@@ -321,7 +330,7 @@ def _bad_key(path: Path, error: ValidationError) -> BadInput:
 
 def _keys_at(where: list[str | int]) -> list[str]:
     tables: dict[str, type[Table]] = {
-        "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
+        "brake": BrakeOutput, "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
         "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm, "current": CurrentSense,
         "gate_driver": GateDriver, "sense": Sense, "bus": BusSense, "temperature": TemperatureSense}
     last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
@@ -339,8 +348,9 @@ def _check_sections(board: Board) -> None:
             rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
             raise BadInput(file, key, None, rule)
     if board.outputs is None:
-        if board.sense.pins:
-            raise BadInput(file, "sense", None, "has no use without a [[channel]]")
+        for key, there in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
+            if there:
+                raise BadInput(file, key, None, "has no use without a [[channel]]")
         return
     if len(board.sense.pins) > board.chip.sense.places:
         raise BadInput(file, "sense", None, f"names {len(board.sense.pins)} pins, and {board.chip.part} measures "
@@ -459,6 +469,7 @@ def _check_claims(board: Board) -> None:
     claims += [(getattr(board.link, side).dma, f"link.{side}.dma") for side in ("tx", "rx")]
     if board.outputs:
         claims.append((board.outputs.enable, "outputs.enable"))
+        claims += [(board.brake.pin, "brake.pin")] if board.brake else []
         claims += [(board.outputs.fault, "outputs.fault")] if board.outputs.fault else []
         claims += [(e.pin, f"outputs.estop.{i}.pin") for i, e in enumerate(board.outputs.estop) if not e.timer]
     driving = {pwm.timer: f"channel.{i}.{part}.timer" for i, c in reversed(list(enumerate(board.channels)))
@@ -645,6 +656,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     assert mechanism.board is not None
     rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
+    brake = _brake(mechanism, board)
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
     return {
@@ -658,7 +670,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "pil": int(pil),
         "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
         "bus_voltage": repr(float(mechanism.board.bus_voltage)),
-        "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints),
+        "brake": None if pil else brake,
+        "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints) + _brake_pins(brake),
         "clocks": _clocks(board, joints),
         "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.timers.items()},
         "pwm": _pwm(mechanism, board, joints) if board.outputs and not pil else None,
@@ -674,6 +687,24 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "watchdog_prescaler": prescaler,
         "watchdog_reload": reload,
     }
+
+
+def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
+    """The output of the arm's brakes; None: it has none. A board without channels moves nothing that could fall."""
+    if mechanism.safety.brake is None or not board.channels:
+        return None
+    if board.brake is None:
+        raise BadInput(_file(mechanism), "safety.brake", None, f"board {board.name!r} has no output for brakes",
+                       "write [brake] with a pin into a board file of your own")
+    return board.brake
+
+
+def _brake_pins(brake: BrakeOutput | None) -> list[Pin]:
+    """Closed and pulled there from the first moment on."""
+    if brake is None:
+        return []
+    high = brake.release == "low"
+    return [Pin(brake.pin, "FT_OUTPUT_HIGH" if high else "FT_OUTPUT", "FT_UP" if high else "FT_DOWN", 0, "holding brakes")]
 
 
 def _has_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:

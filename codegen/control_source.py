@@ -286,9 +286,18 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "overlay": int((least, most) != (64, 64)),
         "overlay_least": least,
         "overlay_most": most,
+        **_brake(mechanism, board),
         "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
         "temperature_max": _literal(mechanism.safety.temperature_max),
     }
+
+
+def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
+    """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick."""
+    brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
+    if brake is None or (board is not None and not board.channels):
+        return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
+    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1, "brake_closes": math.ceil(brake.engage_s * hz) + 1}
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:

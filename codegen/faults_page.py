@@ -30,6 +30,18 @@ is held by default, and any other one coasts. `femtorque check` says what falls 
     host = "coast"         # though gravity loads it: it drops its load when the cable is pulled
     motion = "brake"
 
+Holding brakes, closed without power, hang on one output of the board (`[brake]` of its file) and are used where the
+mechanism file gives their times:
+
+    [safety.brake]
+    release_s = 0.03       # until they are open: START, JOG and FLOAT are refused for so long after ARM
+    engage_s = 0.05        # until they have closed: for so long the motors go on holding
+
+They open once the joints are held, by ARM or SEEK, and stay closed in PROBE, which holds none. DISARM, and faults that
+the board waits with until the arm stands (HOST_LOST, KNOT) or that are to be held, first let them close and switch the
+outputs off when they have. With an e-stop, a reset and every other fault they are let go together with the outputs: the
+arm falls for `engage_s` then, so keep that short, and wire their supply through the e-stop loop.
+
 """
 
 

@@ -210,6 +210,14 @@ class Control:
 
 
 @dataclass(frozen=True)
+class Brake:
+    """The holding brakes of an arm, all on one output of the board: s from the output's level to an open, a closed brake."""
+
+    release_s: float
+    engage_s: float
+
+
+@dataclass(frozen=True)
 class Safety:
     """What is done about each class of faults (codegen.messages.FAULT_CLASSES), and bounds.
 
@@ -230,6 +238,7 @@ class Safety:
     float_speed: float = 0.25
     jog_speed: float = 0.1
     probe_effort: float = 0.3
+    brake: Brake | None = None
 
 
 @dataclass(frozen=True)

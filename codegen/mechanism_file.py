@@ -25,6 +25,7 @@ from codegen.mechanism import (
     Anchor,
     Beam,
     BoardUse,
+    Brake,
     Control,
     Encoder,
     Friction,
@@ -235,7 +236,8 @@ class _Reader:
         if not least <= 1.0 <= most:
             self.fail("safety.gain_overlay", t.gain_overlay, "must be [least, most] with the file's own gains, 1.0, between",
                       "[0.5, 1.5], say")
-        return Safety(**{**t.model_dump(), "gain_overlay": (least, most)})
+        brake = Brake(t.brake.release_s, t.brake.engage_s) if t.brake else None
+        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake})
 
     def _link(self, t: LinkTable) -> Link:
         key = f"link.{t.name}"

@@ -62,6 +62,11 @@ class BoardTable(Table):
     pwm_hz: Annotated[int, Field(gt=0, le=1_000_000)] = 20000
 
 
+class BrakeTable(Table):
+    release_s: Annotated[float, Field(gt=0.0, le=2.0)]
+    engage_s: Annotated[float, Field(gt=0.0, le=2.0)]
+
+
 class SafetyTable(Table):
     computing: Literal["coast", "brake"] = "coast"
     sensing: Literal["coast", "brake"] = "coast"
@@ -74,6 +79,7 @@ class SafetyTable(Table):
     float_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
     jog_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
     probe_effort: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
+    brake: BrakeTable | None = None
 
 
 class SectionTable(Table):

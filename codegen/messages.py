@@ -203,6 +203,7 @@ STATES = {
     "FLOAT": (8, "outputs on, gravity compensation only: the arm is led by hand"),
     "JOG": (9, "outputs on, one joint moved for as long as the host asks"),
     "PROBE": (10, "outputs on, a small torque on one joint, none on the others"),
+    "CLOSING": (11, "outputs on, holding until the brakes have closed; then DISARMED"),
 }
 
 # name: (number, what it means, what to do)
@@ -286,6 +287,7 @@ REFUSALS = {
                          "try again in a moment; if it stays, check the motors' supply and power-cycle it"),
     "CURRENT_SENSOR": (20, "a current sensor is not at its zero while no current flows",
                        "check the sensor, its supply, its wiring; zero_v of the board file"),
+    "BRAKE": (17, "the brakes are still on their way", "wait for release_s or engage_s of [safety] brake"),
     "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),

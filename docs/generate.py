@@ -48,6 +48,8 @@ KEYS = {
     "safety.float_speed": "share of the velocity limit above which an arm led by hand is held",
     "safety.jog_speed": "share of the velocity limit that `jog` may use",
     "safety.probe_effort": "share of the effort limit that experiments may use",
+    "safety.brake.release_s": "s from the board's output to open holding brakes; the board file names the output",
+    "safety.brake.engage_s": "s until they have closed: for so long the arm is held before its motors are let go",
     "board.use": "a board file, see [boards](boards.md)", "board.bus_voltage": "nominal, V", "board.pwm_hz": "of the outputs",
     "link.name": "", "link.mass": "kg", "link.com": "centre of gravity in the link's frame, m",
     "link.inertia": "ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity in link axes, kg m²",

@@ -213,6 +213,9 @@ class VirtualBoard:
         self._telemetry = Telemetry(self.chip.core, self.image, len(self.joints), mechanism.control.rate_hz)
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self.recording = True
+        brake = mechanism.safety.brake
+        self.brake_release_s, self.brake_engage_s = (brake.release_s, brake.engage_s) if brake else (0.0, 0.0)
+        self._brake_level, self._brake_moved = False, -math.inf  # whether it is told to open, and since when
         self.brakes = False  # whether something holds an arm at rest up while its drivers are off
         self._handled = Handled()
         split = "ft_boundary_interrupt" in self.image.symbols
@@ -427,9 +430,29 @@ class VirtualBoard:
     def _drive(self, until: float) -> None:
         if until - self._plant_at > TOGETHER:
             volts = _floating(self._terminals)
-            if not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
+            if self.brake_closed(self._plant_at):
+                self.plant.v[:] = 0.0  # without slip: how much torque they hold is not modelled
+            elif not (self.brakes and np.all(np.isnan(volts)) and np.all(np.abs(self.plant.v) < GRIP)):
                 self.plant.drive(until - self._plant_at, volts)
             self._plant_at = until
+
+    def brake_closed(self, seconds: float) -> bool:
+        """Whether the holding brakes hold. Their springs close them whenever nothing opens them, a chip in reset included."""
+        brake = self.board.brake
+        if brake is None or self.mechanism.safety.brake is None:
+            return False
+        port, pin = self._pin(brake.pin)
+        level = port.mode(pin) == 1 and bool(port.value["ODR"] >> pin & 1) == (brake.release == "high")
+        if level != self._brake_level:
+            was_closed = self._closed_by(seconds)
+            self._brake_level = level
+            self._brake_moved = seconds if was_closed == level else -math.inf  # turned round on its way: it is there
+        return self._closed_by(seconds)
+
+    def _closed_by(self, seconds: float) -> bool:
+        """Whether they are closed at a time, their output being as it was last seen."""
+        since = seconds - self._brake_moved
+        return since < self.brake_release_s if self._brake_level else since >= self.brake_engage_s
 
     # -- time ---------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class Configuration:
     baud: int = 1_000_000
     start_tolerance: tuple[float, ...] = ()  # rad or m a joint: farther from a motion's first knot, it is not started
     pil: bool = False  # the image whose plant is at the host
+    brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between
 
     @property
@@ -49,7 +50,8 @@ class Configuration:
         return Configuration(
             mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
-            tuple(start_tolerance(joint) for joint in mechanism.streamed), pil, tuple(mode.name for mode in mechanism.modes),
+            tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
+            mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0, tuple(mode.name for mode in mechanism.modes),
         )
 
     @staticmethod

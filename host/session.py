@@ -24,6 +24,7 @@ from host.link import Link
 from host.sender import Sender
 
 PERIOD = 0.002  # s between two rounds of a wait
+BRAKE_SLACK = 0.01  # s: ticks that the board adds to the brakes' time
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
 KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
 ANSWER = 1.0  # s a board has to acknowledge a command
@@ -297,9 +298,13 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """DISARMED -> HOLD: outputs on."""
+        """DISARMED -> HOLD: outputs on, and brakes open."""
         self.command("ARM")
         self._reach("ARM", "HOLD")
+        open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
+        while self.clock.now() < open_at:
+            self.pump()
+            self.clock.sleep(PERIOD)
 
     def start(self) -> None:
         """HOLD -> TRACK: play what is buffered."""

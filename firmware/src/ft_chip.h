@@ -34,6 +34,10 @@ void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
 bool ft_chip_outputs_enabled(void);
 
+/* Open the holding brakes, or let them close; without any it does nothing.
+ * Outputs that are made safe let them close first. */
+void ft_chip_brake(bool open);
+
 /* Put neutral on every output at once, from any context, without waiting. */
 void ft_chip_safe(void);
 

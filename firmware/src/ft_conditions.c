@@ -81,6 +81,16 @@ static uint32_t current_told(void) { return dropped_for(FT_CURRENT_SENSOR); }
 static uint32_t current_sign(void) { return dropped_for(FT_CURRENT_SIGN); }
 static uint32_t current_comes(void) { return dropped_for(FT_CURRENT_LOOP); }
 
+static uint32_t brakes_open(void)
+{
+    return ft.safety.opening == 0u ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t brakes_closed(void)
+{
+    return ft.safety.closing == 0u ? FT_GOOD : FT_NO_JOINT;
+}
+
 static uint32_t constants_whole(void)
 {
     return ft.safety.alarms.of[FT_ALARM_MEMORY] != 0u ? FT_NO_JOINT : FT_GOOD;
@@ -271,16 +281,20 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+    { FT_COMMAND_START, FT_REFUSAL_BRAKE, brakes_open },
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
     { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
     { FT_COMMAND_RESUME, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
+    { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+    { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },
     { FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed },
     { FT_EVENT_JOG, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+    { FT_EVENT_JOG, FT_REFUSAL_BRAKE, brakes_open },
     { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },

@@ -232,6 +232,10 @@ static uint32_t plan_homing(ft_lab *lab, ft_motion *m, int32_t counts,
 {
     uint32_t event = FT_MOTION_NOTHING;
 
+    if (FT_BRAKE && ft.safety.opening != 0u) { /* a joint held is no stop */
+        stand(m);
+        return event;
+    }
     if (lab->search == FT_SEEKING)
         event = search(lab, m, counts, found);
     else if (lab->search == FT_RETRACTING)

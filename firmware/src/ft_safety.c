@@ -37,6 +37,27 @@ static void outputs_on(void)
     ft.safety.flags |= FT_FLAG_OUTPUTS;
 }
 
+/* Let the brakes open, now that the joints are held. */
+static void open_brakes(void)
+{
+    if (!FT_BRAKE || ft.safety.released)
+        return;
+    ft_chip_brake(true);
+    ft.safety.released = true;
+    ft.safety.opening = FT_BRAKE_OPENS;
+}
+
+/* Let the brakes close; the joints are held until they have. */
+static void close_brakes(void)
+{
+    if (!FT_BRAKE || ft.safety.closing != 0u)
+        return;
+    ft_chip_brake(false);
+    ft.safety.released = false;
+    ft.safety.opening = 0;
+    ft.safety.closing = FT_BRAKE_CLOSES;
+}
+
 /* Hold the position measured now, in the first mode. */
 static void arm(void)
 {
@@ -45,12 +66,16 @@ static void arm(void)
     ft_loops_first_mode(&ft.step);
     hold_here();
     outputs_on();
+    open_brakes();
 }
 
+/* The brakes are the first to be let go. */
 static void outputs_off(void)
 {
     ft_chip_safe();
     ft_chip_outputs(false);
+    ft.safety.released = false;
+    ft.safety.opening = ft.safety.closing = 0;
     ft_motion_forget(&ft.motion);
     ft.safety.flags &= (uint8_t)~(FT_FLAG_OUTPUTS | FT_FLAG_SEEKING);
     ft.safety.coming = FT_FAULT_NONE;
@@ -60,6 +85,8 @@ static void outputs_off(void)
 /* Short-circuit the motors: no voltage, outputs stay on. */
 static void brake(void)
 {
+    ft_chip_brake(false);
+    ft.safety.released = false;
     ft_motion_forget(&ft.motion);
     ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
     ft.safety.coming = FT_FAULT_NONE;
@@ -80,12 +107,27 @@ static bool can_hold(void)
            || ft.safety.state == FT_STATE_FLOAT;
 }
 
+/* Switch the outputs off; where brakes can take over, once they have. */
+static void disarm(void)
+{
+    if (!FT_BRAKE || !can_hold()) {
+        outputs_off();
+        return;
+    }
+    stay();
+    close_brakes();
+}
+
 /* React to a fault as the mechanism file says for its class. A later fault
- * can only take away more. */
+ * can only take away more. Where there are brakes, joints are held until these
+ * have closed, and no longer; so they are before they may coast, if all that
+ * holds them is well. */
 static void react(void)
 {
     uint8_t how = ft.safety.asked;
 
+    if (FT_BRAKE && how == FT_REACTION_COAST && ft.safety.gentle)
+        how = FT_REACTION_HOLD;
     if (how == FT_REACTION_HOLD && !can_hold())
         how = FT_REACTION_COAST;
     if (ft.safety.state == FT_STATE_FAULT && how >= ft.safety.reaction)
@@ -97,6 +139,8 @@ static void react(void)
         brake();
     else
         stay();
+    if (how == FT_REACTION_HOLD)
+        close_brakes();
 }
 
 static void home(void)
@@ -139,6 +183,7 @@ static void seek(void)
     if (ft.safety.state == FT_STATE_DISARMED) {
         hold_here();
         outputs_on();
+        open_brakes();
     }
     ft.safety.homed[ft.safety.request.joint] = false;
     ft.safety.flags &= (uint8_t)~FT_FLAG_HOMED;
@@ -259,6 +304,7 @@ typedef struct {
 #define FLOAT FT_STATE_FLOAT
 #define JOG FT_STATE_JOG
 #define PROBE FT_STATE_PROBE
+#define CLOSING FT_STATE_CLOSING
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -285,7 +331,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [HOLD] = {
-        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_START] = { play, TRACK },
         [FT_COMMAND_STOP] = { nothing, HOLD },
         [FT_COMMAND_RESUME] = { resume, TRACK },
@@ -297,7 +343,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [TRACK] = {
-        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_STOP] = { stop, TRACK },
         [FT_EVENT_PAUSED] = { pause, HOLD },
         [FT_EVENT_ENDED] = { finish, HOLD },
@@ -308,6 +354,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     [FAULT] = {
         [FT_COMMAND_DISARM] = { outputs_off, FAULT },
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
+        [FT_EVENT_PASSED] = { outputs_off, FAULT },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -329,7 +376,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [FLOAT] = {
-        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_STOP] = { stay, HOLD },
         [FT_EVENT_FLOAT] = { let_float, FLOAT },
         [FT_EVENT_SILENT] = { stay, HOLD },
@@ -337,7 +384,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
     [JOG] = {
-        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_STOP] = { jog_no_more, JOG },
         [FT_EVENT_JOG] = { jog, JOG },
         [FT_EVENT_PAUSED] = { nothing, HOLD },
@@ -354,6 +401,12 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
+    [CLOSING] = {
+        [FT_COMMAND_DISARM] = { outputs_off, DISARMED },
+        [FT_EVENT_PASSED] = { outputs_off, DISARMED },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
 };
 
 /* Why a command is not possible in a state: here, or WRONG_STATE. */
@@ -366,6 +419,7 @@ static const uint8_t refusal_of[FT_STATES] = {
 static const uint8_t drive_of[FT_STATES] = {
     [HOLD] = FT_DRIVE_PATH,  [TRACK] = FT_DRIVE_PATH, [JOG] = FT_DRIVE_JOG,
     [HOMING] = FT_DRIVE_LAB, [FLOAT] = FT_DRIVE_LAB,  [PROBE] = FT_DRIVE_LAB,
+    [CLOSING] = FT_DRIVE_PATH,
 };
 
 /* ---- events ----------------------------------------------------------- */
@@ -389,7 +443,8 @@ uint32_t ft_safety_unhomed(void)
     return FT_NO_JOINT;
 }
 
-/* Let an event happen, if the state knows it. */
+/* Let an event happen, if the state knows it. What disarms waits for brakes
+ * that close. */
 void ft_safety_event(uint32_t event)
 {
     const cell *c = &table[ft.safety.state][event];
@@ -397,8 +452,9 @@ void ft_safety_event(uint32_t event)
     if (c->act == 0)
         return;
     c->act();
-    ft.safety.state = c->next;
-    ft.safety.drive = drive_of[c->next];
+    ft.safety.state = c->next == DISARMED && ft.safety.closing != 0u ? CLOSING
+                                                                     : c->next;
+    ft.safety.drive = drive_of[ft.safety.state];
     if (c->next == FAULT && ft.safety.reaction == FT_REACTION_HOLD)
         ft.safety.drive = FT_DRIVE_PATH;
 }
@@ -468,6 +524,14 @@ static void fault(uint32_t code, uint32_t joint)
     ft_safety_event(FT_EVENT_FAULT);
 }
 
+/* Take a fault that leaves sensors, drivers and law good, at rest. */
+static void gentle_fault(uint32_t code, uint32_t joint)
+{
+    ft.safety.gentle = true;
+    fault(code, joint);
+    ft.safety.gentle = false;
+}
+
 /* Return whether the targets are at rest, those under way too. */
 static bool at_rest(void)
 {
@@ -479,7 +543,7 @@ static bool at_rest(void)
 static void fault_at_rest(uint32_t code, uint32_t joint)
 {
     if (at_rest()) {
-        fault(code, joint);
+        gentle_fault(code, joint);
         return;
     }
     if (ft.safety.coming == FT_FAULT_NONE) {
@@ -494,7 +558,7 @@ static void fault_at_rest(uint32_t code, uint32_t joint)
 static void take_coming(void)
 {
     if (ft.safety.coming != FT_FAULT_NONE && at_rest())
-        fault(ft.safety.coming, ft.safety.coming_joint);
+        gentle_fault(ft.safety.coming, ft.safety.coming_joint);
 }
 
 /* Look for faults, in the order of the table: the first is latched, a later
@@ -534,6 +598,15 @@ static void listen_for_host(void)
         ft_safety_event(FT_EVENT_SILENT);
 }
 
+/* Let the brakes' time pass. */
+static void await_brakes(void)
+{
+    if (ft.safety.opening != 0u)
+        ft.safety.opening--;
+    if (ft.safety.closing != 0u && --ft.safety.closing == 0u)
+        ft_safety_event(FT_EVENT_PASSED);
+}
+
 /* ---- start and tick --------------------------------------------------- */
 
 /* Pass BOOT and CHECK, or end in FAULT. */
@@ -556,6 +629,8 @@ void ft_safety_tick(uint32_t motion_event)
     if (motion_event != 0u)
         ft_safety_event(motion_event);
     take_coming();
+    if (FT_BRAKE)
+        await_brakes();
     if (ft.estop)
         ft_safety_event(FT_EVENT_ESTOP);
     look_for_faults();

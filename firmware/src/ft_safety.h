@@ -27,7 +27,7 @@ enum {
     FT_EVENTS
 };
 
-#define FT_STATES (FT_STATE_PROBE + 1)
+#define FT_STATES (FT_STATE_CLOSING + 1)
 
 /* What makes the torques of a tick. */
 enum {
@@ -66,6 +66,9 @@ typedef struct {
     uint8_t latched[FT_FAULT_NUMBERS]; /* how often, by fault; at most 255 */
     uint8_t coming;             /* fault to be taken once at rest */
     uint8_t coming_joint;
+    bool gentle;                /* the fault that is taken came at rest */
+    bool released;              /* the brakes: they open, or are open */
+    uint32_t opening, closing;  /* ticks until they are open, closed */
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
     uint8_t reason;             /* the flag a stop under way will set */

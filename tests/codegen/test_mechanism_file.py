@@ -231,7 +231,7 @@ BAD = {
                           r"^payload\.tool\.inertia = .*sum of the others"),
     "rod with com": (("rod = 0.2", "rod = 0.2\ncom = [0.1, 0.0, 0.0]"), r"^link\.fore\.rod = 0\.2: stands instead of com"),
     "unknown reaction": (("[board]", '[safety]\nhost = "holt"\n[board]'),
-                         r"^safety\.host = 'holt': must be 'coast', 'brake' or 'hold'; did you mean 'hold'\?$"),
+                         r"^safety\.host = 'holt': must be 'auto', 'coast', 'brake' or 'hold'; did you mean 'hold'\?$"),
     "reaction too bold": (("[board]", '[safety]\nsensing = "hold"\n[board]'), r"^safety\.sensing = 'hold': must be 'coast' or 'brake'"),
     "unknown class": (("[board]", '[safety]\nmotions = "hold"\n[board]'), r"^safety\.motions = .*did you mean 'motion'\?$"),
     "overlay without the file's gains": (("[board]", "[safety]\ngain_overlay = [1.2, 1.5]\n[board]"),

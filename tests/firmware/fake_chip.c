@@ -26,6 +26,8 @@ void ft_chip_duties(const float duty[])
 }
 
 
+void ft_chip_brake(bool open) { fake.brake = open ? 1u : 0u; }
+
 void ft_chip_outputs(bool enabled)
 {
     fake.outputs = enabled ? 1u : 0u;
@@ -39,6 +41,7 @@ bool ft_chip_outputs_enabled(void)
 void ft_chip_safe(void)
 {
     memset(fake.duty, 0, sizeof fake.duty);
+    fake.brake = 0;
     fake.safe++;
 }
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from codegen import board as boards
 from codegen import build
-from codegen.mechanism import Mechanism, Safety
+from codegen.errors import BadInput
+from codegen.mechanism import Brake, Mechanism, Safety
 from codegen.messages import FAULTS, STATES
 from hil.board import VirtualBoard, VirtualClock
 from hil.plant import Plant
 from host.configuration import Configuration
 from host.link import Link
 from host.session import Session
+from tests.boards import DRIVING, three_link
 from tests.hil import rig
 
 FALLEN = 0.2  # rad
@@ -72,3 +77,77 @@ def test_an_arm_that_is_held_without_a_host_lets_go_at_the_next_fault():
         board.encoder_faults[1].offset += 2000
         board.run(0.01)
         assert board.outputs_safe()
+
+
+# ---- holding brakes ---------------------------------------------------------------------------------
+
+BRAKE = Brake(release_s=0.03, engage_s=0.06)
+
+
+def braked(name: str, tmp_path: Path) -> Mechanism:
+    """The upright arm of any board, with brakes that take their time."""
+    flat = three_link(name, tmp_path)
+    return replace(flat, name=f"braked-{name}", gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(brake=BRAKE))
+
+
+def sag(board: VirtualBoard, before: np.ndarray) -> float:
+    return float(np.max(np.abs(board.plant.q - before)))
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_a_reset(name, tmp_path):
+    mechanism = braked(name, tmp_path)
+    with held_by_brakes(mechanism) as (board, session):
+        before = board.plant.q.copy()
+        assert not board.brake_closed(board.seconds)
+        session.disarm()
+        assert np.isnan(board.voltages()).all() and board.brake_closed(board.seconds)
+        board.run(0.5)
+        assert sag(board, before) < 1e-3
+        session.arm()
+        board.incoming.cut = True
+        board.run(2.0)
+        assert board.outputs_safe() and board.brake_closed(board.seconds) and sag(board, before) < 1e-3
+    with held_by_brakes(mechanism) as (board, session):
+        before = board.plant.q.copy()
+        board.reset("pin")  # closes them by their resistor; until they are, it falls
+        board.run(0.5)
+        assert board.brake_closed(board.seconds) and 0.0 < sag(board, before) < FALLEN
+
+
+@pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
+def test_brakes_are_let_go_with_the_outputs_where_a_fault_ends_all_holding(strike, tmp_path):
+    """What the arm falls meanwhile is what their time costs."""
+    with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
+        before = board.plant.q.copy()
+        {"estop": lambda: board.estop(True), "driver": lambda: board.driver_fault(True),
+         "encoder": lambda: setattr(board.encoder_faults[1], "offset", 2000)}[strike]()
+        board.run(0.01)
+        assert board.outputs_safe()
+        board.run(BRAKE.engage_s + 0.3)
+        assert board.brake_closed(board.seconds) and sag(board, before) < FALLEN
+
+
+def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
+    text = (boards.BOARDS / "f405rg-4.toml").read_text()
+    bare = re.sub(r"\[brake\].*?\n\n", "", text, flags=re.S)
+    path = tmp_path / "f405rg-4.toml"
+    path.write_text(bare)
+    with pytest.raises(BadInput, match=r"safety\.brake.*has no output for brakes"):
+        boards.render(braked("f405rg-4", tmp_path), boards.read(path))
+
+
+@contextmanager
+def held_by_brakes(mechanism: Mechanism) -> Iterator[tuple[VirtualBoard, Session]]:
+    """Armed, the brakes open."""
+    built = build.build(mechanism, rig.ROOT / "build" / mechanism.name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(np.array([joint.start for joint in mechanism.streamed]))
+        session.arm()
+        for _ in range(10):
+            board.run(0.01)
+            session.pump()
+        yield board, session
+        session.link.close()

@@ -419,8 +419,18 @@ bool ft_chip_outputs_enabled(void)
     return on;
 }
 
+void ft_chip_brake(bool open)
+{
+#ifdef FT_BRAKE_PORT
+    ft_pin_put(FT_BRAKE_PORT, FT_BRAKE_PIN, open == (FT_BRAKE_RELEASE != 0));
+#else
+    (void)open;
+#endif
+}
+
 void ft_chip_safe(void)
 {
+    ft_chip_brake(false);
     ft_drivers_enable(false);
     ft_bridges_off();
     ft_timers_drive(false);
@@ -507,6 +517,11 @@ bool ft_chip_outputs_enabled(void)
 void ft_chip_safe(void)
 {
     ft_pretended = false;
+}
+
+void ft_chip_brake(bool open)
+{
+    (void)open;
 }
 
 bool ft_chip_estop(void)

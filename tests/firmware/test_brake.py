@@ -1,0 +1,141 @@
+"""Holding brakes: opened once the joints are held, let go before anything else is, and given their time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from codegen.codec import Float, Jog, Knot, Probe, Seek
+from codegen.mechanism import Brake, Home
+from tests.firmware.app import App, changed
+from tests.firmware.streaming import three_link_knots
+
+OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, and the tick in which the level changes
+
+
+def braked(**safety):
+    mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
+    return replace(mechanism, safety=replace(mechanism.safety, brake=Brake(0.2, 0.3), **safety))
+
+
+def held(**safety) -> App:
+    """In HOLD, the brakes open."""
+    app = App(braked(**safety))
+    app.ready()
+    app.run(OPENS)
+    return app
+
+
+def token(app: App) -> int:
+    return app.token % 255 + 1
+
+
+def test_that_brakes_are_closed_until_the_joints_are_held():
+    app = App(braked())
+    app.home()
+    assert app.chip.brake == 0
+    app.command("ARM")
+    assert (app.chip.brake, app.chip.outputs) == (1, 1)
+
+
+def test_that_nothing_moves_until_the_brakes_are_open():
+    app = App(braked())
+    app.home()
+    app.stream(three_link_knots(), most=100)
+    app.command("ARM")
+    for request in (lambda: app.command("START"), lambda: app.ask(Jog(token(app), 0, 0.1)),
+                    lambda: app.ask(Float(token(app), 0))):
+        assert request() == "BRAKE"
+    app.run(OPENS)
+    assert app.command("START") == "NONE"
+
+
+def test_that_a_disarmed_arm_is_held_until_its_brakes_have_closed():
+    app = held()
+    app.command("DISARM")
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("CLOSING", 0, 1)
+    app.run(CLOSES - 50)
+    assert (app.state, app.chip.outputs) == ("CLOSING", 1)
+    app.run(60)
+    assert (app.state, app.chip.outputs) == ("DISARMED", 0)
+
+
+def test_that_disarming_twice_does_not_wait():
+    app = held()
+    app.command("DISARM")
+    app.command("DISARM")
+    assert (app.state, app.chip.outputs) == ("DISARMED", 0)
+
+
+@pytest.mark.parametrize("cause, state", [("estop", "ESTOP"), ("driver_fault", "FAULT")])
+@pytest.mark.parametrize("closing", [False, True])
+def test_that_brakes_and_outputs_go_at_once_where_nothing_can_be_trusted_to_hold(cause, state, closing):
+    app = held()
+    if closing:
+        app.command("DISARM")
+    setattr(app.chip, cause, 1)
+    app.run(2)
+    assert (app.state, app.chip.brake, app.chip.outputs) == (state, 0, 0)
+
+
+@pytest.mark.parametrize("host", ["coast", "hold"])
+def test_that_a_lost_host_closes_the_brakes_and_then_lets_the_motors_go(host):
+    app = held(host=host)
+    app.run(1002, alive=False)
+    assert (app.lib.fake_state_now(), app.chip.brake, app.chip.outputs) == (5, 0, 1)
+    assert app.command("CLEAR") == "BRAKE"
+    app.run(CLOSES + 2, alive=False)
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("FAULT", 0, 0)
+    assert app.command("CLEAR") == "NONE"
+
+
+def test_that_a_bad_knot_in_mid_motion_stops_the_arm_before_its_brakes_close():
+    app = App(braked(host="coast"))
+    app.ready()
+    app.run(OPENS)
+    app.stream(three_link_knots(), most=100)
+    app.command("START")
+    app.run(50)
+    app.send(Knot(0, [0] * 3, [9e9] * 3, [0.0] * 3), seq=app.see().ack)
+    app.run(10)
+    assert (app.state, app.chip.brake) == ("TRACK", 1)
+    app.run(260 + CLOSES)
+    assert (app.state, app.fault[0], app.chip.brake, app.chip.outputs) == ("FAULT", "KNOT", 0, 0)
+
+
+def test_that_motors_that_brake_are_not_held_against_brakes_that_close():
+    app = held(host="brake")
+    app.run(1002, alive=False)
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("FAULT", 0, 1)
+    app.run(2 * CLOSES, alive=False)
+    assert app.chip.outputs == 1  # which short-circuits the motors
+
+
+def test_that_a_held_fault_closes_the_brakes():
+    app = held(motion="hold")
+    app.lib.fake_shift(1, 3 * 2**29)
+    app.run(2, follow=False)
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("FAULT", 0, 1)
+
+
+def test_that_a_zero_is_sought_once_the_brakes_are_open():
+    """A joint that they hold is no stop."""
+    app = App(braked())
+    assert app.ask(Seek(token(app), 0)) == "NONE"
+    assert app.chip.brake == 1
+    app.run(OPENS - 60)
+    still = app.see().target
+    assert app.state == "HOMING" and abs(still[0] - app.see().position[0]) < 2**16
+    app.run(100)
+    assert app.see().target[0] != still[0]
+    app.command("ARM")
+    assert app.state == "HOLD" or app.status.refusal
+
+
+def test_that_a_probe_leaves_the_brakes_closed():
+    """It holds no joint."""
+    app = App(braked())
+    app.home()
+    assert app.ask(Probe(token(app), 0, 0.0)) == "NONE"
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("PROBE", 0, 1)
