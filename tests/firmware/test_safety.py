@@ -9,7 +9,7 @@ import pytest
 
 from codegen import codec, control_source, messages
 from codegen.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
-from codegen.mechanism import Home
+from codegen.mechanism import Brake, Home
 from codegen.model import Model
 from codegen.trajectory import Knots
 from codegen.units import to_wire
@@ -23,34 +23,34 @@ COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
 EVENTS = {"HOME": 8, "FLOAT": 9, "JOG": 10, "SEEK": 11, "PROBE": 12, "GAINS": 13,
           "PASSED": 14, "PAUSED": 15, "ENDED": 16, "SILENT": 17, "FAULT": 18, "ESTOP": 19}
 WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
-DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE")  # states in which the outputs are on
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING")  # states in which the outputs are on
 
 # What a request does in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
-    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG         PROBE
-    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,      WRONG,      WRONG),
-    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED", "DISARMED", "DISARMED"),
-    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG),
-    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",     "JOG",      "DISARMED"),
-    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG),
-    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG),
-    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,      WRONG,      WRONG),
-    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG),
-    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",    WRONG,      WRONG),
-    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      "JOG",      WRONG),
-    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,      WRONG,      WRONG),
-    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      "PROBE"),
-    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG),
+    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG         PROBE       CLOSING
+    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,      WRONG,      WRONG, WRONG),
+    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED", "DISARMED", "DISARMED", "DISARMED"),
+    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",     "JOG",      "DISARMED", WRONG),
+    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",    WRONG,      WRONG, WRONG),
+    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      "JOG",      WRONG, WRONG),
+    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,      WRONG,      WRONG, WRONG),
+    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      "PROBE", WRONG),
+    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
 }
 # What the board's own events do: the state they lead to.
 EVENT_TABLE = {
-    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE
-    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE"),
-    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",  "DISARMED"),
-    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE"),
-    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",   "DISARMED"),
-    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT", "FAULT"),
-    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP", "ESTOP"),
+    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE       CLOSING
+    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE", "DISARMED"),
+    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",  "DISARMED", "CLOSING"),
+    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE", "CLOSING"),
+    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",   "DISARMED", "CLOSING"),
+    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT", "FAULT", "FAULT"),
+    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP"),
 }
 
 
@@ -122,7 +122,7 @@ def probing(app):
 
 def in_state(state, event=None):
     """An app in a state, all conditions of the event met."""
-    app = App(in_lab())
+    app = App(in_lab(brake=Brake(0.2, 0.3) if state == "CLOSING" else None))
     if state in ("BOOT", "CHECK"):
         app.lib.fake_state(STATES[state])
     elif state == "DISARMED":
@@ -134,9 +134,14 @@ def in_state(state, event=None):
         app.stream(three_link_knots(), most=250)
     else:
         {"TRACK": tracking, "FAULT": faulted, "ESTOP": stopped, "HOMING": homing, "FLOAT": floating, "JOG": jogging,
-         "PROBE": probing}[state](app)
+         "PROBE": probing, "CLOSING": closing}[state](app)
     assert app.state == state or state in ("BOOT", "CHECK")
     return app
+
+
+def closing(app):
+    app.ready()
+    assert app.command("DISARM") == "NONE"
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -163,7 +168,8 @@ def test_every_event_in_every_state(state, event):
     app.lib.fake_event(EVENTS[event])
     assert app.name(messages.STATES, app.lib.fake_state_now()) == EVENT_TABLE[event][STATES[state]]
     assert app.chip.safe - safe == (EVENT_TABLE[event][STATES[state]] in ("FAULT", "ESTOP", "DISARMED")
-                                    and state not in ("CHECK" if event == "PASSED" else "", EVENT_TABLE[event][STATES[state]]))
+                                    and state not in ("CHECK" if event == "PASSED" else "", EVENT_TABLE[event][STATES[state]])
+                                    or (event, state) == ("PASSED", "FAULT"))  # held until brakes had closed
     assert app.chip.outputs == (app.state in DRIVEN)
 
 
@@ -409,8 +415,9 @@ def test_that_an_unknown_command_is_refused_by_name():
 
 
 def test_that_every_refusal_was_reached_above():
-    """The names in this file, and in that of closed loops, are all there are."""
-    text = Path(__file__).read_text() + (Path(__file__).parent / "test_loops.py").read_text()
+    """The names in this file, and in those of closed loops, brakes and loads, are all there are."""
+    text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py")
+                   if path.stem in ("test_safety", "test_loops", "test_brake", "test_heat"))
     assert all(f'"{name}"' in text for name in messages.REFUSALS)
 
 
