@@ -348,8 +348,8 @@ def _check_sections(board: Board) -> None:
             rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
             raise BadInput(file, key, None, rule)
     if board.outputs is None:
-        for key, there in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
-            if there:
+        for key, useless in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
+            if useless:
                 raise BadInput(file, key, None, "has no use without a [[channel]]")
         return
     if len(board.sense.pins) > board.chip.sense.places:
