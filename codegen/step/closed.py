@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
-from codegen.step.frames import Vec, add, scale, tidy
+from codegen.step.frames import tidy
 from codegen.step.graph import Expr, Function, Graph
+from codegen.step.spatial_algebra import Vec3, times
 from codegen.tree import frame_to_axis
 
 Array = NDArray[np.float64]
@@ -47,8 +48,8 @@ class Carried:
     """A vector on its way inwards, its derivatives by the joints' positions, and how it got there from the tip: what
     it is carried along by once more when the rates are known."""
 
-    now: Vec
-    columns: dict[int, Vec]
+    now: Vec3
+    columns: dict[int, Vec3]
     way: list[Callable[[Moving], Moving]] = field(default_factory=list)
 
 
@@ -56,8 +57,11 @@ class Carried:
 class Moving:
     """The same vector's rate, and its acceleration while all joints keep theirs; of joints, in half ticks."""
 
-    rate: Vec
-    bias: Vec
+    rate: Vec3
+    bias: Vec3
+
+    def __add__(self, other: Moving) -> Moving:
+        return Moving(self.rate + other.rate, self.bias + other.bias)
 
 
 @dataclass
@@ -137,20 +141,14 @@ class LoopStep:
     def _const(self, value: float) -> Expr:
         return self.graph.const(tidy(float(value)))
 
-    def _fixed(self, v: Array) -> Vec:
-        x, y, z = (self._const(a) for a in v)
-        return (x, y, z)
+    def _fixed(self, v: Array) -> Vec3:
+        return Vec3(*map(self._const, v))
 
-    def _zero(self) -> Vec:
-        return self._fixed(np.zeros(3))
+    def _zero(self) -> Vec3:
+        return Vec3.zero(self.graph)
 
-    def _times(self, R: Array, v: Vec) -> Vec:
-        x, y, z = (self._const(a[0]) * v[0] + self._const(a[1]) * v[1] + self._const(a[2]) * v[2] for a in R)
-        return (x, y, z)
-
-    def _bind(self, v: Vec, name: str) -> Vec:
-        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
-        return (x, y, z)
+    def _times(self, R: Array, v: Vec3) -> Vec3:
+        return times(np.vectorize(tidy)(R), v)
 
     # ---- one cut
     def _cut(self, c: int, cut: Cut) -> list[Row]:
@@ -196,12 +194,12 @@ class LoopStep:
         for j in sorted({*u.columns, *v.columns}):
             entry = self.graph.const(0.0)
             if j in v.columns:
-                entry = entry + _inner(u.now, v.columns[j])
+                entry = entry + u.now @ v.columns[j]
             if j in u.columns:
-                entry = entry + _inner(u.columns[j], v.now)
+                entry = entry + u.columns[j] @ v.now
             if not entry.is_zero:
                 entries[j] = self.graph.bind(entry, f"{name}_by{j + 1}")
-        row = self._row(entries, self.graph.bind(_inner(u.now, v.now), f"{name}_left"))
+        row = self._row(entries, self.graph.bind(u.now @ v.now, f"{name}_left"))
         self.moving[row.number] = u, v, name
         return row
 
@@ -222,7 +220,7 @@ class LoopStep:
             first = self.assembly.model.bodies[group.members[0].joint]
             y = self._mapped(group.R, y)
             if is_point:
-                y.now = add(y.now, self._fixed(first.p0 / self.assembly.length))
+                y.now = y.now + self._fixed(first.p0 / self.assembly.length)
         return y
 
     def _groups(self, side: Side) -> list[Group]:
@@ -257,18 +255,18 @@ class LoopStep:
         axis = self.assembly.model.bodies[j].axis / self.assembly.length
         if j not in self.slides:
             self.slides.append(j)
-        now = add(y.now, scale(self.graph.input("p", self.slides.index(j)), self._fixed(axis)))
+        now = y.now + self.graph.input("p", self.slides.index(j)) * self._fixed(axis)
 
         def on(m: Moving) -> Moving:
-            return Moving(add(m.rate, scale(self.rates[j], self._fixed(axis))), m.bias)
+            return Moving(m.rate + self.rates[j] * self._fixed(axis), m.bias)
 
         return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.way, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
         """From the last member's body to the group's frame: the members' link vectors, each turned by its angle."""
         tip, last = self._zero(), len(group.members) - 1
-        columns: dict[int, Vec] = {}
-        parts: list[tuple[Angle, Vec]] = []  # link vectors, from the last member's inwards
+        columns: dict[int, Vec3] = {}
+        parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member's inwards
         way = y.way
         for place, member in reversed(list(enumerate(group.members))):
             angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
@@ -282,13 +280,12 @@ class LoopStep:
                 link = self._still(member.axes @ after.p0 / self.assembly.length)
                 part = self._turn(angle, link, f"{name}_{place + 1}").now
                 parts.append((angle, part))
-                tip = self._bind(add(tip, part), f"{name}_arm{place + 1}")
-            columns[member.joint] = self._across(tip, member.sign)
+                tip = (tip + part).bind(f"{name}_arm{place + 1}")
+            columns[member.joint] = tip.z_cross() if member.sign > 0 else -tip.z_cross()
 
         def on(m: Moving) -> Moving:
             for angle, part in parts:
-                spun = self._spun(angle, part)
-                m = Moving(add(m.rate, spun.rate), add(m.bias, spun.bias))
+                m = m + self._spun(angle, part)
             return m
 
         return Carried(tip, columns, [*way, on])
@@ -302,36 +299,25 @@ class LoopStep:
             self.spins[angle] = self.graph.bind(total, f"spin{self.angles.index(angle)}")
         return self.spins[angle]
 
-    def _spun(self, angle: Angle, v: Vec) -> Moving:
+    def _spun(self, angle: Angle, v: Vec3) -> Moving:
         """Rate and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
-        w, zero = self._spin(angle), self.graph.const(0.0)
-        x, y = -(w * v[1]), w * v[0]
-        return Moving((x, y, zero), (-(w * y), w * x, zero))
-
-    def _across(self, v: Vec, sign: int) -> Vec:
-        """sign times z x v."""
-        x, y = -v[1], v[0]
-        return (x, y, self.graph.const(0.0)) if sign > 0 else (-x, -y, self.graph.const(0.0))
+        rate = v.z_cross(self._spin(angle))
+        return Moving(rate, rate.z_cross(self._spin(angle)))
 
     def _turn(self, angle: Angle, y: Carried, name: str) -> Carried:
         """Turned about z by an angle."""
         if angle not in self.angles:
             self.angles.append(angle)
         i = self.angles.index(angle)
-        c, s = self.graph.input("r", i, "c"), self.graph.input("r", i, "s")
-
-        def turned(v: Vec) -> Vec:
-            return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
-
-        columns = {j: self._bind(turned(column), f"{name}_d{j + 1}") for j, column in y.columns.items()}
-        now = self._bind(turned(y.now), name)
+        pair = self.graph.input("r", i, "c"), self.graph.input("r", i, "s")
+        columns = {j: column.turn_back(pair).bind(f"{name}_d{j + 1}") for j, column in y.columns.items()}
+        now = y.now.turn_back(pair).bind(name)
 
         def on(m: Moving) -> Moving:
-            rate, bias, spun = self._bind(turned(m.rate), f"{name}_own"), turned(m.bias), self._spun(angle, now)
+            rate, bias, spun = m.rate.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair), self._spun(angle, now)
             w = self._spin(angle)
-            swept = (-((w + w) * rate[1]), (w + w) * rate[0], self.graph.const(0.0))
-            return Moving(self._bind(add(rate, spun.rate), f"{name}_rate"),
-                          self._bind(add(bias, add(swept, spun.bias)), f"{name}_bias"))
+            swept = rate.z_cross(w + w)
+            return Moving((rate + spun.rate).bind(f"{name}_rate"), (bias + (swept + spun.bias)).bind(f"{name}_bias"))
 
         return Carried(now, columns, [*y.way, on])
 
@@ -396,8 +382,8 @@ class LoopStep:
                 m = on(m)
             for on in v.way:
                 n = on(n)
-            across = _inner(m.rate, n.rate)
-            sides[number] = graph.bind(_inner(m.bias, v.now) + _inner(u.now, n.bias) + (across + across), f"{name}_bias")
+            across = m.rate @ n.rate
+            sides[number] = graph.bind(m.bias @ v.now + u.now @ n.bias + (across + across), f"{name}_bias")
         for r in self.rotations:
             x, y = (sides[row] for row in r.rows)
             sides[r.into[0]] = graph.bind(r.c * x + r.s * y, f"bias{r.into[0]}")
@@ -526,21 +512,12 @@ def _sum(graph: Graph, terms: list[Expr]) -> Expr:
     return total
 
 
-def _minus(a: Vec, b: Vec) -> Vec:
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-def _inner(a: Vec, b: Vec) -> Expr:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
 def _difference(b: Carried, a: Carried) -> Carried:
     """b - a."""
     columns = dict(b.columns)
     for j, column in a.columns.items():
-        negative = (-column[0], -column[1], -column[2])
-        columns[j] = add(columns[j], negative) if j in columns else negative
-    return Carried(_minus(b.now, a.now), columns, [lambda still: _apart(b, a, still)])
+        columns[j] = columns[j] + -column if j in columns else -column
+    return Carried(b.now - a.now, columns, [lambda still: _apart(b, a, still)])
 
 
 def _apart(b: Carried, a: Carried, still: Moving) -> Moving:
@@ -549,4 +526,4 @@ def _apart(b: Carried, a: Carried, still: Moving) -> Moving:
         m = on(m)
     for on in a.way:
         n = on(n)
-    return Moving(_minus(m.rate, n.rate), _minus(m.bias, n.bias))
+    return Moving(m.rate - n.rate, m.bias - n.bias)

@@ -20,10 +20,10 @@ from codegen.beam import joint_stiffness
 from codegen.flexible_tree import FlexibleTree, flexible_tree
 from codegen.mechanism import Joint
 from codegen.model import GROUND, Model, rotation_axis, skew
-from codegen.step.frames import Vec, add, cross, scale, turn, turn_back
 from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
 from codegen.tree import frame_to_axis
 
+Vec = tuple[Expr, Expr, Expr]
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
 
 TINY = 1e-12  # rotations: below this an entry is a rounding error
@@ -918,3 +918,26 @@ def _tidy(A: np.ndarray) -> np.ndarray:
 def _small(A: np.ndarray) -> np.ndarray:
     """Without entries that are rounding errors of the others."""
     return np.where(np.abs(A) < TINY * max(float(np.abs(A).max()), 1e-30), 0.0, A)
+
+
+def add(a: Vec, b: Vec) -> Vec:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def scale(k: Expr | float, a: Vec) -> Vec:
+    return (k * a[0], k * a[1], k * a[2])
+
+
+def cross(a: Vec, b: Vec) -> Vec:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def turn(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
+    """Components in a frame turned about z."""
+    c, s = pair
+    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
+
+
+def turn_back(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
+    c, s = pair
+    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])

@@ -14,8 +14,8 @@ import numpy as np
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
+from codegen.step.spatial_algebra import Pair, Vec3
 
-Vec = tuple[Expr, Expr, Expr]
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 
 DIGITS = 14  # that are kept of constants which are sums of products of the file's numbers
@@ -36,7 +36,7 @@ class FrameStep(ABC):
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
         self.way = "w" if model.mechanism.loops else "u"
-        self.pairs: dict[int, tuple[Expr, Expr]] = {}
+        self.pairs: dict[int, Pair] = {}
         self.outward_block: dict[int, int] = {}
 
     # ---- the walk over the tree
@@ -60,25 +60,20 @@ class FrameStep(ABC):
     def _inwards(self, j: int) -> None:
         """Bind the torque of joint j, and what its parent has from body j."""
 
-    # ---- small algebra
-    def _zero(self) -> Vec:
-        zero = self.graph.const(0.0)
-        return (zero, zero, zero)
+    # ---- frames
+    def _zero(self) -> Vec3:
+        return Vec3.zero(self.graph)
 
-    def _vec(self, v: np.ndarray, unit: float = 1.0) -> Vec:
-        x, y, z = (self.graph.const(float(a) * unit) for a in v)
-        return (x, y, z)
-
-    def _bind(self, v: Vec, name: str) -> Vec:
-        x, y, z = (self.graph.bind(a, f"{name}_{axis}") for a, axis in zip(v, "xyz", strict=True))
-        return (x, y, z)
-
-    def _slide(self, j: int) -> Vec:
+    def _slide(self, j: int) -> Vec3:
         """Position of a prismatic joint along its z, m."""
         zero = self.graph.const(0.0)
-        return (zero, zero, self._position(j))
+        return Vec3(zero, zero, self._position(j))
 
-    def _pair(self, j: int) -> tuple[Expr, Expr]:
+    def _back(self, j: int, v: Vec3) -> Vec3:
+        """From the body's own frame to the joint's."""
+        return v if v.is_along_z else v.turn_back(self._pair(j))
+
+    def _pair(self, j: int) -> Pair:
         """Cosine and sine of theta_j; the frame turns by the sum of its members' increments."""
         if j not in self.pairs:
             if found := self._shared(j):
@@ -95,7 +90,7 @@ class FrameStep(ABC):
             self.graph.enter(back)
         return self.pairs[j]
 
-    def _shared(self, j: int) -> tuple[Expr, Expr] | None:
+    def _shared(self, j: int) -> Pair | None:
         """The same from one of the shared pairs, turned by the constant between the two frames."""
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
@@ -127,44 +122,17 @@ class FrameStep(ABC):
         """The comment at the head of the C."""
 
 
-def add(a: Vec, b: Vec) -> Vec:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def scale(k: Expr | float, a: Vec) -> Vec:
-    return (k * a[0], k * a[1], k * a[2])
-
-
-def cross(a: Vec, b: Vec) -> Vec:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def cross_z(a: Vec, b: Vec) -> Expr:
-    return a[0] * b[1] - a[1] * b[0]
-
-
-def turn(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    """Components in a frame turned about z."""
-    c, s = pair
-    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
-
-
-def turn_back(a: Vec, pair: tuple[Expr, Expr]) -> Vec:
-    c, s = pair
-    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])
-
-
-def untilt(a: Vec, b: Body) -> Vec:
+def untilt(a: Vec3, b: Body) -> Vec3:
     """From the parent's body frame to the joint's frame: constant turns about z and x."""
     (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = cg * a[0] + sg * a[1], cg * a[1] - sg * a[0], a[2]
-    return (x, ca * y + sa * z, ca * z - sa * y)
+    x, y, z = cg * a.x + sg * a.y, cg * a.y - sg * a.x, a.z
+    return Vec3(x, ca * y + sa * z, ca * z - sa * y)
 
 
-def tilt(a: Vec, b: Body) -> Vec:
+def tilt(a: Vec3, b: Body) -> Vec3:
     (cg, sg), (ca, sa) = b.gamma, b.alpha
-    x, y, z = a[0], ca * a[1] - sa * a[2], sa * a[1] + ca * a[2]
-    return (cg * x - sg * y, sg * x + cg * y, z)
+    x, y, z = a.x, ca * a.y - sa * a.z, sa * a.y + ca * a.z
+    return Vec3(cg * x - sg * y, sg * x + cg * y, z)
 
 
 def tidy(value: float) -> float:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Union
-
-Number = Union["Expr", float, int]
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,8 @@ class Expr:
         return self.graph.sub(self.graph.const(other), self)
 
     def __mul__(self, other: Number) -> Expr:
+        if not isinstance(other, Number):
+            return NotImplemented  # a vector knows
         return self.graph.mul(self, self.graph.const(other))
 
     __rmul__ = __mul__
@@ -120,6 +120,9 @@ class Op(Expr):
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
         super().__init__(graph)
         self.op, self.args = op, args
+
+
+Number: TypeAlias = Expr | float | int
 
 
 @dataclass(eq=False)

@@ -21,10 +21,9 @@ import numpy as np
 from codegen.beam import joint_stiffness
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
-from codegen.step.frames import FrameStep, Members, Vec, add, cross, scale, tilt, turn, turn_back, untilt
+from codegen.step.frames import FrameStep, Members, tilt, untilt
 from codegen.step.graph import Expr, Function
-
-Rows = tuple[Vec, Vec, Vec]
+from codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
 INTRO = """
 Newton-Euler at the sample s_k, where the half increments u on both sides give
@@ -55,12 +54,12 @@ class NewtonEulerStep(FrameStep):
         n = model.n
         self.reach = [1.0] * n
         self.inertia_unit = 4.0 / model.dt**2
-        self.w: list[Vec] = [self._zero()] * n  # in the joint's frame
-        self.e: list[Vec] = [self._zero()] * n
-        self.a: list[Vec] = [self._zero()] * n
-        self.turned: dict[tuple[str, int], Vec] = {}
-        self.from_group: dict[int, list[tuple[Vec, Vec]]] = {j: [] for j in range(n)}
-        self.from_body: dict[int, list[tuple[Vec, Vec]]] = {j: [] for j in range(n)}
+        self.w: list[Vec3] = [self._zero()] * n  # in the joint's frame
+        self.e: list[Vec3] = [self._zero()] * n
+        self.a: list[Vec3] = [self._zero()] * n
+        self.turned: dict[tuple[str, int], Vec3] = {}
+        self.from_group: dict[int, list[SpatialForce]] = {j: [] for j in range(n)}
+        self.from_body: dict[int, list[SpatialForce]] = {j: [] for j in range(n)}
         self._walk()
 
     # ---- outwards
@@ -71,27 +70,25 @@ class NewtonEulerStep(FrameStep):
         rate, acceleration = self._rates(j)
         if b.parent == GROUND:
             weight = -0.25 * float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 / self.length
-            w, e, a = self._zero(), self._zero(), self._vec(self.tree.gravity[j], weight)
+            w, e, a = self._zero(), self._zero(), Vec3.of(graph, self.tree.gravity[j], weight)
         elif b.continues:
             p = b.parent
             w, e = self.w[p], self.e[p]
-            a = self._bind(add(self.a[p], times(self._S("", p), self._offset(j))), f"a{name}")
+            a = (self.a[p] + self._S("", p) @ self._offset(j)).bind(f"a{name}")
         else:
             p = b.parent
             wb, eb = self._in_body("w", p), self._in_body("e", p)
-            a = self._bind(add(self._in_body("a", p), times(self._S("_b", p), self._offset(j))), f"a{name}_s")
-            w, e, a = (self._bind(untilt(v, b), f"{s}{name}_f") for v, s in ((wb, "w"), (eb, "e"), (a, "a")))
+            a = (self._in_body("a", p) + self._S("_b", p) @ self._offset(j)).bind(f"a{name}_s")
+            w, e, a = (untilt(v, b).bind(f"{s}{name}_f") for v, s in ((wb, "w"), (eb, "e"), (a, "a")))
         if b.prismatic:
             self.w[j], self.e[j] = w, e
-            coriolis = (w[1] * rate, -(w[0] * rate))
-            a = add(a, times(self._S("", j), self._slide(j)))
-            a = (a[0] + coriolis[0] * 2.0, a[1] + coriolis[1] * 2.0, a[2] + acceleration)
+            a = a + self._S("", j) @ self._slide(j)
+            a = Vec3(a.x + w.y * rate * 2.0, a.y - w.x * rate * 2.0, a.z + acceleration)
         else:
             rate, acceleration = rate * b.sign, acceleration * b.sign
-            e = (e[0] + w[1] * rate, e[1] - w[0] * rate, e[2] + acceleration)
-            self.w[j] = (w[0], w[1], graph.bind(w[2] + rate, f"w{name}_z"))
-            self.e[j] = self._bind(e, f"e{name}")
-        self.a[j] = self._bind(a, f"a{name}")
+            self.w[j] = Vec3(w.x, w.y, graph.bind(w.z + rate, f"w{name}_z"))
+            self.e[j] = Vec3(e.x + w.y * rate, e.y - w.x * rate, e.z + acceleration).bind(f"e{name}")
+        self.a[j] = a.bind(f"a{name}")
 
     def _rates(self, j: int) -> tuple[Expr, Expr]:
         """Rate and acceleration of joint j, per half tick and per its square."""
@@ -99,64 +96,52 @@ class NewtonEulerStep(FrameStep):
         acceleration = graph.input("du", j)
         return graph.bind(graph.input("u", j) - acceleration, f"qd{j + 1}"), acceleration
 
-    def _offset(self, j: int) -> Vec:
+    def _offset(self, j: int) -> Vec3:
         """From the parent's origin to this one's: in the group's frame if it continues one, else in the body's."""
         b = self.tree.bodies[j]
         if b.continues:
-            return self._bind(turn_back(self._vec(b.offset / self.length), self._pair(b.parent)), f"l{j + 1}")
-        return self._vec(b.offset / self.length)
+            return Vec3.of(self.graph, b.offset / self.length).turn_back(self._pair(b.parent)).bind(f"l{j + 1}")
+        return Vec3.of(self.graph, b.offset / self.length)
 
     def _position(self, j: int) -> Expr:
         """Position of joint j at s_k, rad or m."""
         w = self.graph.input(self.way, j)
         return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
 
-    def _in_body(self, which: str, j: int) -> Vec:
+    def _in_body(self, which: str, j: int) -> Vec3:
         """w, e or a of body j in its own, turned frame."""
-        v: Vec = {"w": self.w, "e": self.e, "a": self.a}[which][j]
-        if self.tree.bodies[j].prismatic or (v[0].is_zero and v[1].is_zero):
+        v = {"w": self.w, "e": self.e, "a": self.a}[which][j]
+        if self.tree.bodies[j].prismatic or v.is_along_z:
             return v
         if (which, j) not in self.turned:
             back = self.graph.enter(self.outward_block[j])
-            self.turned[which, j] = self._bind(turn(v, self._pair(j)), f"{which}{j + 1}_b")
+            self.turned[which, j] = v.turn(self._pair(j)).bind(f"{which}{j + 1}_b")
             self.graph.enter(back)
         return self.turned[which, j]
 
-    def _S(self, frame: str, j: int) -> Rows:
+    def _S(self, frame: str, j: int) -> Mat3:
         """The matrix of e x + w x (w x of body j, in the joint's frame or in the body's ("_b")."""
-        graph, name = self.graph, f"S{j + 1}{frame}"
         w, e = (self._in_body("w", j), self._in_body("e", j)) if frame else (self.w[j], self.e[j])
-        back = graph.enter(self.outward_block[j])
-        xx, yy, zz = (a * a for a in w)
-        xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
-        rows = (
-            (-(yy + zz), xy - e[2], xz + e[1]),
-            (xy + e[2], -(xx + zz), yz - e[0]),
-            (xz - e[1], yz + e[0], -(xx + yy)),
-        )
-        x, y, z = (
-            (graph.bind(a, f"{name}{r}x"), graph.bind(b, f"{name}{r}y"), graph.bind(c, f"{name}{r}z"))
-            for (a, b, c), r in zip(rows, "xyz", strict=True)
-        )
-        graph.enter(back)
-        return x, y, z
+        back = self.graph.enter(self.outward_block[j])
+        S = swing(w, e).bind(f"S{j + 1}{frame}")
+        self.graph.enter(back)
+        return S
 
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": force, moment and torque')
-        f_body, n_body, f, n = self._own(b)
-        for fc, nc in self.from_body[j]:
-            f_body, n_body = add(f_body, fc), add(n_body, nc)
+        in_body, force = self._own(b)
+        for sent in self.from_body[j]:
+            in_body = in_body + sent
         if not b.prismatic:
-            f_body, n_body = self._bind(f_body, f"f{name}_b"), self._bind(n_body, f"n{name}_b")
-            f_body, n_body = self._back(j, f_body), self._back(j, n_body)
-        f, n = add(f, f_body), add(n, n_body)
-        f = add(f, scale(graph.const(b.mass * self.length**2 * self.inertia_unit), self.a[j]))
-        for fc, nc in self.from_group[j]:
-            f, n = add(f, fc), add(n, nc)
-        f, n = self._bind(f, f"f{name}"), self._bind(n, f"n{name}")
-        tau = f[2] if b.prismatic else n[2] * b.sign
+            in_body = in_body.bind(f"f{name}_b", f"n{name}_b").rotate(lambda v: self._back(j, v))
+        force = force + in_body
+        force = SpatialForce(force.f + graph.const(b.mass * self.length**2 * self.inertia_unit) * self.a[j], force.n)
+        for sent in self.from_group[j]:
+            force = force + sent
+        force = force.bind(f"f{name}", f"n{name}")
+        tau = force.f.z if b.prismatic else force.n.z * b.sign
         stiffness = joint_stiffness(self.model, j)
         if stiffness:
             away = graph.bind(self._position(j) - self.model.bodies[j].joint.rest, f"stretch{name}")
@@ -165,57 +150,40 @@ class NewtonEulerStep(FrameStep):
         if b.parent == GROUND:
             return
         if b.continues:
-            self.from_group[b.parent].append((f, add(n, cross(self._offset(j), f))))
+            self.from_group[b.parent].append(force.shift(self._offset(j)))
             return
         if b.prismatic:
-            n = self._bind(add(n, cross(self._slide(j), f)), f"n{name}_o")
-        f, n = self._bind(tilt(f, b), f"f{name}_t"), self._bind(tilt(n, b), f"n{name}_t")
-        self.from_body[b.parent].append((f, add(n, cross(self._offset(j), f))))
+            force = SpatialForce(force.f, force.shift(self._slide(j)).n.bind(f"n{name}_o"))
+        force = force.rotate(lambda v: tilt(v, b)).bind(f"f{name}_t", f"n{name}_t")
+        self.from_body[b.parent].append(force.shift(self._offset(j)))
 
-    def _own(self, b: Body) -> tuple[Vec, Vec, Vec, Vec]:
-        """Force and moment that the body alone needs, each in two parts: in its own frame, and in its joint's."""
-        j, unit, zero = b.joint, self.inertia_unit, self._zero()
-        name = str(j + 1)
-        L = b.inertia * unit
-        in_frame = self.tree.choices[j].D == "frame"  # the part of the first moment; that of gravity costs no more there
-        f_body, n_body, f, n = zero, zero, zero, zero
+    def _own(self, b: Body) -> tuple[SpatialForce, SpatialForce]:
+        """What the body alone needs, in two parts: in its own frame, and in its joint's."""
+        j, unit, name = b.joint, self.inertia_unit, str(b.joint + 1)
+        in_body, in_frame = SpatialForce.zero(self.graph), SpatialForce.zero(self.graph)
         if np.any(b.moment):
-            l = self._vec(b.moment * self.length, unit)
-            if in_frame or b.prismatic:
-                if not b.prismatic:
-                    l = self._bind(turn_back(l, self._pair(j)), f"m{name}")
-                f, n = times(self._S("", j), l), cross(l, self.a[j])
+            l = Vec3.of(self.graph, b.moment * self.length, unit)
+            if b.prismatic:
+                in_frame = SpatialForce(self._S("", j) @ l, l.cross(self.a[j]))
+            elif self.tree.choices[j].D == "frame":  # that of gravity costs no more there
+                l = l.turn_back(self._pair(j)).bind(f"m{name}")
+                in_frame = SpatialForce(self._S("", j) @ l, l.cross(self.a[j]))
             else:
-                f_body, n_body = times(self._S("_b", j), l), cross(l, self._in_body("a", j))
+                in_body = SpatialForce(self._S("_b", j) @ l, l.cross(self._in_body("a", j)))
         if np.any(b.inertia):
+            L = b.inertia * unit
             about_z = np.array_equal(L, np.diag(np.diag(L))) and L[0, 0] == L[1, 1]
             w, e = (self.w[j], self.e[j]) if about_z else (self._in_body("w", j), self._in_body("e", j))
-            h = self._bind(matrix(L, w), f"h{name}")
-            moment = add(matrix(L, e), cross(w, h))
+            h = times(L, w).bind(f"h{name}")
+            moment = SpatialForce(self._zero(), times(L, e) + w.cross(h))
             if about_z:
-                n = add(n, moment)
+                in_frame = in_frame + moment
             else:
-                n_body = add(n_body, moment)
-        return f_body, n_body, f, n
-
-    def _back(self, j: int, v: Vec) -> Vec:
-        """From the body's own frame to the joint's."""
-        if v[0].is_zero and v[1].is_zero:
-            return v
-        return turn_back(v, self._pair(j))
+                in_body = in_body + moment
+        return in_body, in_frame
 
     # ---- what is to be emitted
     @property
     def intro(self) -> list[str]:
         """The comment at the head of the C."""
         return INTRO.format(length=self.length).splitlines()
-
-
-def matrix(M: np.ndarray, v: Vec) -> Vec:
-    x, y, z = (float(row[0]) * v[0] + float(row[1]) * v[1] + float(row[2]) * v[2] for row in M)
-    return (x, y, z)
-
-
-def times(rows: Rows, v: Vec) -> Vec:
-    x, y, z = (row[0] * v[0] + row[1] * v[1] + row[2] * v[2] for row in rows)
-    return (x, y, z)

@@ -14,8 +14,7 @@ import numpy as np
 from codegen.model import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
-
-Flat = tuple[Expr, Expr]
+from codegen.step.spatial_algebra import Vec2
 
 # With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,
 # which is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).
@@ -43,11 +42,11 @@ class PlanarStep:
         self.mass_unit = self._most_frequent_mass()
         self.length_unit = float(np.sqrt(self.mass_unit)) / model.dt
         self.reach = [self._reach(b) for b in tree.bodies]
-        self.A: list[Flat] = []
+        self.A: list[Vec2] = []
         self.r: list[tuple[Expr, ...]] = []
         for j in range(n):
             self._outwards(j)
-        self.F: list[Flat] = [(self.graph.const(0.0), self.graph.const(0.0))] * n
+        self.F: list[Vec2] = [Vec2(self.graph.const(0.0), self.graph.const(0.0))] * n
         self.T: list[Expr] = [self.graph.const(0.0)] * n
         for j in reversed(range(n)):
             self._inwards(j)
@@ -72,19 +71,16 @@ class PlanarStep:
             return moment / self.mass_unit
         return float(np.sqrt(abs(b.inertia[2, 2]) / self.mass_unit)) or 1.0
 
-    def _bind(self, v: Flat, name: str) -> Flat:
-        return (self.graph.bind(v[0], f"{name}_x"), self.graph.bind(v[1], f"{name}_y"))
-
     # ---- outwards
     def _outwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": it turns by 2 w in this tick')
         if b.parent == GROUND:
             unit = -float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 * self.length_unit
-            A = (graph.const(self.tree.gravity[j][0] * unit), graph.const(self.tree.gravity[j][1] * unit))
+            A = Vec2(graph.const(self.tree.gravity[j][0] * unit), graph.const(self.tree.gravity[j][1] * unit))
         else:
             p = b.parent
-            A = self._bind(add(self.A[p], self._times(b.offset / self.reach[p], self.r[p][2:4])), f"A{name}")
+            A = (self.A[p] + Vec2(*self.r[p][2:]).along(b.offset / self.reach[p])).bind(f"A{name}")
         self.A.append(A)
         w: Number = 0.0
         for i in self.tree.members(j):
@@ -93,10 +89,6 @@ class PlanarStep:
         assert isinstance(w, Expr)
         self.r.append(graph.call(SWING, f"r{name}", Place("link", j), w))
 
-    def _times(self, d: np.ndarray, v: tuple[Expr, ...]) -> Flat:
-        """A vector fixed in a body, d in units of its reach, from the body's unit vector v."""
-        return (v[0] * float(d[0]) - v[1] * float(d[1]), v[0] * float(d[1]) + v[1] * float(d[0]))
-
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b, name, reach = self.graph, self.tree.bodies[j], str(j + 1), self.reach[j]
@@ -104,26 +96,21 @@ class PlanarStep:
         m, kappa = self._ratio(b.mass), b.inertia[2, 2] / (self.mass_unit * reach**2)
         moment = b.moment / (self.mass_unit * reach)
         x, y, ax, ay = self.r[j]
+        r, a = Vec2(x, y), Vec2(ax, ay)
         if self.model.n >= RECOVER and b.children and b.parent != GROUND:
             c = b.children[0]
-            step = self._times(self.tree.bodies[c].offset / reach, (ax, ay))
-            self.A[j] = self._bind((self.A[c][0] - step[0], self.A[c][1] - step[1]), f"A{name}_again")
+            self.A[j] = (self.A[c] - a.along(self.tree.bodies[c].offset / reach)).bind(f"A{name}_again")
         # everything that pulls on the link vector: its lever arm turns these into torque
-        G = (graph.const(kappa) * ax, graph.const(kappa) * ay)
-        G = add(G, self._against(moment, self.A[j]))
-        F = add((graph.const(m) * self.A[j][0], graph.const(m) * self.A[j][1]), self._times(moment, (ax, ay)))
+        G = graph.const(kappa) * a + self.A[j].against(moment)
+        F = graph.const(m) * self.A[j] + a.along(moment)
         T = graph.const(0.0)
         for c in b.children:
-            G = add(G, self._against(self.tree.bodies[c].offset / reach, self.F[c]))
-            F, T = add(F, self.F[c]), T + self.T[c]
-        F, G = self._bind(F, f"F{name}"), self._bind(G, f"G{name}")
-        T = graph.bind(T + (x * G[1] - y * G[0]), f"T{name}")
+            G = G + self.F[c].against(self.tree.bodies[c].offset / reach)
+            F, T = F + self.F[c], T + self.T[c]
+        F, G = F.bind(f"F{name}"), G.bind(f"G{name}")
+        T = graph.bind(T + r.cross(G), f"T{name}")
         graph.output("tau", j, T * b.sign)
         self.F[j], self.T[j] = F, T
-
-    def _against(self, d: np.ndarray, v: Flat) -> Flat:
-        """v turned against d: (d turned by r) x v = r x (v turned against d)."""
-        return (v[0] * float(d[0]) + v[1] * float(d[1]), v[1] * float(d[0]) - v[0] * float(d[1]))
 
     # ---- what is to be emitted
     @property
@@ -136,7 +123,3 @@ class PlanarStep:
         """The bodies whose link vectors something depends on."""
         _, live = self.graph.live()
         return [j for j, (x, *_) in enumerate(self.r) if isinstance(x, Result) and x.call in live]
-
-
-def add(a: Flat, b: Flat) -> Flat:
-    return (a[0] + b[0], a[1] + b[1])
