@@ -260,6 +260,17 @@ class Board:
         """Whether it does so for this mechanism: current loops need an update every PWM period."""
         return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
 
+    @property
+    def loader_usart(self) -> str:
+        """The port of the boot loader in ROM that is at the link's pins, '' where it does not hear the link."""
+        pins = self.link.tx.pin, self.link.rx.pin
+        return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
+
+    @property
+    def loader_safe(self) -> bool:
+        """Whether that boot loader leaves the pin alone that enables the drivers."""
+        return self.outputs is None or self.outputs.enable not in self.chip.rom.pins
+
     def function(self, signal: str, pin: str) -> int:
         """The alternate function that puts a signal on a pin."""
         return self.chip.signals[signal][pin]
@@ -680,6 +691,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
         "interrupt": usart.interrupt,
+        "loader": int(board.loader_safe),
         "vectors": _vectors(board, not pil and _has_loops(joints)),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),

@@ -3,7 +3,7 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.chips import BrownOut, Chip, Converter, Pll, Sampling, Timer, Usart, signals
+from codegen.chips import BrownOut, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
@@ -131,6 +131,8 @@ CHIP = Chip(
     sectors=(*4 * (16 << 10,), 64 << 10, *7 * (128 << 10,)),
     wait_states=5,
     rom_id=0x413,
+    rom=Rom((("USART1", "PA9", "PA10"), ("USART3", "PB10", "PB11"), ("USART3", "PC10", "PC11")),  # AN2606, STM32F40xxx
+            frozenset("PB5 PB13 PA11 PA12 PB6 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split())),  # CAN2, USB; from V9 on I2C, SPI
     unique=0x1FFF7A10,  # RM0090 section 39.1
     brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)", 0: "level 3 (2.7 V)"},
                        wanted=0),  # RM0090 section 3.9.5

@@ -3,7 +3,7 @@ table 13)."""
 
 from __future__ import annotations
 
-from codegen.chips import BrownOut, Chip, Converter, Pll, Timer, Usart, signals
+from codegen.chips import BrownOut, Chip, Converter, Pll, Rom, Timer, Usart, signals
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 
@@ -128,6 +128,8 @@ CHIP = Chip(
     sectors=256 * (2 << 10,),
     wait_states=4,
     rom_id=0x469,
+    rom=Rom((("USART1", "PA9", "PA10"), ("USART2", "PA2", "PA3"), ("USART3", "PC10", "PC11")),  # AN2606, STM32G47xxx
+            frozenset("PA11 PA12 PC4 PA8 PC8 PC9 PC6 PC7 PA4 PA5 PA6 PA7 PB12 PB13 PB14 PB15".split())),  # USB, I2C, SPI
     unique=0x1FFF7590,  # RM0440 section 48.1
     brown_out=BrownOut(0x40022020, 8, 3, {0: "level 0 (1.7 V)", 1: "level 1 (2.0 V)", 2: "level 2 (2.2 V)",
                                           3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),  # RM0440 section 3.4.1

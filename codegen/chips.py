@@ -116,6 +116,19 @@ class BrownOut:
 
 
 @dataclass(frozen=True)
+class Rom:
+    """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it takes,
+    for other buses. What it takes it may drive or pull up."""
+
+    usarts: tuple[tuple[str, str, str], ...]
+    others: frozenset[str]
+
+    @property
+    def pins(self) -> frozenset[str]:
+        return self.others.union(*({tx, rx} for _, tx, rx in self.usarts))
+
+
+@dataclass(frozen=True)
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
@@ -150,6 +163,7 @@ class Chip:
     sectors: tuple[int, ...]
     wait_states: int
     rom_id: int
+    rom: Rom
     unique: int
     brown_out: BrownOut
     platformio_board: str

@@ -189,6 +189,7 @@ COMMANDS = {
     "RESUME": (5, "HOLD after a stop on the path -> TRACK: pace ramps back to 1"),
     "FLUSH": (6, "HOLD: forget what is buffered"),
     "CLEAR": (7, "FAULT or ESTOP -> DISARMED, once the cause is gone"),
+    "LOADER": (8, "DISARMED, ESTOP or FAULT with outputs off -> LEAVING: on to the boot loader in the chip's ROM"),
 }
 
 STATES = {
@@ -204,6 +205,7 @@ STATES = {
     "JOG": (9, "outputs on, one joint moved for as long as the host asks"),
     "PROBE": (10, "outputs on, a small torque on one joint, none on the others"),
     "CLOSING": (11, "outputs on, holding until the brakes have closed; then DISARMED"),
+    "LEAVING": (12, "outputs off for good: a tenth of a second later the chip resets into the boot loader in its ROM"),
 }
 
 # name: (number, what it means, what to do)
@@ -291,6 +293,8 @@ REFUSALS = {
     "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),
+    "NO_LOADER": (18, "the boot loader in this chip's ROM pulls at the pin that enables the drivers",
+                  "switch the motors' supply off, hold BOOT0 high, reset"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 

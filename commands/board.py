@@ -27,9 +27,14 @@ def flash(
                                                help="the boot loader's port, where it is another one")] = None,
     baud: Annotated[int, typer.Option(help="of the boot loader in ROM", min=1200, max=115_200)] = 115_200,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
+    bor: Annotated[bool, typer.Option("--bor", help="also write brown-out reset level 3 into the chip's option bytes (ST-LINK "
+                                      "only)")] = False,
     json: Json = False,
 ) -> Answer:
-    """Build, write to the board, compare, ask it who it is now."""
+    """Build, write to the board, compare, ask it who it is now.
+
+    A board that runs and is disarmed is sent into its boot loader first, where that is safe and hears it.
+    """
     from codegen.build import build as make
     from codegen.mechanism_file import load_mechanism
     from host.display import build_bar
@@ -38,9 +43,11 @@ def flash(
     mechanism = load_mechanism(mech)
     with build_bar() as progress:
         built = make(mechanism, Path("build") / mechanism.name, progress, feedforward)
-        done = write(mechanism, built, via, loader or port, port, baud, progress)
+        done = write(mechanism, built, via, loader or port, port, baud, progress, bor)
     asked = f"the board reports digest {done.after[:16]}" if done.after else "the board was not asked (no --port)"
-    return Answer(asdict(done), f"{done.bytes_written} bytes written to {done.chip} and compared; {asked}")
+    chip = f"\nchip {done.unique}" if done.unique else ""
+    level = f"\nbrown-out reset {done.brown_out}{done.advice}" if done.brown_out else ""
+    return Answer(asdict(done), f"{done.bytes_written} bytes written to {done.chip} and compared; {asked}{chip}{level}")
 
 
 def ports(

@@ -22,8 +22,8 @@ Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML
 Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
-                                   autocompletion=_ports, help="serial device, socket://host:port, or auto: the one "
-                                   "whose board carries the mechanism")]
+                                   autocompletion=_ports, help="serial device, socket://host:port, auto: the one "
+                                   "whose board carries the mechanism, or auto:ID, by the chip that `ports` shows")]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,

@@ -5,6 +5,7 @@ A test holds the pages in the repository against what this makes: change a table
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -18,7 +19,7 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from codegen import codec, messages  # noqa: E402
-from codegen.board import BOARDS, names  # noqa: E402
+from codegen.board import BOARDS, Board, load, names  # noqa: E402
 from codegen.mechanism_schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
@@ -200,7 +201,24 @@ A board file says which pins, timers and DMA streams of a chip serve what. A mec
 To bring a board of your own, copy the nearest file in [firmware/boards](../firmware/boards) and change its pins: what the
 chip cannot do is refused by name when the file is read. What happens in which order is in
 [firmware/README.md](../firmware/README.md).
+
+## Flashing
+
+`femtorque flash --via stlink` needs three wires and NRST; where a chip cannot be got hold of it tries again under reset.
+`--via dfu` and `--via uart` use the boot loader that ST put into the chip's ROM (application note AN2606). It is entered with
+BOOT0 high at reset. A board that runs femtorque, is disarmed and answers at `--port` is sent there by `flash` itself, by a reset
+that leaves every output off; a board that holds its joints refuses, and so does one whose enable pin the ROM would pull at.
+There, switch the motors' supply off before you hold BOOT0 high. While the boot loader runs, nothing watches the e-stop: no pin
+drives, and the pull-downs on enable and PWM pins hold the drivers off.
+
+A chip leaves the factory with its brown-out reset at the lowest level, far below what it is specified for at full speed.
+`flash` says which level is set; `flash --via stlink --bor` writes level 3 into the option bytes, and nothing else of them.
+Nothing is written there without it. Read-out protection is never set: whoever has the debug port has the flash. The link
+knows no passwords either: whoever has the cable, the TCP port of a virtual board or the UDP address has the arm.
+
 """
+    text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
+        (f"`{name}`", *_loader(load(name))) for name in names()])
     for name in names():
         path = BOARDS / f"{name}.toml"
         source = path.read_text(encoding="utf-8")
@@ -215,6 +233,16 @@ chip cannot do is refused by name when the file is read. What happens in which o
             rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number, channel in enumerate(channels)]
             text += "\n" + table(("channel", *columns), rows)
     return text
+
+
+def _loader(board: Board) -> tuple[str, str, str]:
+    """What the boot loader in ROM hears of a board, and whether it may be entered."""
+    used = board.source.read_text(encoding="utf-8").partition("[reserved]")[0]
+    taken = set(re.findall(r'"(P[A-I]\d+)"', used))
+    others = [f"{name} {tx}, {rx}" for name, tx, rx in board.chip.rom.usarts if not {tx, rx} & taken]
+    return (f"yes, {board.loader_usart}: `--via uart`" if board.loader_usart else f"no ({board.link.usart})",
+            "; ".join([*others, *(["USB: `--via dfu`"] if "USB_DM" in board.reserved else [])]) or "none free",
+            "yes" if board.loader_safe else f"no: it pulls at {board.outputs.enable if board.outputs else ''}")
 
 
 def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:

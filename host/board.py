@@ -23,7 +23,7 @@ from host.configuration import Configuration
 from host.link import BAUD, Link
 from host.log import Log
 from host.plan import SAME
-from host.ports import AUTO, find
+from host.ports import find, is_auto
 from host.preflight import Findings
 from host.session import Session, flag
 from host.stream import Interrupts, Outcome, Progress, check_start, stream
@@ -50,8 +50,8 @@ class Board:
     def connect(
         port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
     ) -> Board:
-        """Open a port (a device, socket://host:port for a virtual board, or "auto": the one whose board carries this
-        mechanism) and ask who is there.
+        """Open a port (a device, socket://host:port for a virtual board, "auto": the one whose board carries this
+        mechanism, "auto:ID": of these the one whose chip's unique number begins so) and ask who is there.
 
         With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen, keep
         nothing alive, change nothing. Raises BadInput if the port or the mechanism cannot be used, Refused if the
@@ -60,8 +60,8 @@ class Board:
         if isinstance(mechanism, (str, Path)):
             mechanism = load_mechanism(mechanism)
         expected = Configuration.of(mechanism) if mechanism is not None else None
-        if port == AUTO:
-            port = find(expected)
+        if is_auto(port):
+            port = find(expected, port)
         link = Link(port, clock=clock, baud=expected.baud if expected else BAUD)
         try:
             session = Session(link, expected, listen_only=look or expected is None)

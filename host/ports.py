@@ -19,6 +19,20 @@ from host.session import Session
 AUTO = "auto"
 
 
+def is_auto(port: str | None) -> bool:
+    """Whether a board is to be looked for: auto, or auto:ID, where ID is how its chip's unique number begins."""
+    return port == AUTO or port is not None and port.startswith(f"{AUTO}:")
+
+
+def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
+    """The boards that auto or auto:ID is about. Raises BadInput if ID is none."""
+    number = port.removeprefix(AUTO).removeprefix(":").lower()
+    if not set(number) <= set("0123456789abcdef") or len(number) > 24:
+        raise BadInput("command line", "--port", port, "must be auto:ID with up to 24 hexadecimal digits",
+                       "`femtorque ports` shows them as chip")
+    return [answer for answer in answers if answer.identity and answer.identity["unique"].startswith(number)]
+
+
 @dataclass(frozen=True)
 class Answer:
     """Who is at a port. identity: as Session has it, or None; why: then, why not."""
@@ -65,19 +79,24 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
         return list(pool.map(lambda item: ask(item[0], item[1], baud), ports.items()))
 
 
-def find(expected: Configuration | None = None) -> str:
-    """The one port whose board carries this configuration, or the only board there is. Raises Refused if it is not one."""
+def find(expected: Configuration | None = None, port: str = AUTO) -> str:
+    """The one port whose board carries this configuration, or the only board there is; of auto:ID only those whose chip's
+    unique number begins so. Raises BadInput, Refused if it is not one."""
+    wanted(port, ())
     answers = survey(baud=expected.baud if expected else BAUD)
-    boards = [answer for answer in answers if answer.identity]
+    boards = wanted(port, answers)
     right = [b for b in boards if expected is None or b.identity and b.identity["digest"] == expected.digest.hex()]
     if len(right) == 1:
         return right[0].port
     if len(right) > 1:
-        raise Refused(f"--port auto: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port")
+        example = min(right, key=lambda b: b.port).identity
+        assert example is not None
+        raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or the chip: "
+                      f"--port {AUTO}:{example['unique']}")
     if boards and expected is not None:
         raise Refused(
-            f"--port auto: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "
+            f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "
             f"{'; '.join(map(str, boards))}; run `femtorque build {expected.source or expected.name}` and flash the image"
         )
     seen = f" ({'; '.join(map(str, answers))})" if answers else ": no USB serial port is plugged in"
-    raise Refused(f"--port auto: no board answers{seen}; name the port, or socket://host:port of a virtual board")
+    raise Refused(f"--port {port}: no board answers{seen}; name the port, or socket://host:port of a virtual board")

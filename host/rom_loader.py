@@ -55,6 +55,7 @@ class RomLoader:
     def __init__(self, device: Device, name: str) -> None:
         self._device, self._name = device, name
         self._echo = False  # the line gives back what is sent (one wire for both directions)
+        self._met = False
 
     # -- bytes --------------------------------------------------------------
 
@@ -95,8 +96,22 @@ class RomLoader:
 
     # -- getting in touch ---------------------------------------------------
 
+    def awake(self) -> bool:
+        """Whether a loader answers that has just been started, and nothing else. One byte is sent, which no running board
+        takes for anything."""
+        self._drain()
+        self._device.write(bytes([SYNC]))
+        answer = self._read(1, ANSWER_S)
+        if answer == bytes([SYNC]):
+            self._echo = True
+            answer = self._read(1, ANSWER_S)
+        self._met = answer == bytes([ACK]) and not self._read(16, 0.05)  # a running board says something all the time
+        return self._met
+
     def start(self) -> None:
         """Let the loader find the baud rate; one that knows it already answers NACK."""
+        if self._met:
+            return
         self._drain()
         for _ in range(TRIES):
             self._device.write(bytes([SYNC]))

@@ -147,11 +147,23 @@ static void feed_watchdog(void)
     ft_chip_feed_watchdog();
 }
 
+/* On to the boot loader in ROM, once the host has been told. */
+static void leave(void)
+{
+    static uint32_t since;
+
+    if (ft.safety.state != FT_STATE_LEAVING)
+        since = ft.tick;
+    else if (ft.tick - since >= FT_TICK_HZ / 10u)
+        ft_chip_leave();
+}
+
 /* One round of the main loop. */
 void ft_app_idle(void)
 {
     ft_link_idle();
     ft_watch_idle();
     feed_watchdog();
+    leave();
     ft_chip_wait();
 }

@@ -98,6 +98,11 @@ typedef struct {
 } ft_history;
 void ft_chip_history(ft_history *h);
 
+/* The boot loader in ROM: whether the board is safe while it runs, and the way
+ * into it, by a reset that leaves every output off. */
+bool ft_chip_has_loader(void);
+void ft_chip_leave(void);
+
 uint32_t ft_chip_cycles(void);     /* free-running cycle counter */
 uint32_t ft_chip_reset_cause(void);
 

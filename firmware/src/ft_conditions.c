@@ -10,6 +10,17 @@
 
 /* ---- checks ----------------------------------------------------------- */
 
+static uint32_t has_loader(void)
+{
+    return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
+}
+
+/* Not so while a fault brakes or holds. */
+static uint32_t outputs_off(void)
+{
+    return (ft.safety.flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
+}
+
 static uint32_t homed(void)
 {
     uint32_t joint = ft_safety_unhomed();
@@ -289,6 +300,8 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
     { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
+    { FT_COMMAND_LOADER, FT_REFUSAL_WRONG_STATE, outputs_off },
+    { FT_COMMAND_LOADER, FT_REFUSAL_NO_LOADER, has_loader },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },

@@ -174,7 +174,7 @@ static void on_command(const uint8_t *payload)
 
     ft_msg_command_unpack(payload, &m);
     r.token = m.token;
-    r.event = m.command <= FT_COMMAND_CLEAR ? m.command : 0;
+    r.event = m.command <= FT_COMMAND_LOADER ? m.command : 0;
     post(&r);
 }
 

@@ -305,6 +305,7 @@ typedef struct {
 #define JOG FT_STATE_JOG
 #define PROBE FT_STATE_PROBE
 #define CLOSING FT_STATE_CLOSING
+#define LEAVING FT_STATE_LEAVING
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -323,6 +324,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_ARM] = { arm, HOLD },
         [FT_COMMAND_DISARM] = { nothing, DISARMED },
         [FT_COMMAND_FLUSH] = { flush, DISARMED },
+        [FT_COMMAND_LOADER] = { outputs_off, LEAVING },
         [FT_EVENT_HOME] = { home, DISARMED },
         [FT_EVENT_SEEK] = { seek, HOMING },
         [FT_EVENT_PROBE] = { probe, PROBE },
@@ -354,6 +356,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     [FAULT] = {
         [FT_COMMAND_DISARM] = { outputs_off, FAULT },
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
+        [FT_COMMAND_LOADER] = { outputs_off, LEAVING },
         [FT_EVENT_PASSED] = { outputs_off, FAULT },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
@@ -361,6 +364,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
     [ESTOP] = {
         [FT_COMMAND_DISARM] = { nothing, ESTOP },
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
+        [FT_COMMAND_LOADER] = { outputs_off, LEAVING },
         [FT_EVENT_FAULT] = { nothing, ESTOP },
         [FT_EVENT_ESTOP] = { nothing, ESTOP },
     },
@@ -406,6 +410,11 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_PASSED] = { outputs_off, DISARMED },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
+    [LEAVING] = {
+        [FT_COMMAND_DISARM] = { nothing, LEAVING },
+        [FT_EVENT_FAULT] = { nothing, LEAVING },
+        [FT_EVENT_ESTOP] = { nothing, LEAVING },
     },
 };
 

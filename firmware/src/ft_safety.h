@@ -12,7 +12,7 @@
 
 /* Events: the commands by their numbers, other requests, then the board's. */
 enum {
-    FT_EVENT_HOME = FT_COMMAND_CLEAR + 1,
+    FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
     FT_EVENT_FLOAT,
     FT_EVENT_JOG,
     FT_EVENT_SEEK,
@@ -27,7 +27,7 @@ enum {
     FT_EVENTS
 };
 
-#define FT_STATES (FT_STATE_CLOSING + 1)
+#define FT_STATES (FT_STATE_LEAVING + 1)
 
 /* What makes the torques of a tick. */
 enum {

@@ -31,6 +31,10 @@ SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 Gate = tuple[str, int]  # enable register and bit
 
 
+# Of the boot loader only that it has been entered: its vector table, then it sleeps.
+ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex("30bf fde7")
+
+
 def unique(number: int) -> bytes:
     """The 96 bits of a part: place on the wafer, wafer, lot as ASCII (RM0090 section 39.1, RM0440 section 48.1)."""
     return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
@@ -65,6 +69,7 @@ class Stm32(ABC):
         self.bus = Bus(after_reset(self.FAMILY.name))
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
         self.core.load(self.UNIQUE, unique(number))
+        self.core.load(SYSTEM_START, ROM)
         self.powered = True
         self.seconds_before = 0.0  # of simulated time until the clock last changed
         self._cycles_then = 0
@@ -230,6 +235,11 @@ class Stm32(ABC):
     def _bite(self) -> None:
         self._why = "watchdog"
         self.core.request_reset()
+
+    @property
+    def in_rom(self) -> bool:
+        """Whether the processor runs ST's boot loader."""
+        return SYSTEM_START <= self.core._pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
         """A reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""

@@ -42,6 +42,7 @@ typedef struct {{
         uint8_t unique[12];
         uint32_t options, resets, exception, pc, lr, psr, cfsr, hfsr, address;
     }} history;
+    uint32_t no_loader, left;
 }} fake_chip_t;
 fake_chip_t *fake_chip(void);
 uint32_t fake_feed(const uint8_t *bytes, uint32_t size);

@@ -79,6 +79,8 @@ bool ft_chip_index(uint32_t joint) { return (fake.index >> joint & 1u) != 0u; }
 uint32_t ft_chip_cycles(void) { return fake.cycles += 7u; }
 uint32_t ft_chip_reset_cause(void) { return fake.reset_cause; }
 void ft_chip_history(ft_history *h) { *h = fake.history; }
+bool ft_chip_has_loader(void) { return fake.no_loader == 0u; }
+void ft_chip_leave(void) { fake.left++; }
 void ft_chip_remember(uint32_t word) { fake.remembered = word; }
 uint32_t ft_chip_remembered(void) { return fake.remembered; }
 void ft_chip_feed_watchdog(void) { fake.fed++; }

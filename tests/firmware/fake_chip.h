@@ -18,6 +18,7 @@ typedef struct {
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];
     ft_history history;
+    uint32_t no_loader, left;
 } fake_chip_t;
 
 /* What a tick did, as the telemetry map shows it. */

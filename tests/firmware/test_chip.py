@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from unicorn.arm_const import UC_ARM_REG_SP
 
 from codegen import board as boards
 from codegen.firmware import application
@@ -391,6 +392,39 @@ def test_a_crash_is_told_with_its_registers_until_the_power_goes(machine):
     board.chip.reset("power")
     board.run(0.02)
     assert history(board)["exception"] == history(board)["resets"] == 0
+
+
+LEAVING = ARMED.replace("ticks++;", "ticks++; if (place[0]) ft_chip_leave();")
+
+
+def test_into_the_boot_loader_in_rom_it_goes_from_reset_with_every_output_off(machine):
+    """And out of it by the next reset."""
+    board = machine(LEAVING).run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    assert board.drivers_on and not board.chip.in_rom
+    board.poke("place", 1)
+    board.run(0.003)
+    core = board.chip.core
+    assert board.chip.in_rom and board.chip.resets == ["power", "software"]
+    assert not board.drivers_on and board.outputs == (0.0, 0.0, 0.0)
+    assert core.uc.reg_read(UC_ARM_REG_SP) == int.from_bytes(core.memory(0x1FFF0000, 4), "little")
+    assert core.scs.value["VTOR"] == 0x1FFF0000 and board.chip.rcc.hclk == 16_000_000
+    assert not any(timer.value["CR1"] & 1 for timer in board.chip.timers.values())
+    board.run(2.0)
+    assert board.chip.in_rom and board.chip.resets == ["power", "software"], "the watchdog sleeps until it is started"
+    board.chip.reset("pin")
+    before = board["ticks"]
+    board.run(0.02)
+    assert not board.chip.in_rom and board["ticks"] != before
+    assert board["cause"] == 2, "the flag of the reset into the ROM still stands, which clears none"
+
+
+def test_memory_that_holds_anything_does_not_lead_into_the_rom(machine):
+    board = machine(LEAVING).run(0.01)
+    board.chip.reset("power")
+    board.run(0.01)
+    assert not board.chip.in_rom and board["ticks"] > 0
 
 
 def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machine):

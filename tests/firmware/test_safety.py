@@ -20,37 +20,38 @@ from tests.firmware.streaming import three_link_knots
 
 STATES = {name: row[0] for name, row in messages.STATES.items()}
 COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
-EVENTS = {"HOME": 8, "FLOAT": 9, "JOG": 10, "SEEK": 11, "PROBE": 12, "GAINS": 13,
-          "PASSED": 14, "PAUSED": 15, "ENDED": 16, "SILENT": 17, "FAULT": 18, "ESTOP": 19}
+EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 14,
+          "PASSED": 15, "PAUSED": 16, "ENDED": 17, "SILENT": 18, "FAULT": 19, "ESTOP": 20}
 WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING")  # states in which the outputs are on
 
 # What a request does in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
-    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG         PROBE       CLOSING
-    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,      WRONG,      WRONG, WRONG),
-    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED", "DISARMED", "DISARMED", "DISARMED"),
-    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
-    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",     "JOG",      "DISARMED", WRONG),
-    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
-    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
-    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,      WRONG,      WRONG, WRONG),
-    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
-    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",    WRONG,      WRONG, WRONG),
-    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      "JOG",      WRONG, WRONG),
-    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,      WRONG,      WRONG, WRONG),
-    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      "PROBE", WRONG),
-    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG, WRONG),
+    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG         PROBE       CLOSING     LEAVING
+    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED", "DISARMED", "DISARMED", "DISARMED", "LEAVING"),
+    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",     "JOG",      "DISARMED", WRONG,      WRONG),
+    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "LOADER":  (WRONG,  WRONG,   "LEAVING",  WRONG,      WRONG,      "LEAVING",  "LEAVING",  WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",    WRONG,      WRONG,      WRONG,      WRONG),
+    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      "JOG",      WRONG,      WRONG,      WRONG),
+    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      "PROBE",    WRONG,      WRONG),
+    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
 }
 # What the board's own events do: the state they lead to.
 EVENT_TABLE = {
-    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE       CLOSING
-    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE", "DISARMED"),
-    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",  "DISARMED", "CLOSING"),
-    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE", "CLOSING"),
-    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",   "DISARMED", "CLOSING"),
-    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT", "FAULT", "FAULT"),
-    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP"),
+    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE       CLOSING     LEAVING
+    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE",    "DISARMED", "LEAVING"),
+    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",  "DISARMED", "CLOSING",  "LEAVING"),
+    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE",    "CLOSING",  "LEAVING"),
+    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",   "DISARMED", "CLOSING",  "LEAVING"),
+    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT", "FAULT",    "FAULT",    "LEAVING"),
+    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP", "ESTOP",    "ESTOP",    "LEAVING"),
 }
 
 
@@ -120,6 +121,10 @@ def probing(app):
     assert app.ask(request(app, "PROBE")) == "NONE"
 
 
+def leaving(app):
+    assert app.command("LOADER") == "NONE"
+
+
 def in_state(state, event=None):
     """An app in a state, all conditions of the event met."""
     app = App(in_lab(brake=Brake(0.2, 0.3) if state == "CLOSING" else None))
@@ -134,7 +139,7 @@ def in_state(state, event=None):
         app.stream(three_link_knots(), most=250)
     else:
         {"TRACK": tracking, "FAULT": faulted, "ESTOP": stopped, "HOMING": homing, "FLOAT": floating, "JOG": jogging,
-         "PROBE": probing, "CLOSING": closing}[state](app)
+         "PROBE": probing, "CLOSING": closing, "LEAVING": leaving}[state](app)
     assert app.state == state or state in ("BOOT", "CHECK")
     return app
 
@@ -178,6 +183,46 @@ def test_that_both_tables_cover_the_whole_message_table():
                                                   and m.fields[0].name == "token"} - {"COMMAND"}
     assert len(COMMAND_TABLE) + len(EVENT_TABLE) == max(EVENTS.values())
     assert all(len(row) == len(STATES) for row in [*COMMAND_TABLE.values(), *EVENT_TABLE.values()])
+
+
+# ---- the boot loader in ROM -------------------------------------------------------------------------
+
+
+def test_that_the_board_leaves_for_its_rom_a_tenth_of_a_second_after_it_has_said_so():
+    app = in_state("DISARMED")
+    app.post("LOADER")
+    app.run(100)
+    assert app.chip.left == 0 and app.status.state == STATES["LEAVING"] and app.status.command_token == app.token
+    app.run(1)
+    assert app.chip.left == 1 and app.chip.outputs == 0
+
+
+def test_that_nothing_calls_it_back_and_nothing_drives_meanwhile():
+    app = in_state("LEAVING")
+    for command in ("ARM", "CLEAR", "LOADER"):
+        assert app.command(command) == "WRONG_STATE"
+    app.chip.estop = 1
+    app.run(60)
+    assert app.state == "LEAVING" and app.chip.outputs == 0 and not np.array(list(app.chip.duty)).any()
+
+
+def test_that_a_fault_that_holds_the_joints_keeps_it_from_its_rom():
+    app = App(in_lab(motion="hold"))
+    app.ready()
+    app.lib.fake_shift(0, 1 << 29)
+    app.run(300, follow=False)
+    assert app.state == "FAULT" and app.chip.outputs == 1
+    assert app.command("LOADER") == "WRONG_STATE" and app.state == "FAULT"
+    assert app.command("DISARM") == "NONE" and app.chip.outputs == 0
+    assert app.command("LOADER") == "NONE" and app.state == "LEAVING"
+
+
+def test_that_a_board_whose_rom_pulls_at_the_enable_pin_stays():
+    app = in_state("DISARMED")
+    app.chip.no_loader = 1
+    assert app.command("LOADER") == "NO_LOADER" and app.state == "DISARMED"
+    app.run(300)
+    assert app.chip.left == 0
 
 
 # ---- start ------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""A chip behind a serial server (socket://): its boot loader in ROM first, then, once started, what was flashed."""
+"""A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot loader in
+ROM; that loader; then, once started, what was flashed."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hil.board import VirtualBoard
 from tests.host.rom_fake import RomFake
 
 
 class _Chip:
-    """running(flash): starts what the flash holds and says at which socket:// that talks."""
+    """running(flash): starts what the flash holds and says at which socket:// that talks. before: what runs at first."""
 
-    def __init__(self, fake: RomFake, running: Callable[[bytes], str]) -> None:
-        self.fake, self.running = fake, running
+    def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
+        self.fake, self.running, self.before = fake, running, before
         self.server = socket.create_server(("127.0.0.1", 0))
         self.stop = threading.Event()
 
@@ -28,6 +30,8 @@ class _Chip:
 
     def talk(self, host: socket.socket) -> None:
         board: socket.socket | None = None
+        if self.before is not None and not self.before.chip.in_rom:
+            board = socket.create_connection(("127.0.0.1", self.before.port))
         while not self.stop.is_set():
             if board is None and self.fake.running:
                 where, port = self.running(bytes(self.fake.flash)).removeprefix("socket://").split(":")
@@ -49,9 +53,9 @@ class _Chip:
 
 
 @contextmanager
-def at_a_port(fake: RomFake, running: Callable[[bytes], str]) -> Iterator[str]:
+def at_a_port(fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None = None) -> Iterator[str]:
     """socket://host:port of the chip."""
-    chip = _Chip(fake, running)
+    chip = _Chip(fake, running, before)
     thread = threading.Thread(target=chip.serve, daemon=True)
     thread.start()
     try:

@@ -8,6 +8,7 @@ import pty
 import random
 import stat
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,11 +18,15 @@ from serial.tools import list_ports
 from codegen import build
 from codegen.chips import family
 from codegen.errors import BadInput, Refused
+from codegen.mechanism_file import load_mechanism
+from femtorque import Board
 from hil.board import VirtualBoard
 from hil.plant import Plant
+from hil.stm32.chip import unique
 from host import flash as flashing
 from host.flash import flash_of, pages_of, write_by_rom
 from host.rom_loader import RomLoader
+from tests.boards import FILE, IMAGES, image
 from tests.host.rom_fake import NACK, RomFake
 from tests.host.rom_port import at_a_port
 
@@ -176,7 +181,7 @@ def tool(folder: Path, name: str, script: str) -> None:
 
 
 @pytest.fixture
-def image(tmp_path, monkeypatch):
+def image_file(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     path = tmp_path / "firmware.bin"
     path.write_bytes(IMAGE)
@@ -189,24 +194,74 @@ OPENOCD = """case "$*" in
 esac"""
 
 
-def test_openocd_is_asked_for_the_chip_then_told_to_program_and_verify(tmp_path, image):
+def test_openocd_is_asked_for_the_chip_then_told_to_program_and_verify(tmp_path, image_file):
     tool(tmp_path, "openocd", OPENOCD)
-    flashing._by_openocd(F4, image)
-    asked, told = (tmp_path / "calls").read_text().splitlines()
+    flashing._by_openocd(F4, image_file)
+    asked, told, *_ = (tmp_path / "calls").read_text().splitlines()
     assert "target/stm32f4x.cfg" in asked and "init; mdw 0xe0042000; exit" in asked
-    assert f"program {{{image}}} verify reset 0x08000000; exit" in told
+    assert f"program {{{image_file}}} verify reset 0x08000000; exit" in told
+
+
+SLEEPING = """case "$*" in
+*connect_assert_srst*) ;;
+*) echo "Error: init mode failed (unable to connect to the target)" >&2; exit 1 ;;
+esac
+"""
+
+
+def test_a_chip_that_sleeps_is_got_hold_of_under_reset(tmp_path, image_file):
+    """What openocd says of one whose debug port is off, or closed by a sleep that no DBG_SLEEP keeps open."""
+    tool(tmp_path, "openocd", SLEEPING + OPENOCD)
+    flashing._by_openocd(F4, image_file)
+    first, *others = (tmp_path / "calls").read_text().splitlines()
+    assert "connect_assert_srst" not in first
+    assert all("-c reset_config srst_only srst_nogate connect_assert_srst; init; reset halt; " in call for call in others)
+    assert any("verify" in call for call in others)
+
+
+REGISTERS = """case "$*" in
+*"option_write 0 0x20 0x00000300 0x00000700"*|*"mmw 0x40023c14 0x0 0xc"*) touch {folder}/set ;;
+*"mdw 0x1fff7"*) echo "0x1fff7a10: 44434241 48474645 4c4b4a49"; echo "0x1fff7590: 44434241 48474645 4c4b4a49"
+   if test -e {folder}/set; then echo "0x40023c14: 0fffaae1"; echo "0x40022020: ffeffbaa"
+   else echo "0x40023c14: 0fffaaed"; echo "0x40022020: ffeff8aa"; fi ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("chip", "before", "after"), [(F4, "off", "level 3 (2.7 V)"), (G4, "level 0 (1.7 V)", "level 3 (2.5 V)")])
+def test_option_bytes_are_read_always_and_written_only_when_told(tmp_path, image_file, chip, before, after):
+    script = REGISTERS.replace("{folder}", str(tmp_path)) + OPENOCD.replace("413", f"{chip.rom_id:03x}")
+    tool(tmp_path, "openocd", script)
+    seen = flashing._by_openocd(chip, image_file)
+    assert (seen.unique, seen.brown_out) == (b"ABCDEFGHIJKL".hex(), before)
+    assert not any(word in (tmp_path / "calls").read_text() for word in ("option_write", "mmw", "mww"))
+    assert flashing._by_openocd(chip, image_file, bor=True).brown_out == after
+    calls = (tmp_path / "calls").read_text()
+    if chip is F4:
+        assert "mww 0x40023c08 0x08192a3b; mww 0x40023c08 0x4c5d6e7f; mmw 0x40023c14 0x0 0xc; mmw 0x40023c14 0x2 0x0" in calls
+
+
+def test_a_level_that_does_not_take_is_told(tmp_path, image_file):
+    tool(tmp_path, "openocd", REGISTERS.replace("{folder}", "/nowhere") + OPENOCD)
+    with pytest.raises(Refused, match=r"brown-out level is off instead of level 3 \(2.7 V\)"):
+        flashing._by_openocd(F4, image_file, bor=True)
+
+
+def test_only_an_st_link_writes_option_bytes(built):
+    with pytest.raises(BadInput, match="--bor cannot be done by --via dfu; use --via stlink|cannot be done by --via dfu"):
+        flashing.flash(*built, "dfu", None, None, bor=True)
 
 
 @pytest.mark.parametrize(("script", "message"), [
-    ("echo 'Error: open failed' >&2; exit 1", "no chip behind an ST-LINK: Error: open failed"),
+    ("echo 'Error: open failed' >&2; exit 1", "no chip behind an ST-LINK, not under reset either: Error: open failed"),
     (OPENOCD.replace("413", "469"), r"the chip is STM32G47x/48x \(0x469\), the image is for STM32F405.*nothing was written"),
     (OPENOCD.replace("** Verified OK **", "Error: stm32x device protected; exit"), "read-out protection is on"),
     (OPENOCD.replace("** Verified OK **", "** Verify Failed **"), "did not flash the image: .*Verify Failed"),
 ])
-def test_what_goes_wrong_behind_an_st_link_is_told(tmp_path, image, script, message):
+def test_what_goes_wrong_behind_an_st_link_is_told(tmp_path, image_file, script, message):
     tool(tmp_path, "openocd", script)
     with pytest.raises(Refused, match=message):
-        flashing._by_openocd(F4, image)
+        flashing._by_openocd(F4, image_file)
 
 
 LISTED = 'Found DFU: [0483:df11] alt=0, name="@Internal Flash  /0x08000000/04*016Kg,01*064Kg,07*128Kg"'
@@ -218,9 +273,9 @@ DFU = f"""case "$*" in
 esac"""
 
 
-def test_dfu_util_writes_and_what_it_reads_back_is_compared(tmp_path, image):
+def test_dfu_util_writes_and_what_it_reads_back_is_compared(tmp_path, image_file):
     tool(tmp_path, "dfu-util", DFU.replace("{folder}", str(tmp_path)))
-    flashing._by_dfu(F4, image)
+    flashing._by_dfu(F4, image_file)
     calls = (tmp_path / "calls").read_text().splitlines()
     assert len(calls) == 4 and "-s 0x08000000:18731 -U" in calls[2] and ":leave" in calls[3]
 
@@ -231,11 +286,11 @@ def test_dfu_util_writes_and_what_it_reads_back_is_compared(tmp_path, image):
     ('cp "$last" {folder}/flashed', "echo 'errVENDOR: status' >&2; exit 1", "its read-out protection may be on"),
     ('cp {folder}/flashed "$last"', 'echo rubbish > "$last"', "reads back is not the image"),
 ])
-def test_what_goes_wrong_on_usb_is_told(tmp_path, image, old, new, message):
+def test_what_goes_wrong_on_usb_is_told(tmp_path, image_file, old, new, message):
     assert old in DFU
     tool(tmp_path, "dfu-util", DFU.replace(old, new).replace("{folder}", str(tmp_path)))
     with pytest.raises(Refused, match=message):
-        flashing._by_dfu(F4, image)
+        flashing._by_dfu(F4, image_file)
 
 
 def test_dfu_layouts_are_added_up():
@@ -254,18 +309,19 @@ def test_a_missing_programmer_says_what_to_install(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    from tests.hil import rig
+    """For a board whose link the boot loader in ROM hears."""
+    file = tmp_path_factory.mktemp("flash") / "three_link.toml"
+    file.write_text(FILE.read_text(encoding="utf-8").replace("f405rg-4", "nucleo-g474re-6"), encoding="utf-8")
+    mechanism = load_mechanism(file)
+    return mechanism, build.build(mechanism, IMAGES / "nucleo-g474re-6-flashed")
 
-    mechanism = rig.three_link()
-    return mechanism, build.build(mechanism, rig.place())
 
-
-@pytest.fixture
-def board(built, patient):
-    """The image on the virtual board, in real time from `start` on."""
+@contextmanager
+def running(built, number):
+    """The image on the virtual board of a chip, in real time from `start` on."""
     mechanism, result = built
     stop = threading.Event()
-    with VirtualBoard(result.elf, mechanism, Plant(mechanism)) as board:
+    with VirtualBoard(result.elf, mechanism, Plant(mechanism), number=number) as board:
         thread = threading.Thread(target=board.serve, kwargs={"until": stop.is_set}, daemon=True)
 
         def start(flash: bytes) -> str:
@@ -282,16 +338,72 @@ def board(built, patient):
             thread.join()
 
 
+@pytest.fixture
+def board(built, patient):
+    with running(built, 7) as board:
+        yield board
+
+
 def says(result) -> str:
-    return (f"{result.image.stat().st_size} bytes written to STM32F405 and compared; the board reports digest "
-            f"{result.digest[:16]}\n")
+    return (f"{result.image.stat().st_size} bytes written to STM32G474 and compared; the board reports digest "
+            f"{result.digest[:16]}\nchip {unique(7).hex()}\nbrown-out reset level 0 (1.7 V); --via stlink --bor sets level 3 "
+            "(2.5 V)\n")
+
+
+def of_chip(number: int) -> RomFake:
+    fake = RomFake(G4)
+    fake.unique = unique(number)
+    return fake
+
+
+def test_a_running_board_is_sent_into_its_rom_flashed_there_and_says_who_it_is(built, board):
+    """No hand at BOOT0: the same port is the link of what ran, the boot loader, and the link of what was flashed."""
+    mechanism, result = built
+    with running(built, 7) as old:
+        old.start(result.image.read_bytes())
+        fake = of_chip(7)
+        with at_a_port(fake, board.start, before=old) as port:
+            done = flashing.flash(mechanism, result, "uart", port, port)
+        assert old.chip.in_rom and old.outputs_safe()
+    assert fake.log[-1] == "go 0x0" and done.after == result.digest and done.unique == unique(7).hex()
+
+
+def test_an_armed_board_is_not_sent_into_its_rom(built, board):
+    mechanism, result = built
+    board.start(result.image.read_bytes())
+    with Board.connect(board.url, mechanism) as arm:
+        arm.home()
+        arm.arm()
+        with pytest.raises(Refused, match="the board refused LOADER: WRONG_STATE"):
+            arm.session.command("LOADER")
+        assert arm.state == "HOLD"
+        arm.disarm()
+    assert not board.chip.in_rom
+
+
+def test_a_link_that_the_rom_does_not_hear_is_refused_with_the_pins_that_it_hears():
+    mechanism, result = image("f405rg-4")
+    with pytest.raises(Refused, match=r"the boot loader of STM32F405 does not hear the link of f405rg-4 \(USART2 at PA2, PA3\), but "
+                                      r"USART1 \(TX PA9, RX PA10\), USART3 \(TX PB10, RX PB11\).*--loader"):
+        flashing.flash(mechanism, result, "uart", "socket://127.0.0.1:9", "socket://127.0.0.1:9")
+
+
+def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_was_flashed(built, board, monkeypatch):
+    mechanism, result = built
+    board.start(result.image.read_bytes())
+    with pytest.raises(Refused, match=f"was written to chip {unique(8).hex()}, but the board there is chip {unique(7).hex()}"):
+        flashing._confirmed(board.url, result.digest, "", unique(8).hex())
+    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="", vid=1)])
+    with pytest.raises(Refused, match=f"no board reports digest .* from chip {unique(8).hex()}"):
+        flashing._confirmed("auto", result.digest, "", unique(8).hex())
+    assert flashing._confirmed(f"auto:{unique(7).hex()[:6]}", result.digest, "")["unique"] == unique(7).hex()
 
 
 def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
     """The command as it is typed: one port is the chip's boot loader until it has started what it was given, and then the
     link of the virtual board."""
     mechanism, result = built
-    with at_a_port(RomFake(F4), board.start) as port:
+    with at_a_port(of_chip(7), board.start) as port:
         done = here("flash", mechanism.source, "--via", "uart", "--port", port)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (0, says(result), 0)
         with pytest.raises(Refused, match="the board reports the one from before"):
@@ -300,13 +412,13 @@ def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
 
 def test_what_is_flashed_by_st_link_says_who_it_is_at_a_port_that_nobody_named(built, board, here, monkeypatch, tmp_path):
     mechanism, result = built
-    tool(tmp_path, "openocd", OPENOCD)
+    tool(tmp_path, "openocd", OPENOCD.replace("413", "469"))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="", vid=1)])
     board.start(result.image.read_bytes())
     done = here("flash", mechanism.source, "--port", "auto")
     assert (done.returncode, done.stdout, done.stderr) == (0, says(result), "")
-    assert str(result.image) in (tmp_path / "calls").read_text()
+    assert "firmware.bin} verify reset 0x08000000" in (tmp_path / "calls").read_text()
 
 
 def test_a_line_without_parity_is_no_boot_loader(built, here):
@@ -327,7 +439,7 @@ def test_auto_names_who_answers_when_no_board_carries_what_was_flashed(monkeypat
 
 def test_a_board_that_stays_silent_after_flashing_is_a_failure(built, monkeypatch):
     mechanism, result = built
-    fake = RomFake(F4)
+    fake = RomFake(G4)
     monkeypatch.setattr(flashing, "_opened", lambda port, baud: fake)
     with pytest.raises(Refused, match="written and compared, but no board answers"):
         flashing.flash(mechanism, result, "uart", "loader", "socket://127.0.0.1:9")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from serial.tools import list_ports
 
-from codegen.errors import Refused
+from codegen.errors import BadInput, Refused
 from codegen.mechanism_file import load_mechanism
 from femtorque import Board
 from host.configuration import Configuration
@@ -75,6 +75,24 @@ def test_auto_says_why_it_took_none(desk, configuration):
     desk.listed.clear()
     with pytest.raises(Refused, match="no board answers: no USB serial port is plugged in; .*socket://host:port"):
         find(configuration)
+
+
+def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration):
+    twin = TcpBoard(configuration, unique=b"\xc4" * 12)
+    desk.listed.append(SimpleNamespace(device=twin.port, description="twin", vid=1))
+    try:
+        with pytest.raises(Refused, match="2 boards would do: .*name the port, or the chip: --port auto:") as refused:
+            find(configuration)
+        assert all(f"chip {number.hex()}" in str(refused.value) for number in (desk.right.board.unique, twin.board.unique))
+        assert find(configuration, "auto:c4c4") == twin.port and find(configuration, "auto:3132") == desk.right.port
+        with Board.connect("auto:C4", MECHANISM) as board:
+            assert board.session.link.port == twin.port
+        with pytest.raises(Refused, match="--port auto:c5: no board answers"):
+            find(configuration, "auto:c5")
+        with pytest.raises(BadInput, match="must be auto:ID with up to 24 hexadecimal digits"):
+            find(configuration, "auto:left")
+    finally:
+        twin.close()
 
 
 def test_a_port_that_cannot_be_opened_is_listed_with_the_reason(desk, here):

@@ -2,6 +2,7 @@
  * loader that ST put into its system memory. */
 #include <string.h> /* memcpy, memset */
 
+#include "ft_board.h" /* FT_LOADER */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"
@@ -39,4 +40,41 @@ void ft_chip_history(ft_history *h)
     h->cfsr = ft_kept.cfsr;
     h->hfsr = ft_kept.hfsr;
     h->address = ft_kept.address;
+}
+
+/****************************************************************
+ * The boot loader in ROM
+ ****************************************************************/
+
+bool ft_chip_has_loader(void)
+{
+    return FT_LOADER != 0;
+}
+
+/* By way of a reset, so that the loader finds every clock, pin and interrupt
+ * as it does with BOOT0 high. */
+void ft_chip_leave(void)
+{
+    ft_chip_safe();
+    ft_chip_outputs(false);
+    ft_kept.leave_check = FT_LEAVE_CHECK;
+    __asm__ volatile("dsb" ::: "memory");
+    SCB->AIRCR = SCB_AIRCR_VECTKEY | SCB_AIRCR_SYSRESETREQ;
+    for (;;) {
+    }
+}
+
+/* Go on in ROM if the last run asked for it: nothing else has run since the
+ * reset. The ROM's vector table is at its start. */
+void ft_leave_if_asked(void)
+{
+    const uint32_t *rom = (const uint32_t *)SYSTEM_MEMORY_BASE;
+
+    if (ft_kept.leave_check != FT_LEAVE_CHECK)
+        return;
+    ft_kept.leave_check = 0;
+    SCB->VTOR = SYSTEM_MEMORY_BASE;
+    __asm__ volatile("dsb\n\tisb\n\t"
+                     "msr msp, %0\n\t"
+                     "bx %1" ::"r"(rom[0]), "r"(rom[1]) : "memory");
 }

@@ -33,6 +33,7 @@ bool ft_clock_good(void);
 bool ft_clock_stopped(void);      /* the crystal, while it was in use */
 uint32_t ft_reset_cause(void);    /* FT_RESET_*; clears the flags */
 void ft_history_start(void);      /* once the cause is known */
+void ft_leave_if_asked(void);     /* first of all after a reset */
 void ft_pins_prepare(void);       /* what the family's pins need first */
 void ft_pins_start(void);
 void ft_pin_put(uint32_t port, uint32_t pin, bool high);
@@ -120,11 +121,13 @@ typedef struct {
     uint32_t cfsr, hfsr, address;  /* SCB's fault registers */
     uint32_t power_check;          /* FT_POWER_CHECK: was powered before */
     uint32_t resets, resets_check; /* since power-on */
+    uint32_t leave_check;          /* FT_LEAVE_CHECK: on to the ROM */
 } ft_keepsake;
 extern ft_keepsake ft_kept;
 #define FT_CRASH_CHECK 0xC0FFEE42u
 #define FT_CLOCK_CHECK 0xC10C0FF5u /* the crystal stopped, no more */
 #define FT_SUPPLY_CHECK 0x5A66ED42u /* the supply sagged, no more */
 #define FT_POWER_CHECK 0x900D900Du
+#define FT_LEAVE_CHECK 0x1EA7E5EDu
 
 #endif

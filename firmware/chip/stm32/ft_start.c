@@ -74,6 +74,7 @@ static void ft_core_start(void)
 /* Fill memory, then run. */
 void ft_reset(void)
 {
+    ft_leave_if_asked();
     const uint32_t *from = ft_data_image;
     for (uint32_t *to = ft_data_start; to != ft_data_end; to++)
         *to = *from++;

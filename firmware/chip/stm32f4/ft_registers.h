@@ -286,5 +286,6 @@ typedef struct {
  ****************************************************************/
 
 #define UID_BASE 0x1FFF7A10u /* 96 bits */
+#define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */
 
 #endif

@@ -281,5 +281,6 @@ typedef struct {
  ****************************************************************/
 
 #define UID_BASE 0x1FFF7590u /* 96 bits */
+#define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */
 
 #endif
