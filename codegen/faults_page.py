@@ -84,6 +84,7 @@ def _found(safety: Safety) -> dict[str, str]:
     tick, slow = "in the tick", "between two ticks"
     return {
         "CLOCK": "at start; a crystal that stops later resets the chip into it",
+        "STACK": slow,
         "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
         "CONFIGURATION": "at start, and round and round while running",
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,

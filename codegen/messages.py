@@ -248,6 +248,11 @@ FAULTS = {
                        "plan around singular poses ('femtorque check' tells how near the start is)"),
     "CRYSTAL": (30, "the crystal does not run at hse_hz of the board file, by the chip's own oscillator; the board stays on that",
                 "write the crystal's frequency into the board file, and build and flash again"),
+    "CONVERTER": (32, "the converter of what the board measures did not come up, or did not take its clock",
+                  "power-cycle; if it stays, the chip is not what the board file says"),
+    "PWM_UPDATE": (33, "the PWM's update does not come where its outputs are low", "report it with the chip's marking"),
+    "TICK_TIMER": (34, "the timer of the control tick does not count what it was told", "report it with the chip's marking"),
+    "STACK": (35, "the stack came to its last bytes", "report it with the image; outputs were made safe first"),
     "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V", "check the 3.3 V regulator, its load and its input"),
 }
 

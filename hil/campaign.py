@@ -25,6 +25,7 @@ from hil.board import VirtualBoard, VirtualClock
 from hil.plant import Plant
 from hil.run import Witness
 from hil.stm32 import probe as swd
+from hil.stm32.chip import SRAM_START
 from hil.stm32.supply import NOMINAL
 from host.configuration import Configuration
 from host.lab import ASK
@@ -188,7 +189,7 @@ def _safe(scene: Scene) -> bool:
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
+    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
             *_flips(mechanism, elf), *_numbers()]
 
 
@@ -277,6 +278,15 @@ def _halts() -> Iterator[Injection]:
     for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
         for after in (BEFORE, BEFORE + 0.0003, BEFORE + 0.0007):
             yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after, dark=True)
+
+
+def _overrun_stack() -> Iterator[Injection]:
+    """The stack, which ends where RAM begins, comes to its last words, which hold a mark."""
+    def overrun(scene: Scene) -> None:
+        scene.board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
+
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("stack overrun", f"in {state}", state, overrun, ("FAULT",), ("STACK",), 0.01)
 
 
 def _line() -> Iterator[Injection]:

@@ -117,7 +117,7 @@ class SystemControl(Peripheral):
 
     def write_SYST_RVR(self, value: int) -> None:
         self.value["SYST_RVR"] = value
-        self.systick.reload = value
+        self.systick.load(value)
 
     def read_SYST_CVR(self) -> int:
         return self.systick.counter()
@@ -207,12 +207,19 @@ class _SysTick:
             self.loaded, self._from = self.core.events.now, reload
         self._schedule()
 
+    def load(self, reload: int) -> None:
+        """The counter takes a new value from here at its next clock after it has come to 0, or was started at 0."""
+        self.reload = reload
+        if self.enabled and self.core.events.now == self.loaded:
+            self._from = reload
+            self._schedule()
+
     def restart(self) -> None:
         self.flag, self.loaded, self._from = False, self.core.events.now, self.reload
         self._schedule()
 
     def counter(self) -> int:
-        if not self.enabled or not self._from:
+        if not self.enabled or not self._from or self.core.events.now == self.loaded:
             return 0
         now = self._held_at if self._held else self.core.events.now
         return self._from - (now - self.loaded) // self.divider % (self._from + 1)

@@ -16,10 +16,12 @@ enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
 
 /* What went wrong while the chip was brought up, as bits; 0 is nothing.
  * CRASHED: the processor faulted before this reset, all else is good. CRYSTAL:
- * it does not run at the board file's hse_hz. SUPPLY: the chip's own sagged. */
+ * it does not run at the board file's hse_hz. SUPPLY: the chip's own sagged.
+ * UPDATE: the PWM's is not at its top. TICK: SysTick counts wrongly. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
        FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
-       FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128 };
+       FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128,
+       FT_CHIP_UPDATE = 256, FT_CHIP_TICK = 512 };
 
 /* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
@@ -78,6 +80,9 @@ uint32_t ft_chip_current_fault(uint32_t *joint);
 /* Whether the current sensors have been at their zeros since the outputs went
  * off; if not, joint is one whose sensor has not. */
 bool ft_chip_current_zero(uint32_t *joint);
+
+/* Whether the stack has never come near its end. */
+bool ft_chip_stack_whole(void);
 
 /* Whether a joint's index pulse is there now; false where none is wired. */
 bool ft_chip_index(uint32_t joint);

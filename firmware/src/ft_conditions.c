@@ -104,7 +104,16 @@ static uint32_t brakes_closed(void)
 
 static uint32_t constants_whole(void)
 {
-    return ft.safety.alarms.of[FT_ALARM_MEMORY] != 0u ? FT_NO_JOINT : FT_GOOD;
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+
+    return alarm == FT_FAULT_CONFIGURATION ? FT_NO_JOINT : FT_GOOD;
+}
+
+static uint32_t stack_whole(void)
+{
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+
+    return alarm == FT_FAULT_STACK ? FT_NO_JOINT : FT_GOOD;
 }
 
 static uint32_t inside_limits(void)
@@ -233,8 +242,13 @@ static uint32_t fault_mended(void)
 {
     switch (ft.safety.fault) {
     case FT_FAULT_CLOCK:
+    case FT_FAULT_CRYSTAL:
     case FT_FAULT_CHIP:
+    case FT_FAULT_CONVERTER:
+    case FT_FAULT_PWM_UPDATE:
+    case FT_FAULT_TICK_TIMER:
     case FT_FAULT_CONFIGURATION:
+    case FT_FAULT_STACK:
         return FT_NO_JOINT;
     default:
         return FT_GOOD;
@@ -332,6 +346,7 @@ const uint32_t ft_conditions_count = sizeof ft_conditions
  * follows from them: no bus makes duties that are no numbers. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
+    { FT_FAULT_STACK, FT_ALWAYS, FT_OFF, stack_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_OVER_CURRENT, FT_ARMED, FT_OFF, current_bounded },
     { FT_FAULT_CURRENT_SENSOR, FT_ARMED, FT_OFF, current_told },
@@ -389,18 +404,28 @@ uint32_t ft_suspects(bool armed)
     return kinds;
 }
 
+/* What the chip says of its start, causes before what follows from them. */
+static const struct {
+    uint32_t errors, fault;
+} faults_of_chip[] = {
+    { FT_CHIP_SUPPLY, FT_FAULT_SUPPLY },
+    { FT_CHIP_CLOCK, FT_FAULT_CLOCK },
+    { FT_CHIP_CRYSTAL, FT_FAULT_CRYSTAL },
+    { FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER, FT_FAULT_CHIP },
+    { FT_CHIP_SENSE, FT_FAULT_CONVERTER },
+    { FT_CHIP_UPDATE, FT_FAULT_PWM_UPDATE },
+    { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },
+};
+
 /* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
-    if ((chip_errors & FT_CHIP_SUPPLY) != 0u)
-        return FT_FAULT_SUPPLY;
-    if ((chip_errors & FT_CHIP_CLOCK) != 0u)
-        return FT_FAULT_CLOCK;
-    if ((chip_errors & FT_CHIP_CRYSTAL) != 0u)
-        return FT_FAULT_CRYSTAL;
-    if ((chip_errors & (FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER
-                        | FT_CHIP_SENSE)) != 0u)
-        return FT_FAULT_CHIP;
+    uint32_t i;
+
+    for (i = 0; i < sizeof faults_of_chip / sizeof faults_of_chip[0]; i++) {
+        if ((chip_errors & faults_of_chip[i].errors) != 0u)
+            return faults_of_chip[i].fault;
+    }
     if (!ft_watch_constants())
         return FT_FAULT_CONFIGURATION;
     if ((chip_errors & FT_CHIP_CRASHED) != 0u)

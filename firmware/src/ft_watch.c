@@ -50,7 +50,7 @@ static void look_at_constants(void)
     if (n < left)
         return;
     if (round_.crc != *guarded[round_.table].crc)
-        ft.safety.alarms.of[FT_ALARM_MEMORY] = 1u;
+        ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_CONFIGURATION;
     round_.table = round_.table + 1u < TABLES ? round_.table + 1u : 0u;
     round_.at = round_.crc = 0;
 }
@@ -74,5 +74,7 @@ static void look_at_board(void)
 void ft_watch_idle(void)
 {
     look_at_board();
+    if (!ft_chip_stack_whole())
+        ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_STACK;
     look_at_constants();
 }

@@ -47,6 +47,7 @@ class Timer(Peripheral):
         self.before_read: Callable[[], None] = lambda: None
         self._on_update: Callable[[], None] | None = None
         self.on_trigger: Callable[[float], None] | None = None
+        self.updates_at_bottom = False
         self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
         self._break_low = self._system_break = False
@@ -211,6 +212,14 @@ class Timer(Peripheral):
                 raise Unmodelled(f"{self.name}: started with CNT = {self.value['CNT']}")
             gone = self.value["CNT"] * (self._shadow["PSC"] + 1) * self._cycles_per_clock()
             self._phase, self._rising = self.events.now - gone, True
+
+    def read_CR1(self) -> int:
+        """DIR tells which way a centred timer counts. updates_at_bottom: silicon that starts its repetition the other way."""
+        if not self.value["CR1"] & CMS or not self.value["CR1"] & CEN:
+            return self.value["CR1"]
+        laps = int((self.events.now - self._phase) / self._lap())
+        rising = self._rising ^ bool(laps % 2) ^ self.updates_at_bottom
+        return self.value["CR1"] | (0 if rising else DIR)
 
     def write_DIER(self, value: int) -> None:
         self.value["DIER"] = value

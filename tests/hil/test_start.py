@@ -1,8 +1,10 @@
 """What the chip does with another crystal than the board file's, and with a supply that sags."""
 
+import shutil
+
 import pytest
 
-from tests.firmware.test_chip import ARMED, Machine
+from tests.firmware.test_chip import ARMED, CHIP, Machine
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 CRYSTAL, SUPPLY = 64, 128  # FT_CHIP_CRYSTAL, FT_CHIP_SUPPLY
@@ -103,3 +105,85 @@ def test_a_supply_of_five_per_cent_less_than_nominal_is_enough(tmp_path, name):
     board.chip.supply(0.95 * 3.3)
     board.run(0.05)
     assert board["errors"] == 0
+
+
+# ---------------------------------------------------------------- self-tests
+
+UPDATE, TICK, SENSE = 256, 512, 32
+
+
+@pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
+def test_a_pwm_whose_update_comes_at_the_bottom_is_told(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name)
+    board.timer.updates_at_bottom = True
+    board.run(0.1)
+    assert board["errors"] == UPDATE
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_systick_that_counts_at_another_clock_is_told(tmp_path, name):
+    board = Machine(tmp_path, ARMED, name)
+    systick = board.chip.core.scs.systick
+    configure = systick.configure
+    systick.configure = lambda value, reload: configure(value & ~4, reload)  # an eighth, whatever is asked for
+    board.run(0.1)
+    assert board["errors"] == TICK
+
+
+def test_a_converter_that_does_not_take_its_clock_is_told(tmp_path):
+    board = Machine(tmp_path, ARMED, "f405rg-4")
+    board.chip._adc_common.deaf = True
+    for converter in board.chip.converters:
+        converter._hz = lambda: 60_000_000  # what it converts then is anybody's guess
+    board.run(0.1)
+    assert board["errors"] == SENSE
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_mark_at_the_stacks_end_is_set_at_start_and_stays(tmp_path, name):
+    board = Machine(tmp_path, ARMED.replace("ticks++;", "ticks++; place[0] = ft_chip_stack_whole();"), name).run(0.05)
+    assert board["place"] == 1
+    board.chip.core.load(0x20000010, bytes(4))
+    board.run(0.005)
+    assert board["place"] == 0
+
+
+# ---------------------------------------------------------------- tests of the tests
+
+MUTATIONS = {
+    "SysTick's second period is written before its first began": (
+        "f405rg-6", "stm32/ft_tick.c", "        if (SysTick->VAL != 0)\n            break;", "        break;", 0),
+    "the crystal is not measured": (
+        "f405rg-4", "stm32/ft_crystal.c", "return off < expected / FT_CRYSTAL_SHARE;", "return off <= expected * 4u;", 4_000_000),
+    "the supply is not watched": (
+        "f405rg-4", "stm32/ft_supply.c", "    EXTI_IMR |= EXTI_LINE_PVD;\n", "", 0),
+    "the debugger is switched off": (
+        "nucleo-g474re-6", "stm32g4/ft_clock.c", " | FLASH_ACR_DBG_SWEN;", ";", 0),
+    "the timers do not stop with the processor": (
+        "f405rg-4", "stm32/ft_tick.c", "    DBGMCU->APB2FZ |= FT_FREEZES;\n", "", 0),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_what_is_taken_out_of_the_start_is_noticed(tmp_path, monkeypatch, mutation):
+    name, file, old, new, hse_hz = MUTATIONS[mutation]
+    chip = tmp_path / "chip"
+    shutil.copytree(CHIP, chip)
+    text = (chip / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    (chip / file).write_text(text.replace(old, new), encoding="utf-8")
+    monkeypatch.setattr("tests.firmware.test_chip.CHIP", chip)
+    board = Machine(tmp_path, ARMED, name)
+    if hse_hz:
+        board.chip.rcc.hse_hz = hse_hz
+    board.run(0.02)
+    board.poke("arm", 1)
+    board.run(0.005)
+    started = board["errors"] == (CRYSTAL if hse_hz else 0)
+    attached = not board.chip.debug_closed
+    board.chip.halt()
+    dropped = board.outputs == (0.0, 0.0, 0.0)
+    board.chip.resume()
+    board.chip.supply(2.8)
+    board.run(5e-5)
+    assert not (started and attached and dropped and board.outputs == (0.0, 0.0, 0.0))

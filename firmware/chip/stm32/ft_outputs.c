@@ -209,6 +209,18 @@ bool ft_outputs_await_boundary(void)
     return false;
 }
 
+/* Centred timers must count down from here: everything that is sampled or
+ * switched at an update counts on outputs that are low then. */
+bool ft_outputs_update_at_top(void)
+{
+    bool down = ft_outputs_await_boundary();
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) {
+        if (ft_pwm_table[i].alignment == (uint16_t)FT_CENTRED)
+            down = down && (ft_pwm_table[i].timer->CR1 & TIM_CR1_DIR) != 0;
+    }
+    return down;
+}
+
 /****************************************************************
  * A tick's duties
  ****************************************************************/
@@ -479,6 +491,11 @@ bool ft_outputs_start(void)
 }
 
 bool ft_outputs_await_boundary(void)
+{
+    return true;
+}
+
+bool ft_outputs_update_at_top(void)
 {
     return true;
 }

@@ -41,6 +41,7 @@ bool ft_pin_high(uint32_t port, uint32_t pin);
 bool ft_encoders_start(void);
 bool ft_outputs_start(void);
 bool ft_outputs_await_boundary(void); /* returns just after a PWM update */
+bool ft_outputs_update_at_top(void);  /* of centred timers, as it must be */
 void ft_outputs_take_over(void);      /* at the boundary of two ticks */
 void ft_outputs_begin(void);          /* first act of a tick */
 bool ft_outputs_hand_over(void);      /* last act; false: too late */

@@ -18,7 +18,7 @@ static const ft_pin ft_pin_table[] = { FT_PINS };
 #undef FT_PIN
 
 enum { FT_PIN_COUNT = sizeof ft_pin_table / sizeof ft_pin_table[0],
-       FT_FAST_SPEED = 2 };
+       FT_SLOW_SPEED = 0, FT_FAST_SPEED = 2 };
 
 /* Put a level on an output. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
@@ -26,7 +26,8 @@ void ft_pin_put(uint32_t port, uint32_t pin, bool high)
     GPIO(port)->BSRR = 1u << (high ? pin : pin + 16u);
 }
 
-/* Set one pin up; outputs start with their level. */
+/* Set one pin up; outputs start with their level. They switch slowly: PC13 to
+ * PC15 bear no more than 2 MHz, and none of them needs it. */
 static void ft_pin_start(const ft_pin *p)
 {
     GPIO_TypeDef *gpio = GPIO(p->port);
@@ -34,7 +35,8 @@ static void ft_pin_start(const ft_pin *p)
     (void)FT_PORT_ENR; /* erratum: two cycles until the port listens */
     ft_pin_put(p->port, p->pin, p->mode == FT_OUTPUT_HIGH);
     ft_field(&gpio->PUPDR, p->pin, 2, p->pull);
-    ft_field(&gpio->OSPEEDR, p->pin, 2, FT_FAST_SPEED);
+    ft_field(&gpio->OSPEEDR, p->pin, 2,
+             p->mode == FT_ALTERNATE ? FT_FAST_SPEED : FT_SLOW_SPEED);
     ft_field(&gpio->AFR[p->pin / 8u], p->pin % 8u, 4, p->function);
     ft_field(&gpio->MODER, p->pin, 2, p->mode & 3u);
 }

@@ -71,10 +71,26 @@ static void ft_core_start(void)
     SCB->CCR |= SCB_CCR_DIV_0_TRP;
 }
 
+/* The stack grows down to the start of RAM; its last words hold a mark, which
+ * tells when it has come so far, before it leaves RAM. */
+static const uint32_t ft_mark = 0x57AC4E4Du;
+enum { FT_MARK_WORDS = 8 };
+
+bool ft_chip_stack_whole(void)
+{
+    const volatile uint32_t *stack = ft_ram_start;
+    bool whole = true;
+    for (uint32_t i = 0; i < FT_MARK_WORDS; i++)
+        whole = whole && stack[i] == ft_mark;
+    return whole;
+}
+
 /* Fill memory, then run. */
 void ft_reset(void)
 {
     ft_leave_if_asked();
+    for (uint32_t i = 0; i < FT_MARK_WORDS; i++)
+        ft_ram_start[i] = ft_mark;
     const uint32_t *from = ft_data_image;
     for (uint32_t *to = ft_data_start; to != ft_data_end; to++)
         *to = *from++;

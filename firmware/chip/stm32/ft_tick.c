@@ -6,7 +6,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-enum { FT_PIL_LATE_CYCLES = 128 };
+enum { FT_PIL_LATE_CYCLES = 128, FT_TRIAL_US = 10, FT_TRIAL_CYCLES = 60 };
 
 static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
 static uint32_t ft_last_word; /* remembered before it */
@@ -49,6 +49,11 @@ uint32_t ft_chip_remembered(void)
  * Bring-up
  ****************************************************************/
 
+static uint32_t ft_tick_cycles(void)
+{
+    return (ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI) / FT_WAKES;
+}
+
 /* Give their clocks to the peripherals that the board uses. */
 static void ft_peripherals_start(void)
 {
@@ -66,6 +71,40 @@ static void ft_debug_start(void)
         return;
     DBGMCU->CR |= DBGMCU_CR_DBG_SLEEP;
     DBGMCU->APB2FZ |= FT_FREEZES;
+}
+
+/* Let SysTick count, with interrupts from the PWM's update. Its second period is a whole one;
+ * LOAD must not change before the first one has been taken from it. No
+ * interrupt may come between the update and the start. */
+static void ft_ticks_start(uint32_t first, uint32_t control)
+{
+    SysTick->LOAD = first;
+    __asm__ volatile("cpsid i" ::: "memory");
+    if ((control & SysTick_CTRL_TICKINT) != 0)
+        (void)ft_outputs_await_boundary();
+    SysTick->VAL = 0;
+    SysTick->CTRL = control;
+    for (uint32_t turns = FT_TICK_CYCLES; turns != 0; turns--) {
+        if (SysTick->VAL != 0)
+            break;
+    }
+    SysTick->LOAD = ft_tick_cycles() - 1u; /* from the second one on */
+    __asm__ volatile("cpsie i" ::: "memory");
+}
+
+/* A trial, without interrupts: whether SysTick has counted what the cycle
+ * counter has, from what it was told to begin with. */
+static bool ft_ticks_are_right(void)
+{
+    uint32_t first = ft_tick_cycles() - 1u - FT_TICK_AHEAD;
+    ft_ticks_start(first, SysTick_CTRL_CLKSOURCE | SysTick_CTRL_ENABLE);
+    uint32_t since = ft_chip_cycles(), from = SysTick->VAL;
+    ft_wait_us(FT_TRIAL_US);
+    uint32_t gone = ft_chip_cycles() - since, left = SysTick->VAL;
+    SysTick->CTRL = 0;
+    uint32_t counted = from - left;
+    return first - from < FT_TRIAL_CYCLES &&
+           counted - gone + FT_TRIAL_CYCLES < 2u * FT_TRIAL_CYCLES;
 }
 
 uint32_t ft_chip_start(void)
@@ -89,6 +128,10 @@ uint32_t ft_chip_start(void)
         errors |= FT_CHIP_LINK;
     if (!ft_sense_start() || !ft_currents_start())
         errors |= FT_CHIP_SENSE;
+    if (!FT_TOLERANT && !ft_outputs_update_at_top())
+        errors |= FT_CHIP_UPDATE;
+    if (!FT_TOLERANT && !ft_ticks_are_right())
+        errors |= FT_CHIP_TICK;
     ft_watchdog_start();
     return errors;
 }
@@ -99,13 +142,9 @@ uint32_t ft_chip_start(void)
  * it. The first period is shorter by as much. */
 void ft_chip_run(void)
 {
-    uint32_t cycles = ft_clock_good() ? FT_TICK_CYCLES : FT_TICK_CYCLES_HSI;
-    SysTick->LOAD = cycles / FT_WAKES - 1u - FT_TICK_AHEAD;
-    (void)ft_outputs_await_boundary();
-    SysTick->VAL = 0;
-    SysTick->CTRL = SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
-                    SysTick_CTRL_ENABLE;
-    SysTick->LOAD = cycles / FT_WAKES - 1u; /* from the second one on */
+    ft_ticks_start(ft_tick_cycles() - 1u - FT_TICK_AHEAD,
+                   SysTick_CTRL_CLKSOURCE | SysTick_CTRL_TICKINT |
+                       SysTick_CTRL_ENABLE);
     ft_currents_run();
 }
 

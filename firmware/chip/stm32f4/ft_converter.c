@@ -24,7 +24,7 @@ bool ft_converter_start(const uint8_t channels[], uint32_t count)
     ADC2->JSQR = sequence;
     ADC2->CR2 = ADC_CR2_ADON;
     ft_wait_us(3);
-    return true;
+    return (ADC_CCR & ADC_CCR_ADCPRE) == ADC_CCR_DIV4; /* else 42 MHz */
 }
 
 void ft_converter_go(void)

@@ -237,6 +237,7 @@ typedef struct {
 #define ADC_JSQR_JL_Pos 20u
 #define ADC_SMPR_15_CYCLES 1u
 #define ADC_SMPR_84_CYCLES 4u
+#define ADC_CCR_ADCPRE (3u << 16)
 #define ADC_CCR_DIV4 (1u << 16) /* ADCPRE: of APB2 */
 
 /****************************************************************
