@@ -65,15 +65,19 @@ def _known(text: str, mechanism: Mechanism) -> Chosen:
     if text not in _here:
         key = key_of("scheme", text, np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
         try:
-            entry = kept(key, lambda folder: (folder / FILE).write_text(json.dumps(vars(choose(mechanism)))), _whole)
+            entry = kept(key, lambda folder: _write(folder, choose(mechanism)), _whole)
             _here[text] = _read(entry)
         except OSError:  # nowhere to keep it
             _here[text] = choose(mechanism)
     return _here[text]
 
 
+def _write(entry: Path, choice: Chosen) -> None:
+    (entry / FILE).write_text(json.dumps(vars(choice)), encoding="utf-8")
+
+
 def _read(entry: Path) -> Chosen:
-    return Chosen(**json.loads((entry / FILE).read_text()))
+    return Chosen(**json.loads((entry / FILE).read_text(encoding="utf-8")))
 
 
 def _whole(entry: Path) -> bool:
