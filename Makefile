@@ -24,7 +24,7 @@ $(VENV)/.test: $(VENV)/.demo
 	@touch $@
 
 demo: $(VENV)/.demo
-	@$(RUN) -m hil.demo
+	@$(RUN) -m hil.scenarios.demo
 
 # three workers on two processors: one always waits for a board's clock or a compiler
 test: $(VENV)/.test

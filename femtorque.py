@@ -18,14 +18,14 @@ from typing import Annotated, Any
 
 import typer
 
-from codegen.errors import BadInput, Refused
+from codegen.common.errors import BadInput, Refused
 from commands import board, mechanism, motion, virtual
 from commands.answer import Answer, only_json, show
 from commands.options import EXTRA
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
-API = {"Mechanism": "host.api", "Trajectory": "codegen.trajectory", "Board": "host.board",
-       "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.virtual"}
+API = {"Mechanism": "host.api", "Trajectory": "codegen.motion.trajectory", "Board": "host.board",
+       "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.play.api"}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from codegen.errors import BadInput
+from codegen.common.errors import BadInput
 from commands.answer import Answer
 from commands.options import Json, Mech, Port
 
@@ -35,10 +35,10 @@ def flash(
 
     A board that runs and is disarmed is sent into its boot loader first, where that is safe and hears it.
     """
-    from codegen.build import build as make
-    from codegen.mechanism_file import load_mechanism
-    from host.display import build_bar
-    from host.flash import flash as write
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.toolchain.platformio import build as make
+    from host.flash.flash import flash as write
+    from host.show.display import build_bar
 
     mechanism = load_mechanism(mech)
     with build_bar() as progress:
@@ -56,8 +56,8 @@ def ports(
     json: Json = False,
 ) -> Answer:
     """List the serial ports and who answers there."""
-    from host.display import ports_table
-    from host.ports import survey
+    from host.link.ports import survey
+    from host.show.display import ports_table
 
     found = survey(also or ())
     return Answer({"ports": [asdict(answer) for answer in found]},
@@ -76,9 +76,9 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
-    from codegen.mechanism_file import load_mechanism
-    from host import bringup as first
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
+    from host.lab import bringup as first
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -107,9 +107,9 @@ def home(
 
     Told at its start pose or by its scale; sought at its index pulse or hard stop, with low torque.
     """
-    from codegen.mechanism_file import load_mechanism
-    from host import lab
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
+    from host.link import requests as lab
 
     mechanism, told, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
@@ -146,9 +146,9 @@ def float_(
 
     Ctrl-C, or the time, holds it where it is, then disarms.
     """
-    from codegen.mechanism_file import load_mechanism
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
-    from host.stream import Interrupts
+    from host.stream.stream import Interrupts
 
     with Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
         if home:
@@ -174,10 +174,10 @@ def jog(
 
     If the host stops asking, the joint stops.
     """
-    from codegen.mechanism_file import load_mechanism
-    from host import lab
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
-    from host.stream import Interrupts
+    from host.link import requests as lab
+    from host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
@@ -209,11 +209,11 @@ def identify(
 
     Constant speeds both ways and accelerations; every number comes with its 95 % interval.
     """
-    from codegen.mechanism_edit import set_joint
-    from codegen.mechanism_file import load_mechanism
+    from codegen.mechanism.edit import set_joint
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
-    from host.identify import identify as measure
-    from host.lab import joint_number
+    from host.lab.identify import identify as measure
+    from host.link.requests import joint_number
 
     mechanism = load_mechanism(mech)
     names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from codegen.errors import BadInput
+from codegen.common.errors import BadInput
 from commands.answer import Answer
 from commands.options import EXTRA, Json, Mech, Traj
 
 if TYPE_CHECKING:
-    from codegen.built import BuildResult
-    from codegen.known import Known
-    from codegen.mechanism import Mechanism
-    from hil.cost import Cost
+    from codegen.mechanism.description import Mechanism
+    from codegen.toolchain.built import BuildResult
+    from codegen.toolchain.known import Known
+    from hil.cost.cost import Cost
 
 
 def init(
@@ -30,7 +30,7 @@ def init(
     json: Json = False,
 ) -> Answer:
     """Write a commented mechanism file to start from."""
-    from codegen.init_file import write
+    from codegen.verify.new_file import write
 
     path = write(name, out or Path(f"{name}.toml"), urdf, board)
     return Answer({"file": path}, f"{path}: edit it, then `femtorque check {path}`")
@@ -46,9 +46,9 @@ def check(
 
     Also of motions given with it that come near singular poses.
     """
-    from codegen.check import examine
-    from codegen.mechanism_file import load_mechanism
-    from codegen.trajectory import Trajectory
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.motion.trajectory import Trajectory
+    from codegen.verify.check import examine
 
     mechanism = load_mechanism(mech)
     report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
@@ -77,14 +77,14 @@ def torque(
 
     Each is stamped with the middle of its tick.
     """
-    from codegen import torque
-    from codegen.mechanism_file import load_mechanism
-    from codegen.trajectory import Trajectory
-    from codegen.wrench import Wrench
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.motion.trajectory import Trajectory
+    from codegen.reference.wrench import Wrench
+    from codegen.verify import torque
 
     if figure is not None:
-        from codegen.figures import check_format, torque_curves
         from codegen.step.scheme import scheme_of
+        from codegen.verify.figures import check_format, torque_curves
 
         check_format(figure)
     mechanism = _in_mode(load_mechanism(mech), mode)
@@ -105,8 +105,8 @@ def torque(
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
     """The mechanism in the mode that an option names."""
-    from codegen.modes import in_mode
-    from codegen.nearest import hint
+    from codegen.common.nearest import hint
+    from codegen.model.modes import in_mode
 
     names = [m.name for m in mechanism.modes]
     if mode is not None and mode not in names:
@@ -122,13 +122,14 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
     if backend == "chip":
-        from hil import chip_step, chip_wrench
+        from hil.chip import chip_step, chip_wrench
 
         return chip_step.torque, chip_wrench.torque
-    from codegen import compiled_wrench, wrench
+    from codegen.reference import wrench
+    from codegen.toolchain import wrench_library as compiled_wrench
 
     if backend == "c":
-        from codegen.compiled import CompiledStep
+        from codegen.toolchain.step_library import CompiledStep
 
         return (lambda model, *motion: CompiledStep(model, precision or "single").torque(*motion),
                 lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
@@ -144,8 +145,8 @@ def generate(
 
     The folder stands on its own, and the same input gives the same bytes.
     """
-    from codegen import emit
-    from codegen.mechanism_file import load_mechanism
+    from codegen.emit import sources as emit
+    from codegen.mechanism.reader import load_mechanism
 
     files = emit.generate(load_mechanism(mech), out)
     return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
@@ -163,8 +164,8 @@ def build(
 
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
-    from codegen.known import Known
-    from codegen.mechanism_file import load_mechanism
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.toolchain.known import Known
 
     mechanism = load_mechanism(mech)
     folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
@@ -191,9 +192,9 @@ def build(
 
 def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:
     """The image, built or from the cache."""
-    from codegen.build import build as make
-    from codegen.build import project
-    from host.display import build_bar
+    from codegen.toolchain.platformio import build as make
+    from codegen.toolchain.platformio import project
+    from host.show.display import build_bar
 
     with build_bar() as progress:
         result = make(mechanism, folder, progress, feedforward, pil)
@@ -203,17 +204,17 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
     """What the image costs, if there is the virtual board that tells."""
-    from hil.cost import Cost
+    from hil.cost.cost import Cost
 
     if found := known.cost():
         return Cost(**found | {"left_out": tuple(found["left_out"])})
     try:
-        from hil.measure import measure
+        from hil.cost.measure import measure
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRA:
             raise
         return None
-    from host.display import build_bar
+    from host.show.display import build_bar
 
     print(f"{result.image} is built; what its ticks cost is being counted", file=sys.stderr)
     with build_bar() as progress:
@@ -236,11 +237,11 @@ def verify(
 
     Over whole motions, random ones and your own.
     """
-    from codegen import verify_report
-    from codegen.mechanism_file import load_mechanism
-    from codegen.trajectory import Trajectory
-    from codegen.verify import verify
-    from hil import chip_step
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.motion.trajectory import Trajectory
+    from codegen.verify import report as verify_report
+    from codegen.verify.verify import verify
+    from hil.chip import chip_step
 
     if report is not None and not report.parent.is_dir():
         raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")

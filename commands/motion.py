@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from codegen.errors import BadInput
+from codegen.common.errors import BadInput
 from commands.answer import Answer, warn_of_open_loop
 from commands.options import Json, Mech, Port, Traj, Udp, Web
 
@@ -45,13 +45,14 @@ def plan(
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
-    from codegen.figures import check_format
-    from codegen.mechanism_file import load_mechanism
-    from codegen.trajectory import Trajectory
-    from host import flexible_plan, plan_figure, tip_file
-    from host import plan as planning
-    from host import waypoints as files
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.motion.trajectory import Trajectory
+    from codegen.verify.figures import check_format
     from host.board import Board
+    from host.plan import figure as plan_figure
+    from host.plan import flexible_plan, tip_file
+    from host.plan import plan as planning
+    from host.plan import waypoints as files
 
     mechanism = load_mechanism(mech)
     if after and port:
@@ -105,10 +106,10 @@ def stream(
 
     Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms.
     """
-    from codegen.mechanism_file import load_mechanism
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
-    from host.display import outcome_table, stream_bar
-    from host.stream import Interrupts
+    from host.show.display import outcome_table, stream_bar
+    from host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
@@ -143,10 +144,10 @@ def monitor(
     """Live view of a board, until Ctrl-C. With --json: one look."""
     from rich.console import Console
 
-    from codegen.mechanism_file import load_mechanism
+    from codegen.mechanism.reader import load_mechanism
     from host.board import Board
-    from host.monitor import snapshot, watch
-    from host.stream import Interrupts
+    from host.show.monitor import snapshot, watch
+    from host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech) if mech else None
     with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
@@ -162,11 +163,11 @@ def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
     """While this lasts, what the board says goes to a page and as datagrams too."""
     with ExitStack() as also:
         if udp is not None:
-            from host.udp import sending
+            from host.show.udp import sending
 
             also.enter_context(sending(session, udp))
         if web is not None:
-            from host.web import serving
+            from host.show.web import serving
 
             print(also.enter_context(serving(session, web)), file=sys.stderr, flush=True)
         yield
@@ -180,9 +181,10 @@ def plot(
     json: Json = False,
 ) -> Answer:
     """Report on a run in words and figures, or export it."""
-    from codegen.figures import FORMATS
-    from host import export, log, plot, report
-    from host.findings import Findings
+    from codegen.verify.figures import FORMATS
+    from host.record import export, log
+    from host.show import plot, report
+    from host.show.findings import Findings
 
     what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
     writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS, plot.draw)

@@ -12,7 +12,7 @@ EXTRA = ("unicorn", "capstone")  # what the extra `hil` installs
 
 def _ports(incomplete: str) -> list[str]:
     """What completes --port."""
-    from host.ports import candidates
+    from host.link.ports import candidates
 
     return [port for port in ("auto", *(device for device, _ in candidates())) if port.startswith(incomplete)]
 

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from codegen.errors import BadInput
+from codegen.common.errors import BadInput
 from commands.answer import Answer, warn_of_open_loop
 from commands.options import Json
 
 
 def _faults(incomplete: str) -> list[str]:
     """What completes --fault."""
-    from hil.faults import FAULTS
+    from hil.board.faults import FAULTS
 
     return [name for name in FAULTS if name.startswith(incomplete)]
 
@@ -54,14 +54,14 @@ def hil(
     board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
     and judged.
     """
-    from codegen.mechanism_file import load_mechanism
-    from codegen.trajectory import Trajectory
-    from hil import run as virtual
-    from host.display import stream_bar, tracking_table
-    from host.stream import Interrupts
+    from codegen.mechanism.reader import load_mechanism
+    from codegen.motion.trajectory import Trajectory
+    from hil.play import run as virtual
+    from host.show.display import stream_bar, tracking_table
+    from host.stream.stream import Interrupts
 
     if scenario is not None:
-        from hil.performance import perform
+        from hil.scenarios.performance import perform
 
         if mech or traj or serve is not None:
             raise BadInput("command line", "--scenario", scenario, "takes neither MECH nor TRAJ nor --serve")
@@ -81,7 +81,7 @@ def hil(
         raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
     if pil:
         raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
-    run = virtual.run if board is None else partial(import_module("hil.pil").run, board)
+    run = virtual.run if board is None else partial(import_module("hil.play.pil").run, board)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
                      log=log, on_progress=on_progress)
@@ -103,7 +103,7 @@ def reproduce(
 
     Each with its number beside its oracle.
     """
-    from hil import reproduce
+    from hil.papers import reproduce
 
     report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))
     return Answer(report.data(), report.renderable(), good=report.good)

@@ -18,9 +18,9 @@ sys.path.insert(0, str(ROOT))
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from codegen import codec, messages  # noqa: E402
-from codegen.board import BOARDS, Board, load, names  # noqa: E402
-from codegen.mechanism_schema import LARGEST, MechanismTable, _table_in  # noqa: E402
+from codegen.board.reader import BOARDS, Board, load, names  # noqa: E402
+from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
+from codegen.wire import codec, messages  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
 
@@ -102,7 +102,7 @@ ABOUT = {
 
 
 def pages() -> dict[str, str]:
-    """{file name: text} of every page but faults.md, which codegen.faults_page makes."""
+    """{file name: text} of every page but faults.md, which docs.faults_page makes."""
     return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol()}
 
 
@@ -261,7 +261,7 @@ def protocol() -> str:
     frame = (messages.__doc__ or "").split("\n\n", 1)[1].strip()
     text = GENERATED + f"""# The wire, protocol {messages.PROTOCOL}
 
-One table, [codegen/messages.py](../codegen/messages.py), makes the Python codec, the C on the chip and this page.
+One table, [codegen/wire/messages.py](../codegen/messages.py), makes the Python codec, the C on the chip and this page.
 A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
 
 {frame}

@@ -7,17 +7,18 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from codegen import mechanism as description
-from codegen.mechanism_file import load_mechanism
-from codegen.torque import Torque, torque
-from codegen.trajectory import Trajectory
-from host import log, plan, waypoints
-from host import report as pages
-from host.findings import Findings
+from codegen.mechanism import description
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+from codegen.verify.torque import Torque, torque
+from host.plan import plan, waypoints
+from host.record import log
+from host.show import report as pages
+from host.show.findings import Findings
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism (all that codegen.mechanism.Mechanism has), and what a script does with it first."""
+    """A validated mechanism (all that codegen.mechanism.description.Mechanism has), and what a script does with it first."""
 
     @staticmethod
     def load(path: str | Path) -> Mechanism:
@@ -26,7 +27,7 @@ class Mechanism(description.Mechanism):
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
-        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.torque).
+        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.verify.torque).
 
         total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
 
@@ -41,7 +42,7 @@ class Mechanism(description.Mechanism):
 
 def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None, begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
-    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (host.waypoints).
+    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (host.plan.waypoints).
 
     tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
     Raises BadInput for waypoints that cannot be right, Refused for those that cannot be reached or held.

@@ -11,22 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.errors import BadInput, Refused
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
-from codegen.trajectory import Trajectory, knots
-from codegen.units import from_wire
-from host import lab, preflight
-from host import plan as planning
-from host.clock import Clock
-from host.configuration import Configuration
-from host.link import BAUD, Link
-from host.log import Log
-from host.plan import SAME
-from host.ports import find, is_auto
-from host.preflight import Findings
-from host.session import Session, flag
-from host.stream import Interrupts, Outcome, Progress, check_start, stream
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, knots
+from codegen.wire.units import from_wire
+from host.link import requests as lab
+from host.link.clock import Clock
+from host.link.configuration import Configuration
+from host.link.link import BAUD, Link
+from host.link.ports import find, is_auto
+from host.link.session import Session, flag
+from host.plan import plan as planning
+from host.plan.plan import SAME
+from host.record.log import Log
+from host.stream import preflight
+from host.stream.preflight import Findings
+from host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
 
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
@@ -73,8 +74,8 @@ class Board:
 
     @property
     def state(self) -> str:
-        """Name of the board's state (codegen.messages.STATES)."""
-        from host.session import state_name
+        """Name of the board's state (codegen.wire.messages.STATES)."""
+        from host.link.session import state_name
 
         self.session.pump()
         return state_name(self.session.status)

@@ -15,9 +15,9 @@ from pathlib import Path  # noqa: E402
 import pytest  # noqa: E402
 
 from femtorque import main  # noqa: E402
-from host import link  # noqa: E402
-from host.clock import WallClock  # noqa: E402
-from tests.processor_time import ProcessorTime  # noqa: E402
+from host.link import link  # noqa: E402
+from host.link.clock import WallClock  # noqa: E402
+from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it

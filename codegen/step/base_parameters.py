@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.discretisation import PARALLEL, Placed, poses
-from codegen.mechanism import Matrix, Vector
-from codegen.model import GROUND, Model, skew
+from codegen.mechanism.description import Matrix, Vector
+from codegen.model.bodies import GROUND, Model, skew
+from codegen.reference.discrete import PARALLEL, Placed, poses
 
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error

@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.loops import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
+from codegen.model.kinematics import frame_to_axis
+from codegen.model.loop_assembly import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
 from codegen.step.frames import tidy
 from codegen.step.graph import Expr, Function, Graph
 from codegen.step.spatial_algebra import Vec3, times
-from codegen.tree import frame_to_axis
 
 Array = NDArray[np.float64]
 

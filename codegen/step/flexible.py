@@ -16,12 +16,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from codegen.beam import joint_stiffness
-from codegen.flexible_tree import FlexibleTree, flexible_tree
-from codegen.mechanism import Joint
-from codegen.model import GROUND, Model, rotation_axis, skew
+from codegen.mechanism.description import Joint
+from codegen.model.beam_element import joint_stiffness
+from codegen.model.bodies import GROUND, Model, rotation_axis, skew
+from codegen.model.flexible_tree import FlexibleTree, flexible_tree
+from codegen.model.kinematics import frame_to_axis
 from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
-from codegen.tree import frame_to_axis
 
 Vec = tuple[Expr, Expr, Expr]
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.model import GROUND, Model
+from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from codegen.step.spatial_algebra import Pair, Vec3

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.beam import joint_stiffness
-from codegen.model import GROUND, Model
+from codegen.model.beam_element import joint_stiffness
+from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.frames import FrameStep, Members, tilt, untilt
 from codegen.step.graph import Expr, Function

@@ -31,9 +31,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.beam import joint_springs
-from codegen.loops import assemble
-from codegen.model import GROUND, Model
+from codegen.model.beam_element import joint_springs
+from codegen.model.bodies import GROUND, Model
+from codegen.model.loop_assembly import assemble
 from codegen.step.base_parameters import Tree, arrange
 from codegen.step.single_precision import EXACT_BELOW_HZ
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 
 import codegen
-from codegen.cache import kept, key_of, sources
-from codegen.canonical import canonical
-from codegen.mechanism import Mechanism
-from codegen.model import Model
+from codegen.common.cache import kept, key_of, sources
+from codegen.mechanism.canonical import canonical
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
 from codegen.step.search import plain_step
 from codegen.step.single_precision import PROMISE, error_of_peak
 

@@ -34,8 +34,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from codegen.discretisation import is_planar
-from codegen.model import Model
+from codegen.model.bodies import Model
+from codegen.reference.discrete import is_planar
 from codegen.step.base_parameters import Choice, arrange
 from codegen.step.frames import Members
 from codegen.step.newton_euler import NewtonEulerStep

@@ -1,7 +1,7 @@
 """The graph of a step in single precision over a whole motion: what its rounding costs, without any compiler.
 
 Every operation of the graph is done on all ticks at once, in float32; only the turning pairs go on tick by tick
-(templates/ft_trig.h.j2). tests/codegen/test_scheme.py holds it against the compiled C.
+(templates/ft_trig.h.j2). tests/codegen/step/test_scheme.py holds it against the compiled C.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import reference
-from codegen.discretisation import Planar, Spatial
-from codegen.model import Model
-from codegen.motions import DURATION, random_motion
+from codegen.model.bodies import Model
+from codegen.motion.random import DURATION, random_motion
+from codegen.reference import rigid as reference
+from codegen.reference.discrete import Planar, Spatial
 from codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.planar import PlanarStep

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.beam import joint_stiffness
-from codegen.model import GROUND, Model
+from codegen.model.beam_element import joint_stiffness
+from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import Body, Tree
 from codegen.step.frames import FrameStep, tilt, untilt
 from codegen.step.graph import Expr, Function

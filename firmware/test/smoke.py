@@ -11,8 +11,9 @@ from typing import Any
 
 from emulator import Emulator, emulator
 
-from codegen import messages, stack
-from codegen.codec import Codec, Command, FrameReader, Hello, Knot, text
+from codegen.toolchain import stack_bound as stack
+from codegen.wire import messages
+from codegen.wire.codec import Codec, Command, FrameReader, Hello, Knot, text
 
 PATIENCE = 20.0  # s of wall time; only a hang waits so long
 USAGE_FAULT = 6  # exception number
@@ -21,7 +22,7 @@ RAM_START = 0x20000000
 
 
 class Board:
-    """The image's side of the link, as a test sees it. project: the folder that `codegen.build` assembled."""
+    """The image's side of the link, as a test sees it. project: the folder that `codegen.toolchain.platformio` assembled."""
 
     def __init__(self, machine: Emulator, project: Path) -> None:
         header = (project / "src" / "emitted" / "ft_digest.h").read_text(encoding="utf-8")

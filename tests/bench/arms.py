@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
 
 HERE = Path(__file__).parent / "arms"
 

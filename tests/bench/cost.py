@@ -18,14 +18,15 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
-from codegen import object_check, step_source
-from codegen.host_compiler import ARITHMETIC
-from codegen.model import Model
-from hil import chip_step
-from hil.chip_library import MACHINE, ChipLibrary, cross_compiler
+from codegen.emit import step as step_source
+from codegen.model.bodies import Model
+from codegen.toolchain.host_compiler import ARITHMETIC
+from codegen.verify import objects as object_check
+from hil.chip import chip_step
+from hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
 from tests.bench.peers import casadi_peer, loop_peer
-from tests.codegen.sampling import middles, sampled_quintic
-from tests.oracle import peak, quintic, rnea
+from tests.support.oracle import peak, quintic, rnea
+from tests.support.sampling import middles, sampled_quintic
 
 Array = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism_file import load_mechanism
-from codegen.model import Model, rotation_axis
-from codegen.modes import rpy_of
-from codegen.tree import pose
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model, rotation_axis
+from codegen.model.kinematics import pose
+from codegen.model.modes import rpy_of
 
 Array = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from codegen.step.scheme import model_of
-from hil import chip_step
-from tests import flexible_chain as flexible
-from tests import oracle
+from hil.chip import chip_step
+from tests.support import flexible_chain as flexible
+from tests.support import oracle
 
 ELEMENTS = (1, 2, 3, 4, 5)
 TICKS = 24

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import emit
-from codegen.compiled import Turns
-from codegen.loops import assemble
-from codegen.mechanism_file import load_mechanism
-from codegen.model import Model
+from codegen.emit import sources as emit
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import assemble
+from codegen.motion.trajectory import Trajectory
 from codegen.step.scheme import model_of
-from codegen.trajectory import Trajectory
-from hil.chip_library import ChipLibrary
-from hil.chip_step import STATE_ROOM
+from codegen.toolchain.step_library import Turns
+from hil.chip.chip_library import ChipLibrary
+from hil.chip.chip_step import STATE_ROOM
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen import build
-from tests.boards import three_link
+from codegen.toolchain import platformio as build
+from tests.support.boards import three_link
 
 pytestmark = pytest.mark.bench
 LISTED = Path(__file__).resolve().parents[2] / "firmware" / "MISRA.md"

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import discretisation
-from codegen.compiled import CompiledStep
+from codegen.reference import discrete as discretisation
 from codegen.step.noise_floor import noise_floor
 from codegen.step.scheme import model_of
-from tests.codegen.sampling import middles
-from tests.oracle import peak, random_chain, random_quintic
+from codegen.toolchain.step_library import CompiledStep
+from tests.support.oracle import peak, random_chain, random_quintic
+from tests.support.sampling import middles
 
 pytestmark = pytest.mark.bench
 CHAINS = 200

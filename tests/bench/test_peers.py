@@ -12,15 +12,15 @@ import matplotlib
 import numpy as np
 import pytest
 
-from codegen import build
-from codegen.mechanism import BoardUse, Mechanism
-from codegen.model import Model
+from codegen.mechanism.description import BoardUse, Mechanism
+from codegen.model.bodies import Model
 from codegen.step.scheme import model_of
-from hil.measure import measure
+from codegen.toolchain import platformio as build
+from hil.cost.measure import measure
 from tests.bench import cost, table
 from tests.bench.arms import arms
 from tests.bench.cost import Cost
-from tests.codegen.sampling import exact_at
+from tests.support.sampling import exact_at
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402

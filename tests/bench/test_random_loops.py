@@ -9,18 +9,18 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from codegen.check import examine
-from codegen.errors import BadInput, Refused
-from codegen.loops import assemble
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
-from codegen.motions import random_motion
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.loop_assembly import assemble
+from codegen.motion.random import random_motion
 from codegen.step.scheme import model_of
-from codegen.verify import verify
-from hil import chip_step
+from codegen.verify.check import examine
+from codegen.verify.verify import verify
+from hil.chip import chip_step
 from tests.bench.random_loops import KINDS, Kind, on_urdf, write
-from tests.closed import Closed
-from tests.codegen.test_loop_step import closures
+from tests.codegen.step.test_closed import closures
+from tests.support.closed import Closed
 
 pytestmark = pytest.mark.bench
 

@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from codegen.errors import BadInput
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
-from codegen.verify import Verification, verify
-from hil import chip_step
-from tests.codegen.test_robots import assert_verified
-from tests.codegen.test_urdf import ROBOTS, TRULY_REFUSED, compare_with_pinocchio
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.verify.verify import Verification, verify
+from hil.chip import chip_step
+from tests.codegen.mechanism.test_urdf import ROBOTS, TRULY_REFUSED, compare_with_pinocchio
+from tests.codegen.reference.test_robots import assert_verified
 
 pytestmark = pytest.mark.bench
 

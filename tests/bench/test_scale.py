@@ -10,20 +10,22 @@ import matplotlib
 import numpy as np
 import pytest
 
-from codegen import build, object_check, step_source
-from codegen.chips import family
-from codegen.compiled import Turns
-from codegen.errors import BadInput, Refused
-from codegen.mechanism import BASE, BoardUse, Joint, Mechanism
-from codegen.model import Model
+from codegen.board.chip import family
+from codegen.common.errors import BadInput, Refused
+from codegen.emit import step as step_source
+from codegen.mechanism.description import BASE, BoardUse, Joint, Mechanism
+from codegen.model.bodies import Model
 from codegen.step.scheme import model_of
-from hil.chip_library import ChipLibrary
-from hil.measure import measure
+from codegen.toolchain import platformio as build
+from codegen.toolchain.step_library import Turns
+from codegen.verify import objects as object_check
+from hil.chip.chip_library import ChipLibrary
+from hil.cost.measure import measure
 from tests.bench import table
 from tests.bench.arms import from_urdf, robots
 from tests.bench.cost import compilation
-from tests.codegen.sampling import sampled_quintic
-from tests.oracle import planar_chain, random_chain
+from tests.support.oracle import planar_chain, random_chain
+from tests.support.sampling import sampled_quintic
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
@@ -114,7 +116,7 @@ def test_costs_are_kept():
         ["mechanism", "instructions", "a link", "cycles", "with flash", "flash, bytes", "a link", "stack", "generate, s",
          "compile, s"], rows,
         [*ratios, f"Trees: mean of {SEEDS} random ones on one pedestal, revolute, any axes. Cycles by the model of "
-         "hil/timing.py, without and with waiting for flash. Seconds of processor time."])
+         "hil/chip/timing.py, without and with waiting for flash. Seconds of processor time."])
     table.keep("bench-scale.md", text)
     assert _picture().stat().st_size > 10_000
 
@@ -199,7 +201,7 @@ def by_default(mechanism: Mechanism) -> Model:
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
-    """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/timing.py says what)."""
+    """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/chip/timing.py says what)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = model_of(from_urdf(urdf, rate_hz=5000))
     s = Scaled.of(model)

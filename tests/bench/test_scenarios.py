@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from codegen import build
-from hil import reproduce, scenario
-from hil.board import VirtualBoard, VirtualClock
-from hil.performance import perform
-from hil.run import Idle, folder
-from tests.hil.browser import chromium
-from tests.hil.test_reproduce import looked_at
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.papers import reproduce
+from hil.play.run import Idle, folder
+from hil.scenarios import scenario
+from hil.scenarios.performance import perform
+from tests.hil.papers.test_reproduce import looked_at
+from tests.support.browser import chromium
 
 pytestmark = pytest.mark.bench
 
@@ -48,7 +49,7 @@ def test_the_whole_page_in_a_browser(report):
     ("industrial_robot", "start, feed-forward + PD"),
 ])
 def test_a_scenario_is_played_on_a_real_board(name, run):
-    """The virtual board with the pil image stands behind the port; three_link is in tests/hil/test_performance.py."""
+    """The virtual board with the pil image stands behind the port; three_link is in tests/hil/scenarios/test_performance.py."""
     mechanism = scenario.load(name).mechanism
     elf = build.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from codegen import discretisation, step_source
-from codegen.compiled import CompiledStep, Turns
-from codegen.model import Model
+from codegen.emit import step as step_source
+from codegen.model.bodies import Model
+from codegen.reference import discrete as discretisation
 from codegen.step.noise_floor import noise_floor
 from codegen.step.scheme import model_of
-from hil.chip_library import ChipLibrary
+from codegen.toolchain.step_library import CompiledStep, Turns
+from hil.chip.chip_library import ChipLibrary
 from tests.bench.arms import arms
-from tests.codegen.sampling import exact_at, middles, sampled_quintic
-from tests.oracle import planar_chain, quintic, torque_at
+from tests.support.oracle import planar_chain, quintic, torque_at
+from tests.support.sampling import exact_at, middles, sampled_quintic
 
 LIMITS = {  # knot, tick
     "planar-3": (103, 170),

@@ -13,14 +13,16 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen import board as boards
-from codegen import emit, host_compiler, messages
-from codegen.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
-from codegen.firmware import application
-from codegen.mechanism import Mechanism, Safety
-from codegen.mechanism_file import load_mechanism
-from codegen.trajectory import Knots
-from codegen.units import to_wire
+from codegen.board import reader as boards
+from codegen.common.firmware import application
+from codegen.emit import sources as emit
+from codegen.mechanism.description import Mechanism, Safety
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Knots
+from codegen.toolchain import host_compiler
+from codegen.wire import messages
+from codegen.wire.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
+from codegen.wire.units import to_wire
 
 HERE = Path(__file__).resolve().parent
 THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen import emit
-from codegen.compiled import Turns
-from codegen.compiled_path import HEADERS, SOURCES
-from codegen.controller import Path as Motion
-from codegen.firmware import application
-from codegen.host_compiler import Precision
-from codegen.mechanism import Mechanism
-from codegen.model import Model
-from tests import oracle
+from codegen.common.firmware import application
+from codegen.emit import sources as emit
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.toolchain.host_compiler import Precision
+from codegen.toolchain.path_library import HEADERS, SOURCES
+from codegen.toolchain.step_library import Turns
 from tests.firmware import app
+from tests.firmware.numpy_application import Path as Motion
+from tests.support import oracle
 
 HERE = Path(__file__).resolve().parent
 IDLE, RUNNING, PAUSED = range(3)

@@ -28,8 +28,8 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
-from codegen import host_compiler
-from codegen.firmware import application
+from codegen.common.firmware import application
+from codegen.toolchain import host_compiler
 from tests.firmware import app
 from tests.firmware.mutants import Mutant, Schemata
 

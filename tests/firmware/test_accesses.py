@@ -8,18 +8,18 @@ import shutil
 
 import pytest
 
-from codegen.trajectory import knots
-from hil.board import VirtualBoard
-from hil.measure import short_motion
-from hil.plant import Plant
-from hil.registers import Unmodelled
-from hil.reset_values import CORRECTIONS, PERIPHERALS, after_reset
-from hil.run import play
-from hil.stm32.serial import FE
-from tests.boards import DRIVING, image
+from codegen.motion.trajectory import knots
+from hil.board.virtual import VirtualBoard
+from hil.chip.registers import Unmodelled
+from hil.chip.reset_values import CORRECTIONS, PERIPHERALS, after_reset
+from hil.chip.stm32.serial import FE
+from hil.cost.measure import short_motion
+from hil.plant.rigid import Plant
+from hil.play.run import play
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, lost_reset_bits, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
+from tests.support.boards import DRIVING, image
 
 MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.codec import Float, Jog, Knot, Probe, Seek
-from codegen.mechanism import Brake, Home
+from codegen.mechanism.description import Brake, Home
+from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
 from tests.firmware.app import App, changed
 from tests.firmware.streaming import three_link_knots
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from unicorn.arm_const import UC_ARM_REG_SP
 
-from codegen import board as boards
-from codegen.firmware import application
-from hil import chips
-from hil.elf import Image
-from hil.stm32.chip import unique
-from hil.stm32.serial import FE
-from tests.boards import three_link
+from codegen.board import reader as boards
+from codegen.common.firmware import application
+from hil.chip import family as chips
+from hil.chip.elf import Image
+from hil.chip.stm32.chip import unique
+from hil.chip.stm32.serial import FE
+from tests.support.boards import three_link
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip"

@@ -1,16 +1,17 @@
-"""The emitted constants: what follows from mechanism and board by the rules of codegen/control_source.py."""
+"""The emitted constants: what follows from mechanism and board by the rules of codegen/control/constants.py."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from codegen import board, control_source
-from codegen.control_source import fine_digits, joint_constants, ramp, render, ring_size
-from codegen.errors import BadInput
-from codegen.mechanism import Motor
-from tests import oracle
+from codegen.board import reader as board
+from codegen.common.errors import BadInput
+from codegen.control import constants as control_source
+from codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
+from codegen.mechanism.description import Motor
 from tests.firmware.app import changed, three_link
+from tests.support import oracle
 
 
 def joint(**parts):

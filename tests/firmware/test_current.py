@@ -11,23 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import board as boards
-from codegen import build
-from codegen.control_source import current_range, joint_constants, render
-from codegen.errors import BadInput, Refused
-from codegen.messages import FAULTS
-from hil.board import VirtualBoard, VirtualClock
-from hil.bridges import Bridge
-from hil.current_sensors import CurrentSensor
-from hil.drv8301 import Drv8301
-from hil.plant import Plant
-from host.identify import Take, _motor_torque
-from host.link import Link
-from tests.boards import driven, image, three_link
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput, Refused
+from codegen.control.constants import current_range, joint_constants, render
+from codegen.toolchain import platformio as build
+from codegen.wire.messages import FAULTS
+from hil.board.bridges import Bridge
+from hil.board.current_sensors import CurrentSensor
+from hil.board.drv8301 import Drv8301
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.rigid import Plant
+from host.lab.identify import Take, _motor_torque
+from host.link.link import Link
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import QUIET, START, Machine
-from tests.hil.test_boards import armed
+from tests.hil.board.test_boards import armed
+from tests.support.boards import driven, image, three_link
 
 BUS, PERIOD, TICK = 24.0, 1.0 / 20_000, 1e-3
 SHOULDER, ELBOW, WRIST = (1.6, 2.5e-3), (2.4, 2.0e-3), (3.0, 1.2e-3)  # ohm, henry, as in three_link
@@ -212,7 +212,7 @@ def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction)
 
 
 def test_a_sensor_with_another_zero_is_taken_from_its_own(bench, monkeypatch):
-    from hil import current_sensors
+    from hil.board import current_sensors
 
     part = replace(current_sensors._HALL, zero_v=1.72)
     monkeypatch.setitem(current_sensors.PARTS, "f405rg-4", dict.fromkeys(("PC0", "PC1", "PC2", "PC3"), part))
@@ -367,9 +367,9 @@ def test_the_zero_is_not_taken_from_a_current_that_dies_away(bench):
 @pytest.mark.parametrize("name", ["f405rg-4", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
     """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
-    from codegen.trajectory import knots
-    from hil.measure import short_motion
-    from hil.run import play
+    from codegen.motion.trajectory import knots
+    from hil.cost.measure import short_motion
+    from hil.play.run import play
 
     mechanism, built = image(name, "current")
     seen = Accesses()
@@ -400,9 +400,9 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
 
 def test_a_bringup_says_which_current_sensor_to_turn_round():
     """Before any loop is closed: hardly any current has flown."""
-    from host import bringup
-    from host.configuration import Configuration
-    from host.session import Session
+    from host.lab import bringup
+    from host.link.configuration import Configuration
+    from host.link.session import Session
 
     mechanism, built = image("f405rg-4", "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen import control_source, messages
-from codegen.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
-from codegen.mechanism import Home
-from codegen.model import Model
-from tests import oracle
+from codegen.control import constants as control_source
+from codegen.mechanism.description import Home
+from codegen.model.bodies import Model
+from codegen.wire import messages
+from codegen.wire.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
 from tests.firmware.app import App, changed
 from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_safety import in_lab
+from tests.support import oracle
 
 TURN = 2.0 * np.pi / 2.0**32
 

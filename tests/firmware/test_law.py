@@ -6,11 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen import control_source, messages
-from codegen.controller import Law, Observer
-from codegen.units import TURN_UNIT
+from codegen.control import constants as control_source
+from codegen.wire import messages
+from codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, three_link
 from tests.firmware.app import replace as swap
+from tests.firmware.numpy_application import Law, Observer
 from tests.firmware.streaming import three_link_knots
 
 DT = 1e-3

@@ -14,10 +14,11 @@ from cobs import cobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen import host_compiler, messages
-from codegen.codec import Command, Hello, Home, Knot, Poll, Read
-from codegen.units import to_wire
-from host.sender import Sender
+from codegen.toolchain import host_compiler
+from codegen.wire import messages
+from codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
+from codegen.wire.units import to_wire
+from host.link.retransmit import Sender
 from tests.firmware.app import HERE, App, changed, load, sources, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory

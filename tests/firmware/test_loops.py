@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import messages, reference
-from codegen.codec import Knot
-from codegen.compiled import CompiledStep
-from codegen.loops import assemble
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
-from codegen.modes import in_mode
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.loop_assembly import assemble
+from codegen.model.modes import in_mode
+from codegen.motion.trajectory import Trajectory, knots
+from codegen.reference import rigid as reference
 from codegen.step.scheme import model_of
-from codegen.trajectory import Trajectory, knots
+from codegen.toolchain.step_library import CompiledStep
+from codegen.wire import messages
+from codegen.wire.codec import Knot
 from tests.firmware.app import App, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"

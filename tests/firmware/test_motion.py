@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.codec import Knot
-from codegen.compiled import Turns
-from codegen.controller import Path, play
-from codegen.model import Model
-from codegen.trajectory import Knots
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Knots
+from codegen.toolchain.step_library import Turns
+from codegen.wire.codec import Knot
 from tests.firmware.app import App, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
+from tests.firmware.numpy_application import Path, play
 from tests.firmware.streaming import three_link_knots
 
 EPS = float(np.finfo(np.float32).eps)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.firmware import application
-from codegen.host_compiler import compiler
+from codegen.common.firmware import application
+from codegen.toolchain.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]

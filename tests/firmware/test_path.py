@@ -6,14 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.codec import Codec, Knot
-from codegen.compiled import CompiledStep
-from codegen.compiled_path import CompiledPath
-from codegen.mass_matrix import mass_matrix
-from codegen.model import Model
-from codegen.trajectory import Knots, from_rows, knots
-from codegen.units import from_wire
-from tests import oracle
+from codegen.model.bodies import Model
+from codegen.model.mass_matrix import mass_matrix
+from codegen.motion.trajectory import Knots, from_rows, knots
+from codegen.toolchain.path_library import CompiledPath
+from codegen.toolchain.step_library import CompiledStep
+from codegen.wire.codec import Codec, Knot
+from codegen.wire.units import from_wire
+from tests.support import oracle
 
 
 @cache

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen import build
-from codegen.mechanism_file import load_mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "firmware" / "test"))

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import codec, control_source, messages
-from codegen.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
-from codegen.mechanism import Brake, Home
-from codegen.model import Model
-from codegen.trajectory import Knots
-from codegen.units import to_wire
-from tests import oracle
+from codegen.control import constants as control_source
+from codegen.mechanism.description import Brake, Home
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Knots
+from codegen.wire import codec, messages
+from codegen.wire.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
+from codegen.wire.units import to_wire
 from tests.firmware.app import App, changed, three_link
 from tests.firmware.app import replace as patch
 from tests.firmware.streaming import three_link_knots
+from tests.support import oracle
 
 STATES = {name: row[0] for name, row in messages.STATES.items()}
 COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}

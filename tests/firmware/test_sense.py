@@ -9,15 +9,16 @@ from dataclasses import replace
 
 import pytest
 
-from codegen import board as boards
-from codegen import build, thermistor
-from codegen.errors import BadInput, Refused
-from codegen.messages import FAULTS, STATES
-from hil.board import VirtualBoard
-from hil.plant import Plant
-from tests.boards import DRIVING, image, three_link
+from codegen.board import reader as boards
+from codegen.board import thermistor
+from codegen.common.errors import BadInput, Refused
+from codegen.toolchain import platformio as build
+from codegen.wire.messages import FAULTS, STATES
+from hil.board.virtual import VirtualBoard
+from hil.plant.rigid import Plant
 from tests.firmware.test_chip import QUIET, START, Machine
-from tests.hil.test_boards import armed
+from tests.hil.board.test_boards import armed
+from tests.support.boards import DRIVING, image, three_link
 
 SENSING = START + QUIET + """
 float bus, celsius;

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from codegen import host_compiler
-from codegen.firmware import application
+from codegen.common.firmware import application
+from codegen.toolchain import host_compiler
 from tests.firmware.app import sources, three_link
 
 ARM = "arm-none-eabi-gcc"

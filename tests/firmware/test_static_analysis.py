@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen import board as boards
-from codegen import build
-from tests.boards import three_link
+from codegen.board import reader as boards
+from codegen.toolchain import platformio as build
+from tests.support.boards import three_link
 
 INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
 CHECKS = ("-*,bugprone-*,clang-analyzer-*,cert-*,misc-*,performance-*,portability-*,"

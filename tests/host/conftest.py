@@ -2,11 +2,11 @@
 
 import pytest
 
-from codegen.mechanism_file import load_mechanism
-from host import link
-from host.configuration import Configuration
+from codegen.mechanism.reader import load_mechanism
+from host.link import link
+from host.link.configuration import Configuration
 from tests.conftest import ROOT
-from tests.host.fake_board import FakeBoard, ManualClock
+from tests.support.fake_board import FakeBoard, ManualClock
 
 
 @pytest.fixture

@@ -16,20 +16,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen import compiled_wrench
-from codegen.compiled import CompiledStep
-from codegen.host_compiler import Precision
-from codegen.loops import assemble
-from codegen.mechanism import Mechanism
-from codegen.mechanism_file import load_mechanism
-from codegen.modes import schedule
-from codegen.motions import random_motion
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.loop_assembly import assemble
+from codegen.model.modes import schedule
+from codegen.motion.random import random_motion
+from codegen.motion.trajectory import load as load_motion
+from codegen.reference.wrench import Wrench
 from codegen.step.scheme import model_of
-from codegen.trajectory import load as load_motion
-from codegen.wrench import Wrench
-from tests import oracle
+from codegen.toolchain import wrench_library as compiled_wrench
+from codegen.toolchain.host_compiler import Precision
+from codegen.toolchain.step_library import CompiledStep
 from tests.bench.arms import arms
-from tests.codegen import test_elastic_step, test_loop_kinds
+from tests.codegen.model import test_loop_kinds
+from tests.codegen.step import test_flexible as test_elastic_step
+from tests.support import oracle
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 TABLE = Path(__file__).with_name("torques.json")

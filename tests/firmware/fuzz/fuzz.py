@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
-from codegen.cache import cache_directory
+from codegen.common.cache import cache_directory
 from tests.firmware.app import sources, three_link
 
 HERE = Path(__file__).resolve().parent

@@ -1,0 +1,1 @@
+"""What a board file says, and what its chip can do."""

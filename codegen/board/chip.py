@@ -1,0 +1,195 @@
+"""What the generator must know of a chip family: clocks, timers, what signal is on which pin, DMA requests, memory.
+
+A family is one `Chip` in a module of its own (`chip_stm32f4`, `chip_stm32g4`) and one folder of firmware/chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Literal
+
+Family = Literal["stm32f4", "stm32g4"]
+
+
+@dataclass(frozen=True)
+class Timer:
+    """bits: width of the counter. clock_hz: its clock. enable: the bit that clocks it. encoder: has encoder mode.
+    repetition: updates that its repetition counter can span, 0 without one; timers that have one have a break input
+    and complementary outputs too. centred: counts up and down. outputs: compare channels."""
+
+    bits: int
+    clock_hz: int
+    enable: str
+    outputs: int
+    encoder: bool = False
+    repetition: int = 0
+    centred: bool = True
+
+
+@dataclass(frozen=True)
+class Usart:
+    """clock_hz: of the bus. steps: of the baud-rate divider a clock. dma: 'tx' and 'rx' to the streams (channels)
+    that can serve them and the request to select there. interrupt: its number."""
+
+    clock_hz: int
+    enable: str
+    dma: Mapping[str, Mapping[str, int]]
+    interrupt: int
+    steps: int = 1
+    least: int = 16
+
+
+@dataclass(frozen=True)
+class Converter:
+    """What measures the board itself. enable: the bit that clocks it. places: pins that one sequence can take. again:
+    conversions more, whose results are left alone. conversion_s: of one of them."""
+
+    enable: str
+    places: int
+    again: int
+    conversion_s: float
+
+    def seconds(self, pins: int) -> float:
+        """Of a sequence."""
+        return (pins + self.again) * self.conversion_s
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What samples the motors' currents: a sequence of one converter, which a timer's update starts in every PWM period.
+
+    channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step with
+    it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the update to
+    the first sample at most, of a sample, and from its end to the next one. interrupt: the number of what its end asks for.
+    """
+
+    channels: Mapping[str, int]
+    enable: str
+    trigger: str
+    beside: tuple[str, ...]
+    places: int
+    clock_hz: float
+    latency: float
+    window: float
+    conversion: float
+    interrupt: int
+
+    def end_s(self, rank: int) -> float:
+        """From the update to the end of a sample, by its place in the sequence."""
+        return (self.latency + rank * (self.window + self.conversion) + self.window) / self.clock_hz
+
+
+@dataclass(frozen=True)
+class Pll:
+    """VCO = hse / m * n; SYSCLK = VCO / p; q: divider of the 48 MHz of USB, 0 where there are none."""
+
+    m: int
+    n: int
+    p: int
+    q: int
+
+
+@dataclass(frozen=True)
+class BrownOut:
+    """The level of the supply below which the chip resets itself, as option bytes choose it. shift, bits: where in the
+    register `options`, at that address. levels: code to its name. wanted: the code that this firmware is safest with."""
+
+    options: int
+    shift: int
+    bits: int
+    levels: Mapping[int, str]
+    wanted: int
+
+    def code(self, options: int) -> int:
+        return options >> self.shift & (1 << self.bits) - 1
+
+    def told(self, options: int) -> str:
+        """Which level is set."""
+        return self.levels.get(self.code(options), "of no known level")
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.bits) - 1 << self.shift
+
+
+@dataclass(frozen=True)
+class Rom:
+    """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it takes,
+    for other buses. What it takes it may drive or pull up."""
+
+    usarts: tuple[tuple[str, str, str], ...]
+    others: frozenset[str]
+
+    @property
+    def pins(self) -> frozenset[str]:
+        return self.others.union(*({tx, rx} for _, tx, rx in self.usarts))
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
+
+    analogue: pin to channel of `sense`, the converter of bus voltage and temperatures. sampling: of the motors' currents;
+    None: the firmware has no current loops.
+    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. unique: where the 96
+    bits are that no other chip has. sectors: the pieces in which
+    flash is erased, in order.
+    wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
+    """
+
+    name: str
+    part: str
+    sysclk_hz: int
+    hsi_hz: int
+    lsi_hz: int
+    ports: str
+    systick_bits: int
+    timers: Mapping[str, Timer]
+    usarts: Mapping[str, Usart]
+    signals: Mapping[str, Mapping[str, int]]
+    analogue: Mapping[str, int]
+    sense: Converter
+    sampling: Sampling | None
+    pll: Callable[[int], Pll | None]
+    crystals: str
+    buses: tuple[str, ...]
+    port_enable: str
+    dma_enable: Mapping[str, str]
+    flash_bytes: int
+    ram_bytes: int
+    sectors: tuple[int, ...]
+    wait_states: int
+    rom_id: int
+    rom: Rom
+    unique: int
+    brown_out: BrownOut
+    platformio_board: str
+    interrupts: int
+
+    @property
+    def folders(self) -> tuple[str, str]:
+        """The folders of firmware/chip that make up an image: what the families share, and the family's own."""
+        return "stm32", self.name
+
+    @property
+    def encoder_timers(self) -> dict[str, Timer]:
+        return {name: timer for name, timer in self.timers.items() if timer.encoder}
+
+
+def signals(text: str) -> dict[str, dict[str, int]]:
+    """A table of lines `SIGNAL PIN/af PIN/af ...`."""
+    table = {}
+    for line in text.split("\n"):
+        if line.strip():
+            name, *places = line.split()
+            table[name] = {pin: int(af) for pin, _, af in (place.partition("/") for place in places)}
+    return table
+
+
+@cache
+def family(name: str) -> Chip:
+    """The family of that name, a Family."""
+    return import_module(f"codegen.board.{name}").CHIP

@@ -1,0 +1,1 @@
+"""What every room uses: errors, names that are near, templates, files, the cache."""

@@ -1,0 +1,14 @@
+"""Where the hand-written firmware lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FIRMWARE = Path(__file__).resolve().parent.parent.parent / "firmware"
+
+
+def application() -> dict[str, Path]:
+    """The portable application, {file name: path}: every name is there once, whatever folder it is in."""
+    paths = sorted((FIRMWARE / "src").rglob("*.[ch]"), key=lambda path: path.name)
+    assert len({path.name for path in paths}) == len(paths)
+    return {path.name: path for path in paths}

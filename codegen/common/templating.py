@@ -1,0 +1,18 @@
+"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+
+def template(name: str, package: str = "codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
+    """The template `name`.j2 of a package. page: HTML, what goes in is escaped. trim: blocks leave no line."""
+    return _environment(package, page, trim).get_template(f"{name}.j2")
+
+
+@cache
+def _environment(package: str, page: bool, trim: bool) -> Environment:
+    return Environment(loader=PackageLoader(package), undefined=StrictUndefined, autoescape=page, trim_blocks=trim,
+                       lstrip_blocks=trim, keep_trailing_newline=not page)

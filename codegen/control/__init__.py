@@ -1,0 +1,1 @@
+"""Numbers of the control law: gains, observers, constants of the firmware."""

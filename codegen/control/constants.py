@@ -1,0 +1,334 @@
+"""The control application's constants: ft_config.h and .c, from a Mechanism and the Board it runs on.
+
+What the chip needs of a joint is folded here into as few numbers as the control law multiplies by (THEORY.md section
+7); u is a half increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
+
+What the mechanism file has no key for follows from it by a rule stated at each constant below.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from codegen.board import reader as boards
+from codegen.board.reader import Board
+from codegen.common.errors import BadInput
+from codegen.common.templating import template
+from codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
+from codegen.control.observer import observer_gains
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.wire.units import position_unit, to_wire
+
+STOP_S = 0.25  # from full pace to a standstill on the path
+RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits
+RING_S = 1.0  # the least the ring holds, where it fits into
+RING_BYTES = 72 * 1024  # more than half of the memory
+QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
+HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
+FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
+COULOMB_RATE = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
+UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
+UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
+BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
+BUS_TOLD = 1.1  # of the nominal voltage: what a board that measures must tell at least
+FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire
+COARSE = 2**8  # wire steps a coarse position, in which limits are kept
+UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
+COARSE_MAX = 120 * 2**24  # turns that still fit
+SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
+
+
+@dataclass(frozen=True)
+class JointConstants:
+    """One joint's row of ft_joint, in the order of the C struct: reals, then one angle, then 32 bit."""
+
+    unit: float  # rad or m a wire step
+    per_unit: float  # wire steps a rad or m
+    count: float  # rad or m of one count, signed
+    ku: float  # N m a wire step
+    kv: float  # N m a rad of half increment
+    ki: float  # N m a wire step and tick
+    rotor: float  # N m a rad: 2 J N^2 / dt^2
+    viscous: float  # N m a rad: D / dt
+    coulomb_half: float  # N m: half of it
+    coulomb_half_slope: float  # N m a rad
+    effort: float  # N m
+    resistance: float  # V a N m at the terminals, signed: R / (K N)
+    inductance: float  # V a N m of change: L / (K N dt)
+    back_emf: float  # V a rad: K N / dt
+    speed: float  # rad/s or m/s: no knot may ask for more
+    overspeed: float  # rad or m of half increment: more is a fault
+    rest: float  # rad or m of half increment: less counts as at rest
+    span: float  # rad or m: the farthest a segment may reach
+    following: int  # wire steps: farther from the target is a fault
+    start: int  # wire steps: farther from a motion's first knot, it is not started
+    step: int  # fine position steps an encoder count, signed
+    counts: int  # encoder counts a tick: more is a fault
+    lower: int  # coarse position of the limits
+    room: int  # coarse, unsigned: from lower to upper
+    upper: int
+    margin: int  # coarse: farther beyond a limit is a fault
+    patience: int  # ticks, unsigned: all the torque for longer without a count is a fault
+
+
+def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
+    """{file name: text}. Without a board: no lead, ideal joints. Raises BadInput where the numbers do not fit."""
+    context = _context(mechanism, board, feedforward)
+    return {name: template(name).render(context) for name in ("ft_config.h", "ft_config.c")}
+
+
+def ring_size(knot_hz: int, joints: int) -> int:
+    """Segments the ring holds: a power of two, at least a second of them, or what RING_BYTES hold of many joints'."""
+    wanted, room = math.ceil(math.log2(knot_hz * RING_S)), math.floor(math.log2(RING_BYTES / (QUINTIC_BYTES * joints)))
+    return max(2, 1 << min(wanted, room))
+
+
+def ramp(rate_hz: int) -> int:
+    """Ticks of half a stop."""
+    return max(1, min(RAMP_MAX, round(STOP_S * rate_hz / 2.0)))
+
+
+def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -> JointConstants:
+    """Everything the control law and the safety checks need of one joint.
+
+    measured: whether its encoder is read. Without a measurement there is no error to act on and none to watch.
+    """
+    hz, bus = float(mechanism.control.rate_hz), _bus(mechanism)
+    slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
+    count = _count(joint)
+    torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
+    volts = bus * boards.usable_share(mechanism, joint)
+    stall = abs(torque_constant) * volts / motor.R if motor and bus else UNLIMITED_EFFORT
+    current = current_range(mechanism, joint)
+    if current:
+        stall = min(stall, abs(torque_constant) * current)
+    no_load = volts / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
+    effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
+    _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
+    one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
+    unit = position_unit(joint)
+    lower, upper = (_coarse(position, unit, joint.type) for position in (limits.lower, limits.upper))
+    return JointConstants(
+        unit=unit,
+        per_unit=1.0 / unit,
+        count=count,
+        ku=joint.gains.ku * unit * measured,
+        kv=joint.gains.kv * 2.0 * hz * measured,
+        ki=joint.gains.ki * unit / hz * measured,
+        rotor=2.0 * motor.inertia * motor.gear**2 * hz**2 if motor else 0.0,
+        viscous=joint.friction.viscous * hz,
+        coulomb_half=0.5 * joint.friction.coulomb,
+        coulomb_half_slope=0.5 * joint.friction.coulomb * hz / COULOMB_RATE[slides],
+        effort=effort,
+        resistance=(bus / current if current else motor.R) / torque_constant if motor else 0.0,
+        inductance=motor.L * hz / torque_constant if motor and not current else 0.0,
+        back_emf=torque_constant * hz if motor and not current else 0.0,
+        speed=speed,
+        overspeed=(1.25 * speed + 4.0 * one_count) / (2.0 * hz),
+        rest=max(0.02 * speed, 2.0 * one_count) / (2.0 * hz),
+        span=SPAN[slides],
+        following=min(round(_following(joint, effort) / unit), 2**31 - 1) if measured else UNWATCHED,
+        start=round(start_tolerance(joint) / unit),
+        step=round(count / unit * 2 ** fine_digits(mechanism)),
+        counts=min(math.ceil(2.0 * speed / hz / abs(count)) + 4, 2**30),
+        lower=lower,
+        room=upper - lower,
+        upper=upper,
+        margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
+        patience=max(2, round(mechanism.safety.stuck_s * hz)) if measured else 2**32 - 1,
+    )
+
+
+def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
+    """Everything the lab modes need of one joint."""
+    row = joint_constants(mechanism, joint)
+    return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
+
+
+def current_range(mechanism: Mechanism, joint: Joint) -> float:
+    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the law,
+    to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
+    if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
+        return 0.0
+    board = boards.load(mechanism.board.use)
+    return boards.current_range(board, joint) if board.channels else 0.0
+
+
+def start_tolerance(joint: Joint) -> float:
+    """rad or m: farther from a motion's first knot than this, it is not started."""
+    return max(0.002 if joint.type == "prismatic" else 0.01, 4.0 * abs(_count(joint)))
+
+
+def fine_digits(mechanism: Mechanism) -> int:
+    """Binary digits of fine encoder positions beyond the wire's: as many as let every joint's count be 32 bits.
+
+    The position of a joint with N counts a turn is then wrong by at most N 2^-(33 + digits) turn a turn. Raises
+    BadInput where one count is half a turn or more.
+    """
+    most = FINE_MOST
+    for joint in mechanism.streamed:
+        size = abs(_count(joint)) / position_unit(joint)
+        most = min(most, 30 - math.floor(math.log2(size)))
+        if most < 0:
+            raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.encoder.counts",
+                           joint.encoder.counts if joint.encoder else None,
+                           "one count must be less than half a turn of the joint (4 m of a prismatic one)")
+    return most
+
+
+def _count(joint: Joint) -> float:
+    """rad or m of the joint a count, signed. A joint without an encoder is read at the wire's resolution."""
+    encoder = joint.encoder
+    if encoder is None:
+        return position_unit(joint)
+    turn = 2.0 * math.pi
+    if encoder.at == "motor":
+        return encoder.sign * turn / (encoder.counts * (joint.motor.gear if joint.motor else 1.0))
+    return encoder.sign * (1.0 if joint.type == "prismatic" else turn) / encoder.counts
+
+
+def _measured(joint: Joint, board: Board | None) -> bool:
+    """Whether this joint's encoder is read: a board reads those of the joints that its channels drive."""
+    driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
+    return joint.encoder is not None and driven
+
+
+def _bus(mechanism: Mechanism) -> float:
+    """Nominal bus voltage, V; 0 without a board."""
+    return mechanism.board.bus_voltage if mechanism.board else 0.0
+
+
+def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
+    """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
+    most = boards.bus_most(board) if board else math.inf
+    if board and most < BUS_TOLD * nominal:
+        raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
+                       f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")
+    return min(BUS_HIGH * nominal, most)
+
+
+def _following(joint: Joint, effort: float) -> float:
+    """Twice the error at which Ku alone asks for all the joint can give: beyond it, control has been lost."""
+    least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
+    return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
+
+
+def _coarse(position: float, unit: float, kind: str) -> int:
+    """A position in coarse steps; what a joint without limits cannot reach where there is none."""
+    if kind == "continuous" or not math.isfinite(position):
+        return 2**31 - 1 if position > 0.0 else -(2**31)
+    steps = round(position / unit / COARSE)
+    return max(-COARSE_MAX, min(COARSE_MAX, steps))
+
+
+def table_crc(rows: list[JointConstants], double: bool) -> int:
+    """CRC-32 of ft_joint as it lies in the chip's memory: little endian."""
+    reals = len(fields(JointConstants)) - 9
+    layout = struct.Struct(f"<{reals}dQQiiiIiiI4x" if double else f"<{reals}fIIiiiIiiI")  # 4x: up to a whole double
+    return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
+
+
+def lab_crc(rows: list[LabConstants], double: bool) -> int:
+    """CRC-32 of ft_lab_joint as it lies in the chip's memory."""
+    layout = struct.Struct(f"<{len(fields(LabConstants)) - 5}{'d' if double else 'f'}IiIII{'4x' if double else ''}")
+    return zlib.crc32(b"".join(layout.pack(*astuple(row)) for row in rows))
+
+
+def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
+    """The values as the build stores them: positions are 2^32 times finer in double precision."""
+    if double:
+        row = replace(row, unit=row.unit * 2.0**-32, ku=row.ku * 2.0**-32, ki=row.ki * 2.0**-32,
+                      per_unit=row.per_unit * 2.0**32, following=row.following << 32, start=row.start << 32)
+    return astuple(row)
+
+
+def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
+    control, joints = mechanism.control, mechanism.streamed
+    rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
+    lab = [lab_row(mechanism, j) for j in joints]
+    least, most = overlay(mechanism)
+    timeout = max(1, round(control.host_timeout_s * control.rate_hz))
+    position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
+    nominal = _bus(mechanism) or 1.0
+    return {
+        "lead": board.lead if board else 0,
+        "duty_max": board.outputs.duty_max if board and board.outputs else 1.0,
+        "ring": ring_size(control.knot_hz, len(joints)),
+        "ramp": _fitting_ramp(mechanism),
+        "feedforward": int(feedforward),
+        "host_timeout": timeout,
+        "host_lost": HOST_LOST * timeout,
+        "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
+        "integral": int(any(row.ki > 0.0 for row in rows)),
+        "coulomb": int(any(row.coulomb_half > 0.0 for row in rows)),
+        "motors": int(any(row.resistance != 0.0 for row in rows)),
+        "inductance": int(any(row.inductance != 0.0 for row in rows)),
+        "fine": fine_digits(mechanism),
+        "kept": _literal(1.0 - position_gain),
+        "rate_gain": _literal(0.5 * rate_gain),
+        "bus_low": _literal(BUS_LOW * nominal),
+        "bus_high": _literal(_bus_high(mechanism, board, nominal)),
+        "joints": joints,
+        "rows": [_texts(row) for row in rows],
+        "crc_single": f"0x{table_crc(rows, False):08x}u",
+        "crc_double": f"0x{table_crc(rows, True):08x}u",
+        "lab_rows": [_texts(row) for row in lab],
+        "lab_crc_single": f"0x{lab_crc(lab, False):08x}u",
+        "lab_crc_double": f"0x{lab_crc(lab, True):08x}u",
+        "start_pose": [int(x) for x in to_wire([j.start for j in joints], joints)],
+        "reactions": reactions(mechanism),
+        "overlay": int((least, most) != (64, 64)),
+        "overlay_least": least,
+        "overlay_most": most,
+        **_brake(mechanism, board),
+        "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
+        "temperature_max": _literal(mechanism.safety.temperature_max),
+    }
+
+
+def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
+    """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick."""
+    brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
+    if brake is None or (board is not None and not board.channels):
+        return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
+    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1, "brake_closes": math.ceil(brake.engage_s * hz) + 1}
+
+
+def _fitting_ramp(mechanism: Mechanism) -> int:
+    """The ramp, if path time of a whole segment fits 32 bits with it."""
+    control = mechanism.control
+    ticks = control.rate_hz // control.knot_hz
+    most = (2**31 - 1) // (5 * ramp(control.rate_hz) ** 2)
+    if ticks > most:
+        raise BadInput(mechanism.source or mechanism.name, "control.knot_hz", control.knot_hz,
+                       f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",
+                       f"least: {-(-control.rate_hz // most)}")
+    return ramp(control.rate_hz)
+
+
+def _texts(row: JointConstants | LabConstants) -> dict[str, str]:
+    """Each value as it is written in C."""
+    def text(name: str, value: float | int) -> str:
+        if name in ("unit", "ku", "ki"):
+            return f"FT_UNIT({value!r})"
+        if name == "per_unit":
+            return f"FT_PER_UNIT({value!r})"
+        if name in ("following", "start"):
+            return f"FT_STEPS({value}u)"
+        if name in ("room", "patience", "seek", "seek_ticks", "seek_counts", "probe_counts"):
+            return f"{value}u"
+        if isinstance(value, int):
+            return str(value) if value > -(2**31) else "(-2147483647 - 1)"
+        return _literal(value)
+
+    return {f.name: text(f.name, getattr(row, f.name)) for f in fields(row)}
+
+
+def _literal(value: float) -> str:
+    return f"FT_C({float(np.float64(value))!r})"

@@ -1,0 +1,237 @@
+"""How stiff the sampled loop may be: the PD law, the observer, the motors and the latency as one discrete system.
+
+Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd, V held over a tick, so that
+with f = N K I the force follows its command with R/L and back-EMF damps. Law: f* = -Ku y - Kv qd^ with y the encoder's
+position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
+none of the loop's). What is computed at t_k is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
+damps, and gravity's stiffness are left out. Closed loops leave the independent joints q_i and what follows from them,
+dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints. Flexible links add
+their modes to the independent coordinates, with their stiffness and damping.
+
+The stated rule of `stiffest_gains`: Ku = m w^2, Kv = 2 damping m w, with m the joint's smallest apparent inertia over
+its range and the largest w for which the loop is still stable at every pose with all gains multiplied by `margin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count as counting
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+from codegen.control.observer import observer_gains
+from codegen.mechanism.description import Gains
+from codegen.model.bodies import Body, Model
+from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.mass_matrix import mass_matrix
+from codegen.reference.flexible_mass import elastic_mass_matrix
+
+Array = NDArray[np.float64]
+
+MARGIN = 2.0  # all gains may grow by this factor before the loop becomes unstable: 6 dB
+DAMPING = 1.0  # ratio Kv / (2 sqrt(Ku m))
+POSES = 48  # fewer for more joints than six: their eigenvalues cost the cube
+UNLIMITED = {True: 0.5, False: np.pi}  # range taken where a joint has no limits: m (prismatic), rad
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Worst pose of a sampled loop. radius: of its eigenvalues, stable below 1; rate_gain: of Kv M^-1 dt."""
+
+    radius: float
+    rate_gain: float
+    pose: Array
+
+    @property
+    def stable(self) -> bool:
+        return self.radius <= 1.0 + 1e-9
+
+
+def sample_poses(model: Model, assembly: Assembly | None = None, count: int | None = None) -> Array:
+    """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
+
+    Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
+    """
+    assembly = assembly or assemble(model)
+    free = [model.bodies[i] for i in assembly.independent]
+    count = count or max(8, POSES * 6 // max(model.n, 6))
+    lower, upper = np.array([_range(body) for body in free]).T
+    start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
+    scattered = halton(count - 2, len(free))
+    poses = np.vstack([start, straight, lower + (upper - lower) * scattered])
+    return assembly.reach(poses) if assembly.dependent else poses
+
+
+def halton(count: int, dimensions: int) -> Array:
+    """The first points (count, dimensions) of Halton's sequence in the unit cube: digits mirrored about the point, in the
+    prime bases one after another. SciPy's is the same, but importing it takes 0.4 s of every command."""
+    primes: list[int] = []
+    while len(primes) < dimensions:
+        primes.append(next(p for p in counting((primes or [1])[-1] + 1) if all(p % q for q in primes)))
+    points = np.zeros((count, dimensions))
+    for d, base in enumerate(primes):
+        rest, digit = np.arange(count), 1.0
+        while rest.any():
+            digit /= base
+            rest, last = np.divmod(rest, base)
+            points[:, d] += last * digit
+    return points
+
+
+def _range(body: Body) -> tuple[float, float]:
+    reach, limits = UNLIMITED[body.prismatic], body.joint.limits
+    lower = limits.lower if np.isfinite(limits.lower) else min(-reach, limits.upper - 2 * reach)
+    return lower, limits.upper if np.isfinite(limits.upper) else max(reach, lower + 2 * reach)
+
+
+def apparent_inertia(masses: Array, moves: Array | None = None) -> Array:
+    """Smallest inertia (a,) a driven joint shows over the poses when the others are free: 1 / (G M^-1 G')_jj.
+
+    masses (P, k, k) of the independent joints; moves (P, a, k): how the driven joints follow them, by default as one.
+    """
+    inverse = np.linalg.inv(masses)
+    if moves is not None:
+        inverse = moves @ inverse @ np.swapaxes(moves, -1, -2)
+    return 1.0 / np.max(np.diagonal(inverse, axis1=-2, axis2=-1), axis=0)
+
+
+@dataclass(frozen=True)
+class SampledLoop:
+    """Everything of the loop but its gains: k independent coordinates, a actuated joints (of a tree both all of them).
+
+    A (P, 2k + a, 2k + a), B (P, 2k + a, a): q_i, qd_i, f over one tick, at P poses; moves (P, a, k): dq_a by dq_i.
+    """
+
+    joints: tuple[int, ...]
+    poses: Array
+    masses: Array
+    moves: Array
+    A: Array
+    B: Array
+    observer: tuple[float, float]
+    lead: int
+    dt: float
+
+    @staticmethod
+    def of(model: Model, lead: int, poses: Array | None = None) -> SampledLoop:
+        assembly = assemble(model)
+        poses = sample_poses(model, assembly) if poses is None else poses
+        masses, driven = mass_matrix(model, poses), list(assembly.actuated)
+        moves = np.broadcast_to(np.eye(model.n), masses.shape)
+        K = C = np.zeros(())
+        if model.mechanism.flexible:
+            masses, K, C = elastic_mass_matrix(model, poses)
+            driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]
+            moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))
+        if assembly.dependent:
+            G = assembly.rates_matrix(poses)
+            masses, moves = np.swapaxes(G, -1, -2) @ masses @ G, G[:, driven]
+        k, n, dt = masses.shape[-1], len(driven), model.dt
+        lag, back_emf = (x[driven] for x in _motors(model))
+        A, B = [], []
+        for M, G in zip(masses, moves, strict=True):
+            a = np.zeros((2 * k + 2 * n, 2 * k + 2 * n))
+            a[:k, k:2 * k] = np.eye(k)
+            a[k:2 * k, 2 * k:2 * k + n] = np.linalg.solve(M, G.T)
+            a[k:2 * k, :k], a[k:2 * k, k:2 * k] = -np.linalg.solve(M, K + 0.0 * M), -np.linalg.solve(M, C + 0.0 * M)
+            a[2 * k:2 * k + n, k:2 * k] = -np.diag(lag * back_emf) @ G
+            a[2 * k:2 * k + n, 2 * k:2 * k + n] = -np.diag(lag)
+            a[2 * k:2 * k + n, 2 * k + n:] = np.diag(lag)
+            step = expm(a * dt)
+            A.append(step[:2 * k + n, :2 * k + n])
+            B.append(step[:2 * k + n, 2 * k + n:])
+        observer = observer_gains(model.mechanism.control.observer_hz, dt)
+        return SampledLoop(tuple(driven), poses, masses, moves, np.array(A), np.array(B), observer, lead, dt)
+
+    def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
+        """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.
+
+        State: q, qd, f; predicted position, rate; `lead` commands.
+        """
+        A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
+        n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
+        one, P = np.eye(n), 2 * k + n  # where the plant ends
+        size = P + (2 + self.lead) * n
+        predicts, rates = slice(P, P + n), slice(P + n, P + 2 * n)
+        rate = np.zeros((len(A), n, size))  # of the observer, this tick
+        rate[:, :, :k], rate[:, :, predicts], rate[:, :, rates] = G * (l2 / dt), -one * l2 / dt, one
+        position = np.zeros((len(A), n, size))  # of the encoder
+        position[:, :, :k] = G
+        predicted = np.zeros((len(A), n, size))
+        predicted[:, :, :k], predicted[:, :, predicts] = G * l1, one * (1.0 - l1)
+        command = -np.diag(ku) @ position - np.diag(kv) @ rate
+        step = np.zeros((len(A), size, size))
+        step[:, :P, :P] = A
+        if self.lead:
+            first = P + 2 * n
+            step[:, :P, first:first + n] += B
+            for i in range(self.lead - 1):
+                step[:, first + i * n:first + (i + 1) * n, first + (i + 1) * n:first + (i + 2) * n] = one
+            step[:, -n:, :] = command
+        else:
+            step[:, :P, :] += B @ command
+        step[:, predicts, :] = predicted + dt * rate
+        step[:, rates, :] = rate
+        return np.max(np.abs(np.linalg.eigvals(step)), axis=-1)
+
+
+def _motors(model: Model) -> tuple[Array, Array]:
+    """R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad. An ideal joint follows its command within a hundredth of a tick."""
+    lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
+    for i, body in enumerate(model.bodies):
+        if motor := body.joint.motor:
+            lag[i] = min(motor.R / motor.L, lag[i])
+            back_emf[i] = (motor.gear * motor.K) ** 2 / motor.R
+    return lag, back_emf
+
+
+def loop_stability(model: Model, lead: int, gains: Mapping[str, Gains] | None = None) -> Stability:
+    """The worst pose with the mechanism's own gains, or those given by joint name."""
+    loop = SampledLoop.of(model, lead)
+    driven = [model.bodies[i].joint for i in loop.joints]
+    chosen = [(gains or {}).get(joint.name, joint.gains) for joint in driven]
+    ku, kv = np.array([g.ku for g in chosen]), np.array([g.kv for g in chosen])
+    radii = loop.radii(ku, kv)
+    damped = np.swapaxes(loop.moves, -1, -2) @ np.diag(kv) @ loop.moves
+    rate_gain = np.max(np.abs(np.linalg.eigvals(np.linalg.solve(loop.masses, damped))), axis=-1) * loop.dt
+    worst = int(np.argmax(radii))
+    return Stability(float(radii[worst]), float(np.max(rate_gain)), loop.poses[worst])
+
+
+def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: float = DAMPING) -> dict[str, Gains]:
+    """The stated rule: as stiff as the sampled loop allows with a gain margin. {joint: Gains}, three digits."""
+    loop = SampledLoop.of(model, lead)
+    m = apparent_inertia(loop.masses, loop.moves)
+
+    def radii(w: float, at: Sequence[int] | None = None) -> Array:
+        return loop.radii(margin * m * w**2, margin * 2.0 * damping * m * w, at)
+
+    critical: list[int] = []  # few poses limit w: bisect with those alone, and look at the others afterwards
+    w, worst = 1.0 / loop.dt, 0
+    while worst not in critical:
+        critical.append(worst)
+        w = _largest(lambda w: bool(np.all(radii(w, critical) < 1.0)), 1.0 / loop.dt)
+        everywhere = radii(w)
+        worst = int(np.argmax(everywhere))
+        if everywhere[worst] < 1.0:
+            break
+    return {model.bodies[j].joint.name: Gains(ku=_digits(m[i] * w**2), kv=_digits(2.0 * damping * m[i] * w))
+            for i, j in enumerate(loop.joints)}
+
+
+def _largest(stable: Callable[[float], bool], top: float) -> float:
+    """Largest w below `top` that is stable, by bisection of its logarithm; the loop is stable for slow w."""
+    low, high = top * 1e-4, top
+    for _ in range(18):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
+
+
+def _digits(value: float) -> float:
+    """Rounded down to three significant digits."""
+    scale = 10.0 ** (np.floor(np.log10(value)) - 2.0)
+    return float(f"{np.floor(value / scale) * scale:.3g}")

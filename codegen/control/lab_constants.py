@@ -1,0 +1,114 @@
+"""Constants of the lab modes and of the reactions to faults, for ft_config: one row a joint, and one number a fault.
+
+What the mechanism file has no key for follows from it by a rule stated at each constant below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from codegen.common.errors import BadInput
+from codegen.control.weight import resolved
+from codegen.mechanism.description import Home, Joint, Mechanism
+from codegen.wire import messages
+from codegen.wire.units import position_unit, to_wire
+
+SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
+SEEK_SPEED = 0.05  # of limits.velocity
+SEEK_EFFORT = 0.25  # of limits.effort
+SEEK_SLACK = 1.5, 1.0  # times the time that the way takes at its speed, and seconds more
+PRESS_S = 0.05  # s against the stop
+INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was found
+JOG_RAMP_S = 0.25  # from rest to the jog rate
+FRICTION_RATE = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
+PROBE_WAY = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
+WHOLE = 64  # overlaid gains are 64ths of the file's
+
+
+@dataclass(frozen=True)
+class LabConstants:
+    """One joint's row of ft_lab_joint, in the order of the C struct: reals, then 32 bit."""
+
+    float_rate: float  # rad/s or m/s: a floating joint is damped above it
+    friction_slope: float  # N m s/rad: of Coulomb friction about rest
+    coarse_unit: float  # rad or m a coarse position
+    jog_rate: float  # rad/s or m/s: the most that may be asked for
+    rate_step: float  # rad/s or m/s a tick
+    stop_way: float  # rad or m a (rad/s)^2: to stop from a rate
+    probe_torque: float  # N m or N: the most that may be asked for
+    seek_rate: float  # rad/s or m/s, signed
+    seek_torque: float  # N m or N
+    retract: float  # rad or m: from the zero found to the inside of the limits
+    seek: int  # how the zero is sought
+    home: int  # wire position at index or stop
+    seek_ticks: int  # unsigned: the most it may take
+    seek_counts: int  # unsigned: the farthest it may move
+    probe_counts: int  # unsigned: the farthest a probe may move it
+
+
+def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:
+    """Everything the lab modes need of one joint. speed, effort: what it may have; count: rad or m an encoder count."""
+    hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
+    home = joint.home or Home()
+    jog_rate = safety.jog_speed * speed
+    acceleration = jog_rate / JOG_RAMP_S
+    seek_rate = home.speed or SEEK_SPEED * speed
+    if joint.encoder and joint.encoder.zero == "index":
+        seek_rate = _slow_enough(mechanism, joint, home, seek_rate, abs(count) * hz)
+    way = home.travel or travel(joint)
+    slack, more = SEEK_SLACK
+    counts = [min(math.ceil(far / abs(count)), 2**31 - 1) for far in (way, PROBE_WAY[slides])]
+    return LabConstants(
+        float_rate=safety.float_speed * speed,
+        friction_slope=joint.friction.coulomb / FRICTION_RATE[slides],
+        coarse_unit=position_unit(joint) * 2**8,
+        jog_rate=jog_rate,
+        rate_step=acceleration / hz,
+        stop_way=0.5 / acceleration,
+        probe_torque=safety.probe_effort * effort,
+        seek_rate=home.direction * seek_rate,
+        seek_torque=home.effort or SEEK_EFFORT * effort,
+        retract=_retract(joint, home),
+        seek=SEEK[joint.encoder.zero] if joint.encoder else 0,
+        home=int(to_wire([home.at], [joint])[0]),
+        seek_ticks=min(math.ceil((slack * way / seek_rate + more) * hz), 2**32 - 1),
+        seek_counts=counts[0],
+        probe_counts=counts[1],
+    )
+
+
+def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
+    """An index is one count wide and looked at once a tick: no faster than a count a tick."""
+    if home.speed and home.speed > most:
+        raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
+                       "would pass the index between two ticks", f"at most {most:.3g}")
+    return home.speed or min(rate, 0.5 * most)
+
+
+def travel(joint: Joint) -> float:
+    """The whole range of the joint and a tenth of it; a turn where there is none, 1 m where it slides."""
+    whole = joint.limits.upper - joint.limits.lower
+    return 1.1 * whole if math.isfinite(whole) else 1.0 if joint.type == "prismatic" else 2.0 * math.pi
+
+
+def _retract(joint: Joint, home: Home) -> float:
+    """The way from home.at against home.direction until the joint is inside its limits."""
+    if home.direction < 0:
+        return max(0.0, joint.limits.lower + INSIDE - home.at)
+    return max(0.0, home.at - (joint.limits.upper - INSIDE))
+
+
+def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
+    """(fault, reaction) in the order of the faults' numbers, by the classes of messages.FAULT_CLASSES."""
+    safety = resolved(mechanism)
+    chosen = {fault: getattr(safety, name)
+              for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}
+    by_number = sorted(messages.FAULTS, key=lambda fault: messages.FAULTS[fault][0])
+    return [(fault, chosen.get(fault, "coast")) for fault in by_number]
+
+
+def overlay(mechanism: Mechanism) -> tuple[int, int]:
+    """Least and most of an overlaid gain, in 64ths of the file's."""
+    least, most = mechanism.safety.gain_overlay
+    return math.ceil(least * WHOLE), math.floor(most * WHOLE)

@@ -1,0 +1,103 @@
+"""What gravity asks of the motors of an arm at rest, and so what falls when they let go.
+
+A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Of a motor without power
+nothing else is taken for granted: cogging and gears that do not turn back are not in a mechanism file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.control.gains import sample_poses
+from codegen.mechanism.description import Mechanism, Safety
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import assemble
+from codegen.model.modes import has_modes, in_mode
+from codegen.reference.rigid import newton_euler
+from codegen.wire import messages
+
+LOOP_POSES = 8  # of closed loops, which take their time to reach each
+ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
+
+
+def weights(mechanism: Mechanism) -> dict[str, float]:
+    """The largest torque (N m, or N of a prismatic joint) at rest that gravity asks of each actuated joint over the ranges
+    of all joints, in the worst of its modes. Raises Refused where closed loops do not close."""
+    if not np.any(mechanism.gravity):
+        return {j.name: 0.0 for j in mechanism.moving if j.actuated}
+    modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [None]
+    worst: dict[str, float] = {}
+    for mode in modes:
+        for name, torque in _weights(in_mode(mechanism, mode) if mode else in_mode(mechanism)).items():
+            worst[name] = max(torque, worst.get(name, 0.0))
+    return worst
+
+
+def _weights(mechanism: Mechanism) -> dict[str, float]:
+    """Of one mode."""
+    model = Model.of(mechanism)
+    assembly = assemble(model)
+    poses = sample_poses(model, assembly, LOOP_POSES if assembly.dependent else None)
+    still = np.zeros_like(poses)
+    torques = newton_euler(model, poses, still, still)
+    if assembly.dependent:
+        torques = np.array([assembly.allocate(q, tau) for q, tau in zip(poses, torques, strict=True)])
+    least = ROUNDING * float(np.linalg.norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
+    most = np.max(np.abs(torques), axis=0)
+    return {body.joint.name: float(most[i]) if most[i] > least else 0.0
+            for i, body in enumerate(model.bodies) if body.joint.actuated}
+
+
+def loaded(mechanism: Mechanism) -> dict[str, float]:
+    """The actuated joints that fall when nothing holds them, with the torque that gravity asks of them."""
+    joints = {j.name: j for j in mechanism.moving}
+    return {name: torque for name, torque in weights(mechanism).items()
+            if torque > joints[name].friction.coulomb}
+
+
+def resolved(mechanism: Mechanism) -> Safety:
+    """[safety] with `auto` made what it stands for: a lost host or a bad knot leaves sensors, drivers and law as good as
+    they were, so an arm that would fall is held; any other one coasts."""
+    safety = mechanism.safety
+    if safety.host != "auto":
+        return safety
+    return replace(safety, host=_host(loaded(mechanism)))
+
+
+def _host(found: dict[str, float]) -> str:
+    """What `auto` stands for where these joints would fall."""
+    return "hold" if found else "coast"
+
+
+def falls(mechanism: Mechanism) -> list[str]:
+    """In words, what falls when: a line for a host that is gone, one for all else that lets the motors go."""
+    found = loaded(mechanism) if any(j.motor for j in mechanism.moving) else {}
+    if not found:
+        return []
+    safety = mechanism.safety if mechanism.safety.host != "auto" else replace(mechanism.safety, host=_host(found))
+    joints = {j.name: j for j in mechanism.moving}
+    told = ", ".join(f"{name} (up to {torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'}, friction holds "
+                     f"{joints[name].friction.coulomb:.3g})" for name, torque in found.items())
+    names = " and ".join(filter(None, [", ".join(list(found)[:-1]), list(found)[-1]]))
+    letting_go = [f"{what} ({how})" for what, how in _letting_go(safety)]
+    cable = (f"{names} {_stay(found)} up when the cable is pulled: safety.host = \"hold\"" if safety.host == "hold" else
+             f"{names} {_fall(found)} when the cable is pulled: safety.host = \"{safety.host}\"")
+    return [f"gravity loads {told}", cable,
+            f"{names} {_fall(found)} when the motors are let go: e-stop, DISARM, a supply that is cut, "
+            + ", ".join(letting_go)]
+
+
+def _stay(found: dict[str, float]) -> str:
+    return "stays" if len(found) == 1 else "stay"
+
+
+def _fall(found: dict[str, float]) -> str:
+    return "falls" if len(found) == 1 else "fall"
+
+
+def _letting_go(safety: Safety) -> list[tuple[str, str]]:
+    """(faults of a class, reaction) of every other class in which the arm is not held."""
+    return [("faults of class " + name, getattr(safety, name)) for name in messages.FAULT_CLASSES
+            if name != "host" and getattr(safety, name) != "hold"]

@@ -1,0 +1,109 @@
+"""Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
+
+ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: one correction of the
+dependent joints' positions, their rates and accelerations (ft_loop), the tree's step at all joints, the dependent
+joints' torques carried by the independent ones with the rates at s_k.
+"""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+import numpy as np
+
+from codegen.common.templating import template
+from codegen.emit import step as step_source
+from codegen.mechanism.description import Joint
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Assembly, assemble
+from codegen.reference.discrete import PACE_OF_CORRECTION
+from codegen.step.c_text import Names, Printer, unit_of
+from codegen.step.closed import LoopStep, allocation
+from codegen.step.search import step_of
+from codegen.wire.units import position_unit
+
+PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
+
+INTRO = """
+Streamed are the actuated joints; {passive} follow from the loops.
+In every tick the dependent joints are corrected once and their rates and
+accelerations formed (ft_loop), the open tree's torques at all joints
+(ft_tree), and those of the dependent ones carried by the independent ones:
+
+    dq_d = G dq_i,   tau = tau_i + G' tau_d,
+
+which is tau_i + J_ci' lambda with the forces lambda at the cuts that leave
+no torque to passive joints. G is that of s_k, where the torque belongs.
+""".strip()
+
+PARTITION = """
+Streamed are the actuated joints; {passive} follow from the loops.
+allocation = "partition": the open tree's torques, as if there were no
+forces at the cuts. For comparison only.
+""".strip()
+
+
+def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str, str]:
+    """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c).
+
+    moded: it is one of several modes; ramped: the forces at its cuts come and go.
+    """
+    assembly = assemble(model)
+    loop = LoopStep(assembly)
+    partition = model.mechanism.control.allocation == "partition"
+    torques = allocation(assembly, loop.entries, partition)
+    names = [body.joint.name for body in model.bodies]
+    units = [unit_of(body.prismatic) for body in model.bodies]
+    places = {i: k for k, i in enumerate(assembly.actuated)}
+    passive = ", ".join(names[i] for i in assembly.passive) or "none"
+    intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
+    shared = [angle.members for angle in loop.angles]
+    tree = step_of(model, shared)
+    files = step_source.rendered(model, tree, "tree")
+    context = dict(
+        name=model.mechanism.name,
+        length=f"{assembly.length:.9g}",
+        intro=[line for text in intro for line in wrap(text, 76, subsequent_indent="") or [""]],
+        pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
+        start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
+        independent=[(i, places[i]) for i in assembly.independent],
+        units=units, moded=moded, ramped=ramped, actuated=[(i, k) for i, k in places.items()],
+        uses_ways="w" in tree.graph.inputs(), shares="r" in tree.graph.inputs(),
+        uses_rates="G" in torques.inputs(),
+    )
+    rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
+    dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
+    solve = dict(
+        dependent=[names[i] for i in assembly.dependent], rates=rates, slides=loop.slides,
+        angles=[_theta(angle.members) for angle in loop.angles], moves=bool(loop.entries),
+        blocks=Printer(loop.graph, Names(results="now->")).blocks,
+    )
+    for name, source, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
+                               ("ft_step.h", "ft_closed.h", {}),
+                               ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
+                                                                 blocks=Printer(torques, Names({"G": "s->loop."})).blocks))):
+        files[name] = template(source).render(context | more)
+    return files
+
+
+def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
+    """C of what the rates matrix says of dependent joint number d: half its way."""
+    places = {i: k for k, i in enumerate(assembly.actuated)}
+    terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
+             for e, (row, k) in enumerate(loop.entries) if row == d]
+    return " + ".join(terms) or "FT_C(0.0)"
+
+
+def _theta(members: tuple[tuple[int, int], ...]) -> str:
+    first, *rest = (f"(ft_angle)q[{j}]" if sign > 0 else f"-(ft_angle)q[{j}]" for j, sign in members)
+    signs = ["-" if sign < 0 else "+" for _, sign in members]
+    terms = [f" {sign} {term.lstrip('-')}" for sign, term in zip(signs[1:], rest, strict=True)]
+    return ("(ft_angle)0 - " + first[1:] if signs[0] == "-" else first) + "".join(terms)
+
+
+def angle(position: float, joint: Joint) -> str:
+    """A position as an unsigned one of either build."""
+    steps = position / position_unit(joint)
+    whole = int(np.floor(steps))
+    fine = round((steps - whole) * 2.0**32)
+    return f"FT_ANGLE(0x{round(steps) % 2**32:08x}, 0x{((whole << 32) + fine) % 2**64:016x})"

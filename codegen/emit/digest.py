@@ -1,0 +1,75 @@
+"""The configuration's identity: SHA-256 over everything that decides what the chip computes.
+
+That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
+hand-written firmware source with its build flags, the compiler, and the version that ABOUT tells. The first two bytes are the tag of every frame.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codegen.common.firmware import FIRMWARE
+from codegen.common.templating import template
+from codegen.mechanism.canonical import canonical
+from codegen.mechanism.description import Mechanism
+
+if TYPE_CHECKING:
+    from codegen.board.reader import Board
+
+SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
+COMPILER = "arm-none-eabi-gcc"
+
+
+@cache
+def compiler_identity() -> str:
+    """First line of the ARM compiler's --version, or the pinned toolchain's name where none is on PATH."""
+    path = shutil.which(COMPILER)
+    if path is None:
+        return "platformio/toolchain-gccarmnoneeabi"
+    return subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+@cache
+def firmware_files() -> tuple[Path, ...]:
+    """The hand-written sources that take part in an image, sorted; tests and build leftovers do not."""
+    skip = {"test", ".pio", "__pycache__"}
+    files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
+    return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
+
+
+def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None = None) -> bytes:
+    """32 bytes. `emitted`: file name -> text of every emitted source but the digest's own header."""
+    h = hashlib.sha256()
+
+    def add(name: str, text: bytes) -> None:
+        h.update(f"{name}\0{len(text)}\0".encode())
+        h.update(text)
+
+    add("version", version("femtorque").encode())
+    add("mechanism", canonical(mechanism).encode())
+    add("compiler", (compiler or compiler_identity()).encode())
+    for name in sorted(emitted):
+        add(f"emitted/{name}", emitted[name].encode())
+    for path in firmware_files():
+        add(path.relative_to(FIRMWARE).as_posix(), path.read_bytes())
+    return h.digest()
+
+
+def on_board(board: Board, pil: bool) -> str:
+    """What an image calls its board."""
+    return board.name + ("-pil" if pil else "")
+
+
+def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
+    """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
+    text = template("ft_digest.h", trim=False).render(
+        digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
+        version=version("femtorque"),
+    )
+    return {"ft_digest.h": text}

@@ -1,0 +1,58 @@
+"""Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_elastic.c of the links' modes.
+
+The modes' constants are tables, and what a tick does with them is a loop over each plane of bending: some 50
+instructions a mode (tests/bench/test_elastic_instructions.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen.common.templating import template
+from codegen.emit.step import STATE, write
+from codegen.model.bodies import Model
+from codegen.reference.discrete_flexible import SETTLING
+from codegen.step.c_text import Names, literal, unit_of
+from codegen.step.flexible import ElasticStep
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text} of the step and its flexible links."""
+    step = ElasticStep(model)
+    frames = {i: k for k, i in enumerate(sorted(step.turning))}
+    angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
+    names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed], frames=frames)
+    files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING)
+    context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
+                   rolls=step.rolls, nested=step.nested)
+    return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
+
+
+def _modes(step: ElasticStep) -> list[dict[str, str]]:
+    """The table of modes, in the order of the state."""
+    dt, rows = step.tree.dt, []
+    scale = 2.0 / dt  # of modal coordinates
+    for i in step.tree.beams:
+        link = step.tree.pieces[i].tip
+        for plane in link.planes:
+            for k, K in enumerate(link.stiffness[plane]):
+                stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
+                numbers = dict(
+                    march=1.0 / (1.0 + stiffness + damping), stiffness=stiffness, damping=damping,
+                    sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
+                    tip=link.tip[k] / scale, slope=link.slope[k] / scale,
+                )
+                rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
+                            | {name: literal(value) for name, value in numbers.items()})
+    return rows
+
+
+def _springs(step: ElasticStep) -> list[dict[str, str]]:
+    """The table of springs, in the order of the state."""
+    rows = []
+    for i in step.springs:
+        joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]
+        K = step.stiffness(i)
+        numbers = dict(stiffness=K, damping=2.0 * joint.friction.viscous / step.tree.dt, sag=1.0 / K)
+        rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
+    return rows

@@ -1,0 +1,92 @@
+"""Emission of the step of mechanisms with several modes: a step of its own for each mode, and ft_step, which calls one.
+
+Every mode is rendered as if it were the only one; its names then carry the mode's number (ft_m1_step, ft_m1_loop), so
+that all of them stand side by side. Constants, sizes and the order of joints are each mode's own.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from codegen.common.errors import BadInput
+from codegen.common.templating import template
+from codegen.emit import closed as loop_source
+from codegen.emit import step as step_source
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.modes import in_mode, ramp
+from codegen.step.search import step_of
+
+POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
+RATE = 0.05  # rad/s or m/s by which it may open there
+
+SHARED = ("ft_model.h", "ft_trig.h")
+
+
+def render(mechanism: Mechanism) -> dict[str, str]:
+    """{file name: text} of the step in all modes. Raises BadInput for modes that cannot be emitted side by side."""
+    files: dict[str, str] = {}
+    modes: list[dict[str, Any]] = []
+    carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
+    for number, mode in enumerate(mechanism.modes):
+        model = Model.of(in_mode(mechanism, mode.name))
+        length = ramp(mechanism, mode.name)
+        closed = bool(model.mechanism.loops)
+        own = loop_source.render(model, True, length > 0) if closed else step_source.rendered(model, step_of(model), "tree")
+        trig = own["ft_trig.h"]
+        if files.setdefault("ft_trig.h", trig) != trig:
+            raise BadInput(mechanism.source or mechanism.name, f"mode.{mode.name}", None,
+                           "is planar and another mode is not: their steps do not fit together",
+                           "give every mode a joint about another axis, or none")
+        files |= {renamed(name, number): renamed(text, number) for name, text in own.items() if name not in SHARED}
+        modes.append(_mode(mechanism, number, model, closed, length, [joint.name for joint in carried]))
+    starts = {joint.name: joint.start for joint in carried}
+    context = dict(
+        name=mechanism.name, modes=modes, ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
+        units=[_unit(joint.type) for joint in mechanism.streamed],
+        carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
+    )
+    sizes = [(len(Model.of(in_mode(mechanism, m.name)).mechanism.streamed), len(in_mode(mechanism, m.name).moving))
+             for m in mechanism.modes]
+    files["ft_model.h"] = template("ft_model.h").render(
+        name=mechanism.name, **step_source.sizes(mechanism, modes=sizes))
+    for name in ("ft_step.h", "ft_step.c"):
+        files[name] = template(name.replace("step", "modes")).render(context)
+    return files
+
+
+def renamed(text: str, number: int) -> str:
+    """Every name of a mode's own step, with the mode's number in it."""
+    text = re.sub(r"\bft_(step|tree|loop)(?=\b|_)", rf"ft_m{number}_\1", text)
+    text = re.sub(r"\bFT_(STEP|TREE|LOOP)_", rf"FT_M{number}_\1_", text)
+    return re.sub(r"\bFT_JOINTS\b", f"FT_M{number}_JOINTS", text)
+
+
+def _unit(kind: str) -> str:
+    return "FT_METRE_UNIT" if kind == "prismatic" else "FT_TURN_UNIT"
+
+
+def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length: int,
+          carried: list[str]) -> dict[str, Any]:
+    """What the templates ask of one mode."""
+    names = [joint.name for joint in mechanism.streamed]
+    own = [joint.name for joint in model.mechanism.streamed]
+    places = [names.index(name) for name in own]
+    tree, follows = [], []
+    if closed:
+        assembly: Assembly = assemble(model)
+        for i, body in enumerate(model.bodies):
+            name = body.joint.name
+            tree.append(dict(i=i, carried=carried.index(name) if name in carried else None,
+                             source=f"before[{names.index(name)}]" if name in names else
+                             f"s->carried[{carried.index(name)}]"))
+            if i in assembly.dependent and name in names:
+                follows.append(dict(i=i, place=names.index(name), unit=_unit(body.joint.type)))
+    return dict(
+        name=mechanism.modes[number].name, unit="step" if closed else "tree", number=number, places=places,
+        closed=closed, euler=model.scheme == "newton-euler", tree=tree, follows=follows,
+        idle=[k for k in range(len(names)) if k not in places], ramp=length,
+        per_tick=repr(1.0 / length) if length else "0.0",
+    )

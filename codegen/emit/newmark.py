@@ -1,0 +1,92 @@
+"""Emitted C of `scheme = "newmark"`: the paper's incremental kinematics, a loop over a table of links.
+
+Same interface as the C of codegen.emit.step, same numbers as codegen.reference.rigid. Time is counted in ticks, so that dt
+appears only in the table: mass / dt^2, inertia / dt^2, gravity dt^2. Every body frame is turned so that its joint
+moves about or along z.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.templating import template
+from codegen.emit import step as step_source
+from codegen.model.beam_element import joint_springs
+from codegen.model.bodies import GROUND, Model
+from codegen.model.kinematics import frame_to_axis
+from codegen.reference.rigid import newmark_growth
+from codegen.step.c_text import literal
+from codegen.wire.units import position_unit
+
+TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
+    context = _context(model)
+    return step_source.headers(model) | {
+        "ft_step.h": template("ft_newmark.h").render(context),
+        "ft_step.c": template("ft_newmark.c").render(context),
+    }
+
+
+def _context(model: Model) -> dict[str, Any]:
+    control = model.mechanism.control
+    growth = newmark_growth(control.beta, control.gamma)
+    springs = joint_springs(model)
+    return {
+        "name": model.mechanism.name,
+        "beta": f"{control.beta:g}",
+        "gamma": f"{control.gamma:g}",
+        "growth": f"{growth:.4g}",
+        "verdict": ", so it dies out" if growth < 1.0 else ":\n * it never dies out",
+        "beta_1": literal(1.0 / control.beta),
+        "a_part": literal(1.0 / (2.0 * control.beta) - 1.0),
+        "gamma_c": literal(control.gamma),
+        "gamma_rest": literal(1.0 - control.gamma),
+        "gravity": _row(model.gravity * model.dt**2),
+        "links": _links(model),
+        "sprung": bool(np.any(springs.stiffness)),
+        "springs": [_spring(model, i, k, rest) for i, (k, rest) in
+                    enumerate(zip(springs.stiffness, springs.rest, strict=True))],
+        "terms_single": TERMS_SINGLE,
+        "terms_double": TERMS_DOUBLE,
+        "atan_series": [literal((-1) ** k / (2 * k + 1)) for k in range(TERMS_DOUBLE)],
+    }
+
+
+def _links(model: Model) -> list[dict[str, Any]]:
+    """The table of links; Q turns z of a link's new axes to the joint's axis in its old ones."""
+    Q = [frame_to_axis(body.axis) for body in model.bodies]
+    links = []
+    for body, own in zip(model.bodies, Q, strict=True):
+        parent = np.eye(3) if body.parent == GROUND else Q[body.parent]
+        R = parent.T @ body.R0 @ own
+        J = own.T @ body.inertia @ own / model.dt**2
+        links.append({
+            "name": body.joint.name,
+            "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
+            "slides": str(int(body.prismatic)),
+            "X": _row(R[:, 0]), "Y": _row(R[:, 1]), "Z": _row(R[:, 2]),
+            "P": _row(parent.T @ body.p0),
+            "C": _row(own.T @ body.com),
+            "M": literal(body.mass / model.dt**2),
+            "J": [_row(row) for row in J],
+        })
+    return links
+
+
+def _spring(model: Model, i: int, stiffness: float, rest: float) -> dict[str, str]:
+    """Stiffness, and the rest position as an unsigned position of either build."""
+    steps = rest / position_unit(model.bodies[i].joint)
+    return {
+        "stiffness": literal(float(stiffness)),
+        "rest": f"FT_ANGLE({round(steps) % 2**32:#x}, {round(steps * 2.0**32) % 2**64:#x})",
+    }
+
+
+def _row(x: NDArray[np.float64]) -> str:
+    return ", ".join(literal(float(value)) for value in x)

@@ -1,0 +1,56 @@
+"""The README of a generated folder: the API for this one mechanism."""
+
+from __future__ import annotations
+
+import re
+
+from codegen.common.templating import template
+from codegen.model.bodies import Model
+from codegen.model.modes import has_modes
+from codegen.step.scheme import chosen
+
+WHAT = {
+    "ft_tree.h": "the open tree",
+    "ft_tree.c": "the open tree's step, one block a link",
+    "ft_loop.h": "the closed loops",
+    "ft_loop.c": "closing them, one block a side of each",
+    "ft_model.h": "sizes, rates, number types, units",
+    "ft_trig.h": "sine and cosine of a binary fraction of a turn",
+    "ft_step.h": "the API",
+    "ft_step.c": "the step, one block a link",
+    "ft_elastic.h": "flexible links and springs: what the step asks of them",
+    "ft_elastic.c": "the march of flexible links and springs, a table of modes",
+    "ft_wrench.h": "what the joints bear against an external wrench",
+    "ft_wrench.c": "the same, a loop along the path from a link to the ground",
+    "ft_newmark.h": "Newmark's integration and small vectors",
+    "ft_newmark.c": "the step, one block a link",
+}
+
+
+def what(name: str, model: Model) -> str:
+    """What a file holds; those of one of several modes have its number in their names."""
+    if found := re.fullmatch(r"ft_m(\d+)_(.*)", name):
+        return f"{WHAT['ft_' + found[2]]}, mode {model.mechanism.modes[int(found[1])].name}"
+    if name == "ft_step.c" and (model.mechanism.loops or has_modes(model.mechanism)):
+        return "a tick and a start, of these"
+    return WHAT[name]
+
+
+def render(model: Model, files: list[str]) -> dict[str, str]:
+    """README.md of a folder that holds these files."""
+    control = model.mechanism.control
+    scheme = str(chosen(model.mechanism) or model.scheme)
+    if scheme == "newmark":
+        scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
+    text = template("README.md", trim=False).render(
+        mechanism=model.mechanism,
+        control=control,
+        scheme=scheme,
+        uses_changes=model.scheme == "newton-euler",
+        gravity=[f"{g:g}" for g in model.gravity],
+        joints=model.mechanism.streamed,
+        files=[(name, what(name, model)) for name in files],
+        names=files,
+        compiled=" ".join(name for name in files if name.endswith(".c")),
+    )
+    return {"README.md": text}

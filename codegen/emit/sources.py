@@ -1,0 +1,99 @@
+"""Emission: every source that follows from one mechanism, as {file name: text}, and the folder `generate` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.board import reader as board_module
+from codegen.board.reader import Board
+from codegen.control import constants as control_source
+from codegen.emit import (
+    closed as loop_source,
+)
+from codegen.emit import digest as digest_module
+from codegen.emit import (
+    flexible as elastic_source,
+)
+from codegen.emit import (
+    messages as message_source,
+)
+from codegen.emit import (
+    modes as modes_source,
+)
+from codegen.emit import (
+    newmark as newmark_source,
+)
+from codegen.emit import (
+    readme,
+)
+from codegen.emit import (
+    step as step_source,
+)
+from codegen.emit import (
+    wrench as wrench_source,
+)
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.modes import has_modes
+from codegen.model.supported import supported
+from codegen.step.scheme import model_of
+
+
+def step_sources(model: Model) -> dict[str, str]:
+    """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
+    if model.mechanism.flexible:
+        return elastic_source.render(model)
+    if has_modes(model.mechanism):
+        return modes_source.render(model.mechanism)
+    if model.mechanism.loops:
+        return loop_source.render(model)
+    source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
+    return source.render(model)
+
+
+def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
+            step: dict[str, str] | None = None, pil: bool = False) -> dict[str, str]:
+    """Every emitted source of the image. Without a board: the step, the control law's constants, the messages.
+
+    feedforward=False emits the same image with the feed-forward torque left out of the control law, to measure what
+    it is worth; pil=True the image that takes its counts from the host and gives its duties to it (processor in the
+    loop); their digests differ. step: what step_sources gives, where it is at hand already.
+    """
+    files = _unsigned(mechanism, board, feedforward, step, pil)
+    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files), pil)
+
+
+def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
+             step: dict[str, str] | None = None, pil: bool = False) -> bytes:
+    """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
+    return digest_module.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
+
+
+def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step: dict[str, str] | None,
+              pil: bool) -> dict[str, str]:
+    """All that the digest is taken over."""
+    supported(mechanism)
+    model = model_of(mechanism)
+    files = step_sources(model) if step is None else dict(step)
+    files |= control_source.render(mechanism, board, feedforward=feedforward)
+    files |= message_source.render(len(mechanism.streamed))
+    if board is not None:
+        files |= board_module.render(mechanism, board, pil)
+    return files
+
+
+def generate(mechanism: Mechanism, out: Path) -> list[Path]:
+    """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes."""
+    supported(mechanism)
+    model = model_of(mechanism)
+    files = step_sources(model)
+    if not mechanism.flexible and not mechanism.loops:
+        files |= wrench_source.render(model)
+    files |= readme.render(model, sorted(files))
+    out.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, text in files.items():
+        path = out / name
+        path.write_text(text, encoding="utf-8", newline="\n")
+        paths.append(path)
+    return paths

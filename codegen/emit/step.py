@@ -1,0 +1,130 @@
+"""Emission of the feed-forward step: ft_model.h, ft_trig.h, ft_step.h, ft_step.c for any model.
+
+The recursions of step/planar.py or step/spatial.py run once, on expressions instead of numbers (step/graph.py), over
+the frames and base parameters of step/base_parameters.py; what is live in the end is printed (step/c_text.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap as fill
+
+import numpy as np
+
+from codegen.common.templating import template
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.model.bodies import Model
+from codegen.step.base_parameters import Tree
+from codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
+from codegen.step.graph import Graph
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.planar import PlanarStep
+from codegen.step.search import MANY, Step, plain_step, step_of
+from codegen.step.single_precision import EXACT_BELOW_HZ
+
+STATE = {"X": "s->", "turn": "s->", "link": "s->", "elastic": "s->"}
+FAR = 4  # blocks: what a long function needs again later than that waits in memory
+
+
+def render(model: Model) -> dict[str, str]:
+    """The emitted files of the cheapest step of an open tree."""
+    return rendered(model, step_of(model))
+
+
+HEADERS = ("ft_model.h", "ft_trig.h")
+
+
+def headers(model: Model) -> dict[str, str]:
+    """Of the emitted files those that say nothing of the step itself."""
+    files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.loops else "step")
+    return {name: files[name] for name in HEADERS}
+
+
+def rendered(model: Model, step: Step, name: str = "step") -> dict[str, str]:
+    """The emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
+
+    control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
+    them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
+    """
+    planar = isinstance(step, PlanarStep)
+    far = FAR if model.n > MANY and not planar else NEVER
+    frames = {j: i for i, j in enumerate(step.turning)}
+    names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
+    radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
+    return write(
+        model, step.graph, step.intro, names, [_angle(step.tree, j) for j in frames], far, name,
+        planar=planar,
+        euler=isinstance(step, NewtonEulerStep),
+        array="link" if planar else "turn",
+        parts="xy" if planar else "cs",
+        frame="link vector" if planar else "turning frame",
+        radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
+        radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
+    )
+
+
+def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
+          name: str = "step", **form: object) -> dict[str, str]:
+    """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
+    what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
+    are not all streamed."""
+    control, inputs = model.mechanism.control, graph.inputs()
+    blocks = Printer(graph, names, far).blocks
+    turns = [wrap(f"return {angle};", 80) for angle in angles]
+    closed, uses_positions = name != "step", "q" in inputs
+    shared = dict(
+        name=model.mechanism.name,
+        step=f"ft_{name}",
+        STEP=f"FT_{name.upper()}",
+        JOINTS="FT_TREE_JOINTS" if closed else "FT_JOINTS",
+        closed=closed,
+        shares="r" in inputs,
+        uses_ways="w" in inputs,
+        taken=[name for name in ("u", "du") if name in inputs] + (["s"] if inputs & STATE.keys() else []),
+        turns=turns,
+        rotate=control.trig == "tick" and bool(turns),
+        at_knots=control.trig == "knot" and bool(turns),
+        exact_turns=control.rate_hz < EXACT_BELOW_HZ,
+    ) | RIGID | form
+    files: dict[str, dict[str, object]] = {
+        "ft_model.h": sizes(model.mechanism, [body.joint for body in model.bodies] if closed else []),
+        "ft_trig.h": {},
+        f"ft_{name}.h": dict(uses_positions=uses_positions),
+        f"ft_{name}.c": dict(
+            intro=intro,
+            blocks=blocks,
+            kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
+            uses_positions=uses_positions,
+        ),
+    }
+    return {file: template(file.replace(f"ft_{name}.", "ft_step.")).render(**shared, **values)
+            for file, values in files.items()}
+
+
+def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> dict[str, object]:
+    """What ft_model.h says. tree: its joints, where not all are streamed; modes: streamed and all joints of each."""
+    control = mechanism.control
+    return dict(
+        joints=mechanism.streamed, tree=tree, modes=modes,
+        tick_hz=control.rate_hz, knot_hz=control.knot_hz, ticks_per_knot=control.rate_hz // control.knot_hz,
+        units=["FT_METRE_UNIT" if j.type == "prismatic" else "FT_TURN_UNIT" for j in mechanism.streamed],
+    )
+
+
+RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",
+             radius_unit="", radii=[])
+
+def _angle(tree: Tree, j: int) -> str:
+    """C of the angle of body j in its group's frame, theta_j, in units of ft_angle."""
+    terms = ""
+    for i in tree.members(j):
+        q = f"(ft_angle)q[{i}]"
+        if tree.bodies[i].sign > 0.0:
+            terms += f" + {q}" if terms else q
+        else:
+            terms += f" - {q}" if terms else f"(ft_angle)0 - {q}"
+    steps = round(tree.bodies[j].turn / (2.0 * np.pi) * 2**64) % 2**64
+    if steps:
+        short = ((steps + 2**31) >> 32) % 2**32
+        terms += f" + FT_ANGLE(0x{short:08x}, 0x{steps:016x})"
+    return terms

@@ -1,0 +1,50 @@
+"""Emitted C of what the joints bear against an external wrench: ft_wrench.h, ft_wrench.c, beside the step of any scheme.
+
+Not part of the step, which costs nothing more for it: a loop over a table, along the path from the link to the ground.
+Every body frame is turned so that its joint moves about or along z.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.common.templating import template
+from codegen.mechanism.description import Matrix
+from codegen.model.bodies import GROUND, Model, placed_links
+from codegen.model.kinematics import frame_to_axis
+from codegen.step.c_text import literal
+
+
+def moving_links(model: Model) -> dict[str, int]:
+    """The links that a wrench can act on, in the order of the C: name to the body that carries it."""
+    return {name: body for name, (body, _, _) in placed_links(model.mechanism).items() if body != GROUND}
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text}; they need ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops."""
+    if model.mechanism.loops:
+        raise BadInput(model.mechanism.source or model.mechanism.name, "loop", model.mechanism.loops[0].name,
+                       "an external wrench on a mechanism with closed loops is not emitted", "take --backend reference")
+    turned = [frame_to_axis(body.axis) for body in model.bodies]
+    joints = []
+    for body, own in zip(model.bodies, turned, strict=True):
+        parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
+        joints.append({
+            "name": body.joint.name, "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
+            "slides": int(body.prismatic), "rows": _rows(parent.T @ body.R0 @ own), "at": _row(parent.T @ body.p0),
+        })
+    places = placed_links(model.mechanism)
+    links = [{"name": name, "joint": body, "at": _row(turned[body].T @ places[name][2])}
+             for name, body in moving_links(model).items()]
+    context = {"name": model.mechanism.name, "joints": joints, "links": links,
+               "slides": any(body.prismatic for body in model.bodies)}
+    return {name: template(name).render(context) for name in ("ft_wrench.h", "ft_wrench.c")}
+
+
+def _row(v: np.ndarray) -> str:
+    return ", ".join(literal(float(x)) for x in v)
+
+
+def _rows(R: Matrix) -> list[str]:
+    return [_row(row) for row in R]

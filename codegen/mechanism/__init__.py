@@ -1,0 +1,1 @@
+"""What a mechanism file says: description, keys, reader, URDF."""

@@ -1,0 +1,322 @@
+"""One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
+
+Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
+motor. `gear` is motor turns a joint turn, signed. Positive torque moves the joint along its axis. Gravity is an
+acceleration vector. Inertias are about the centre of gravity in link axes.
+
+Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
+everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]  # shape (3,)
+Matrix = NDArray[np.float64]  # shape (3, 3)
+
+BASE = "base"  # the ground, as named in mechanism files
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joint limits; infinite where the file gives none. rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
+
+    The last two bind motions (`plan` keeps them, trajectories are refused beyond), not the board.
+    """
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+    acceleration: float = np.inf
+    jerk: float = np.inf
+
+
+@dataclass(frozen=True)
+class Friction:
+    """At the joint: viscous N m s/rad, Coulomb N m."""
+
+    viscous: float = 0.0
+    coulomb: float = 0.0
+
+
+@dataclass(frozen=True)
+class Motor:
+    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns a joint turn, signed."""
+
+    R: float
+    L: float
+    K: float
+    gear: float = 1.0
+    inertia: float = 0.0
+    drive: str = "voltage"
+    channel: int = 0
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """counts: counts a turn after x4 quadrature decoding, of the joint or of the motor as `at` says."""
+
+    counts: int
+    at: str = "joint"
+    sign: int = 1
+    zero: str = "start"
+
+
+@dataclass(frozen=True)
+class Home:
+    """How a joint's zero is sought where encoder.zero is index or stop; at the joint. None: a default by rule.
+
+    at: position at the index or stop, rad or m. direction: way to it. speed: rad/s or m/s. effort: N m or N that it
+    may be pressed against the stop with. travel: the most it may move, rad or m.
+    """
+
+    at: float = 0.0
+    direction: int = -1
+    speed: float | None = None
+    effort: float | None = None
+    travel: float | None = None
+
+
+@dataclass(frozen=True)
+class Gains:
+    """At the joint: ku N m/rad, kv N m s/rad, ki N m/(rad s)."""
+
+    ku: float = 0.0
+    kv: float = 0.0
+    ki: float = 0.0
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A flexible link along its x axis: length m, EI N m^2 about y and z, GJ N m^2 or None, damping time s.
+
+    GA_s: shear stiffness (shear modulus times shear area) in the planes of EI, N; infinite without shear.
+    """
+
+    length: float
+    EI: tuple[float, float]
+    elements: int
+    damping: float = 0.0
+    GJ: float | None = None
+    GA_s: tuple[float, float] = (np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Round tube for member stresses and for C_mot: area m^2, outer radius m, Young's modulus Pa (aluminium)."""
+
+    area: float
+    radius: float
+    E: float = 70e9
+    poisson: float = 0.33
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    mass: float
+    com: Vector
+    inertia: Matrix
+    section: Section | None = None
+    beam: Beam | None = None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame moved."""
+
+    name: str
+    type: str  # revolute | continuous | prismatic | fixed
+    parent: str
+    child: str
+    xyz: Vector
+    rpy: Vector
+    axis: Vector  # unit vector in the joint frame
+    actuated: bool = True
+    start: float = 0.0
+    c_mot: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    friction: Friction = field(default_factory=Friction)
+    motor: Motor | None = None
+    encoder: Encoder | None = None
+    gains: Gains = field(default_factory=Gains)
+    home: Home | None = None
+
+
+    @property
+    def elastic(self) -> bool:
+        """Whether, in a tree, nothing but a spring holds it: it bends as a flexible link does."""
+        return not self.actuated and (self.stiffness > 0.0 or self.c_mot > 0.0)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A body fixed to a link; com and inertia in that link's frame."""
+
+    name: str
+    link: str
+    mass: float
+    com: Vector
+    inertia: Matrix
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """One side of a loop closure: a frame fixed in a link."""
+
+    link: str
+    xyz: Vector
+    rpy: Vector
+
+
+@dataclass(frozen=True)
+class Loop:
+    name: str
+    type: str  # ball | planar | revolute | rigid
+    a: Anchor
+    b: Anchor
+
+
+@dataclass(frozen=True)
+class Mode:
+    name: str
+    loops: tuple[str, ...]
+    payloads: tuple[str, ...]
+    passive: tuple[str, ...]
+    root: str
+    ramp_s: float
+
+
+@dataclass(frozen=True)
+class Control:
+    rate_hz: int = 1000
+    knot_hz: int = 250
+    scheme: str = "auto"  # midpoint | newton-euler | newmark; auto: Mechanism.settled_scheme
+    trig: str = "tick"  # where sines and cosines are made exact: in every tick, or at every knot outside the tick
+    beta: float = 0.25
+    gamma: float = 0.5
+    allocation: str = "closed"
+    observer_hz: float = 80.0
+    host_timeout_s: float = 0.1
+
+
+@dataclass(frozen=True)
+class Brake:
+    """The holding brakes of an arm, all on one output of the board: s from the output's level to an open, a closed brake."""
+
+    release_s: float
+    engage_s: float
+
+
+@dataclass(frozen=True)
+class Safety:
+    """What is done about each class of faults (codegen.wire.messages.FAULT_CLASSES), and bounds.
+
+    host: auto is hold where gravity loads a joint, else coast (codegen.control.weight).
+    stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
+    factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
+    probe_effort: of limits.effort, open loop.
+    """
+
+    computing: str = "coast"
+    sensing: str = "coast"
+    electrical: str = "coast"
+    motion: str = "coast"
+    host: str = "auto"
+    stuck_s: float = 0.1
+    temperature_max: float = 85.0
+    gain_overlay: tuple[float, float] = (1.0, 1.0)
+    float_speed: float = 0.25
+    jog_speed: float = 0.1
+    probe_effort: float = 0.3
+    brake: Brake | None = None
+
+
+@dataclass(frozen=True)
+class BoardUse:
+    """Which board file, and what is wired to it."""
+
+    use: str
+    bus_voltage: float = 24.0
+    pwm_hz: int = 20000
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A validated mechanism. `joints` are in tree order; `links` follow their joints; lock maps joint name to position."""
+
+    name: str
+    gravity: Vector
+    control: Control
+    board: BoardUse | None
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    payloads: tuple[Payload, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    lock: dict[str, float] = field(default_factory=dict)
+    safety: Safety = field(default_factory=Safety)
+    unphysical: str = "refuse"
+    source: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def moving(self) -> tuple[Joint, ...]:
+        """Joints that can move: neither fixed nor locked, in tree order. Their number is FT_JOINTS."""
+        return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
+
+    @property
+    def streamed(self) -> tuple[Joint, ...]:
+        """Joints whose motion a trajectory gives, in tree order: where loops or springs move the others, the actuated
+        ones alone."""
+        if self.loops:
+            return tuple(j for j in self.moving if j.actuated)
+        return tuple(j for j in self.moving if not j.elastic)
+
+    def mode(self, name: str) -> Mode:
+        """The mode of that name."""
+        return next(mode for mode in self.modes if mode.name == name)
+
+    def in_mode(self, name: str | None = None) -> Mechanism:
+        """The mechanism with the loops, payloads and passive joints of one mode alone, by default the first.
+
+        `modes` is then that mode, or empty where the file has none. Joints that are passive in it are not actuated.
+        """
+        if not self.modes:
+            return self
+        mode = self.modes[0] if name is None else self.mode(name)
+        return replace(
+            self, modes=(mode,), control=replace(self.control, scheme=self.settled_scheme or "auto"),
+            loops=tuple(loop for loop in self.loops if loop.name in mode.loops),
+            payloads=tuple(payload for payload in self.payloads if payload.name in mode.payloads),
+            joints=tuple(replace(j, actuated=False) if j.name in mode.passive else j for j in self.joints),
+        )
+
+    @property
+    def flexible(self) -> bool:
+        """Whether it has flexible links, or joints that nothing but a spring holds."""
+        springs = not self.loops and any(joint.elastic for joint in self.moving)
+        return springs or any(link.beam is not None for link in self.links)
+
+    @property
+    def settled_scheme(self) -> str | None:
+        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops and flexible links take
+        Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen (codegen.step.scheme)."""
+        if self.control.scheme != "auto":
+            return self.control.scheme
+        if self.loops or self.flexible:
+            return "newton-euler"
+        return "midpoint" if self.modes else None
+
+    def link(self, name: str) -> Link:
+        """The link of that name."""
+        return next(link for link in self.links if link.name == name)

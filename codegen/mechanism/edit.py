@@ -1,0 +1,42 @@
+"""Write a joint's numbers back into its mechanism file: only these change, comments and layout stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from codegen.common.errors import BadInput
+from codegen.common.files import read_text
+
+DIGITS = 4  # significant ones
+
+
+def set_joint(path: Path, joint: str, values: Mapping[str, Mapping[str, float | int]], comment: str = "") -> None:
+    """Set keys of a joint's inline tables: {"friction": {"viscous": 1e-3}}. comment: put behind the first table's line.
+
+    Raises BadInput if the file is no TOML or has no [[joint]] of that name; nothing is written then.
+    """
+    try:
+        document = tomlkit.parse(read_text(path))
+    except TOMLKitError as error:
+        raise BadInput(path, "file", None, f"is not TOML: {error}") from None
+    table = next((t for t in document.get("joint", []) if t.get("name") == joint), None)
+    if table is None:
+        raise BadInput(path, f"joint.{joint}", None, "has no [[joint]] table in this file to be written to",
+                       "add one with the joint's name")
+    for place, (name, changes) in enumerate(values.items()):
+        if name not in table:
+            table[name] = tomlkit.inline_table()
+        for key, value in changes.items():
+            table[name][key] = _rounded(value)
+        if comment and place == 0:
+            table[name].comment(comment)
+    path.write_text(tomlkit.dumps(document), encoding="utf-8", newline="\n")
+
+
+def _rounded(value: float | int) -> Any:
+    return value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,546 @@
+"""Read a mechanism file: TOML text -> checked tables -> Mechanism. One BadInput line on the first thing that is wrong.
+
+`mechanism_schema` says what each key may hold; this module says what the keys must be together: names that must
+exist, the tree, bodies that can exist, efforts that the motor can give, ticks that fit knots.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from codegen.common.errors import BadInput
+from codegen.common.files import read_text
+from codegen.common.nearest import hint, shown
+from codegen.mechanism import urdf
+from codegen.mechanism.description import (
+    BASE,
+    Anchor,
+    Beam,
+    BoardUse,
+    Brake,
+    Control,
+    Encoder,
+    Friction,
+    Gains,
+    Home,
+    Joint,
+    Limits,
+    Link,
+    Loop,
+    Mechanism,
+    Mode,
+    Motor,
+    Payload,
+    Safety,
+    Section,
+)
+from codegen.mechanism.schema import (
+    NAME_PATTERN,
+    BeamTable,
+    Fault,
+    JointTable,
+    LinkTable,
+    MechanismTable,
+    PayloadTable,
+    first_fault,
+)
+
+PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia
+OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less where the tick is slow
+
+
+def load_mechanism(path: str | Path) -> Mechanism:
+    """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything that is not right."""
+    try:
+        return _Reader(Path(path)).mechanism()
+    except RecursionError:
+        raise BadInput(path, "file", None, "is nested too deeply") from None
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    text = read_text(path)
+    if not text.strip():
+        raise BadInput(path, "file", None, "is empty", "start from one written by 'femtorque init NAME'")
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        found = re.match(r"(.*) \(at line (\d+), column \d+\)$", str(error), re.DOTALL)
+        if not found:
+            raise BadInput(path, "file", None, f"is not TOML: {error}") from None
+        line = text.split("\n")[int(found[2]) - 1].strip()
+        raise BadInput(path, f"line {found[2]}", shown(line), f"is not TOML: {found[1]}") from None
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _Reader:
+    """One file on its way to a Mechanism; knows how to name a key of it in an error line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data = urdf.alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
+        self.warnings: list[str] = []
+        self.urdf = path
+        self.given: frozenset[str] = frozenset()
+        if "urdf" in self.data:
+            self._read_urdf()
+
+    def _read_urdf(self) -> None:
+        merged = urdf.merge(self.path, self.data)
+        self.data, self.urdf, self.given = merged.data, merged.urdf, merged.given
+        self.warnings += merged.warnings
+
+    def mechanism(self) -> Mechanism:
+        try:
+            table = MechanismTable.model_validate(self.data)
+        except ValidationError as error:
+            self.fail_at(first_fault(error))
+        self.table = table
+        self.unphysical = table.unphysical or ("refuse" if table.urdf is None else "warn")
+        for kind in ("link", "joint", "payload", "loop", "mode"):
+            self._unique(kind, getattr(table, kind))
+        control = self._control()
+        links = {t.name: self._link(t) for t in table.link}
+        order = self._tree_order()
+        channels = self._channels(order)
+        joints = tuple(self._joint(t, channels.get(t.name, 0)) for t in order)
+        payloads = tuple(self._payload(t) for t in table.payload)
+        loops = tuple(self._loop(t) for t in table.loop)
+        modes = tuple(self._mode(t) for t in table.mode)
+        mechanism = Mechanism(
+            name=table.name,
+            gravity=_vector(table.gravity),
+            control=control,
+            board=self._board(),
+            links=tuple(links[j.child] for j in joints),
+            joints=joints,
+            payloads=payloads,
+            loops=loops,
+            modes=modes,
+            lock=self._lock(joints),
+            safety=self._safety(),
+            unphysical=self.unphysical,
+            source=self.path,
+        )
+        if not mechanism.moving:
+            self.fail("joint", None, "nothing can move: every joint is fixed or locked")
+        self._check_outboard_mass(mechanism)
+        self._check_loops(mechanism)
+        self._check_modes(mechanism)
+        return replace(mechanism, warnings=tuple(self.warnings))
+
+    # ---- error lines
+
+    def fail(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn:
+        said_by_urdf = any(key == k or key.startswith((f"{k}.", f"{k}[")) for k in self.given)
+        raise BadInput(self.urdf if said_by_urdf else self.path, key, shown(value), rule, hint)
+
+    def fail_at(self, fault: Fault) -> NoReturn:
+        self.fail(self._key(fault.where), fault.value, fault.rule, fault.hint)
+
+    def _key(self, where: Sequence[str | int]) -> str:
+        """('joint', 1, 'axis') as joint.elbow.axis, or joint[1].axis when that table has no usable name."""
+        key = ""
+        place: Any = self.data
+        for step in where:
+            try:
+                place = place[step]
+            except (LookupError, TypeError):
+                place = {}
+            if isinstance(step, str):
+                text = step if step.isidentifier() else repr(step)
+                key = f"{key}.{text}" if key else text
+            elif isinstance(place, dict) and _usable(place.get("name")) and self._only(key, place["name"]):
+                key = f"{key}.{place['name']}"
+            else:
+                key = f"{key}[{step}]"
+        return key
+
+    def _only(self, kind: str, name: str) -> bool:
+        tables = self.data.get(kind, [])
+        return isinstance(tables, list) and sum(isinstance(t, dict) and t.get("name") == name for t in tables) == 1
+
+    # ---- names
+
+    def _unique(self, kind: str, tables: Sequence[_Named]) -> None:
+        """Names must differ, also after '-' has become '_' in C."""
+        seen: dict[str, str] = {}
+        for index, table in enumerate(tables):
+            alike = re.sub(r"[-./]", "_", table.name)
+            if alike in seen:
+                self.fail(f"{kind}[{index}].name", table.name, f"is already the name of another {kind}",
+                          "" if seen[alike] == table.name else f"{seen[alike]!r} is the same name in C")
+            seen[alike] = table.name
+        if kind == "link" and BASE in seen:
+            self.fail(f"link.{BASE}", BASE, "is the ground and needs no [[link]]", "give the link another name")
+        if kind == "joint":
+            for name in seen.values():
+                if name in ("t", "mode") or name.endswith((".vel", ".acc")):
+                    self.fail(f"joint.{name}.name", name, "means something else as a column of a trajectory",
+                              "give the joint another name")
+
+    def _known(self, key: str, name: str, names: Iterable[str], kind: str) -> None:
+        names = list(names)
+        if name not in names:
+            self.fail(key, name, f"no such {kind}", hint(name, names, f"{kind}s"))
+
+    def _known_link(self, key: str, name: str, base: bool = True) -> None:
+        names = [t.name for t in self.table.link] + ([BASE] if base else [])
+        self._known(key, name, names, "link")
+
+    # ---- tables
+
+    def _control(self) -> Control:
+        t = self.table.control
+        if t.rate_hz % t.knot_hz:
+            near = min((d for d in range(1, t.rate_hz + 1) if t.rate_hz % d == 0), key=lambda d: abs(d - t.knot_hz))
+            self.fail("control.knot_hz", t.knot_hz, f"rate_hz = {t.rate_hz} must be a whole multiple of it",
+                      f"nearest: {near}")
+        if t.scheme != "newmark" and (t.beta is not None or t.gamma is not None):
+            self.warn(f"control.beta and gamma are not used by scheme {t.scheme!r}")
+        if t.scheme == "newmark" and t.trig != "tick":
+            self.warn("control.trig is not used by scheme 'newmark', whose sines and cosines are always exact")
+        trig = t.trig
+        if (self.table.loop or len(self.table.mode) > 1) and t.trig != "tick":
+            self.warn("control.trig = 'knot' is not used with closed loops and modes, whose sines are made exact in every tick")
+            trig = "tick"
+        observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
+        if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
+            self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
+                      "a faster one only passes noise on")
+        return Control(
+            rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme, trig=trig,
+            beta=0.25 if t.beta is None else t.beta, gamma=0.5 if t.gamma is None else t.gamma,
+            allocation=t.allocation, observer_hz=observer_hz, host_timeout_s=t.host_timeout_s,
+        )
+
+    def _board(self) -> BoardUse | None:
+        t = self.table.board
+        return None if t is None else BoardUse(t.use, t.bus_voltage, t.pwm_hz)
+
+    def _safety(self) -> Safety:
+        t = self.table.safety
+        least, most = t.gain_overlay
+        if not least <= 1.0 <= most:
+            self.fail("safety.gain_overlay", t.gain_overlay, "must be [least, most] with the file's own gains, 1.0, between",
+                      "[0.5, 1.5], say")
+        brake = Brake(t.brake.release_s, t.brake.engage_s) if t.brake else None
+        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake})
+
+    def _link(self, t: LinkTable) -> Link:
+        key = f"link.{t.name}"
+        if t.rod is not None and (t.com is not None or t.inertia is not None):
+            self.fail(f"{key}.rod", t.rod, "stands instead of com and inertia; give one or the other")
+        rod = t.rod if t.rod is not None else t.beam.length if t.beam is not None and t.inertia is None else None
+        if rod is not None:
+            com = np.array([rod / 2.0, 0.0, 0.0]) if t.com is None else _vector(t.com)
+            inertia = np.diag([0.0, t.mass * rod**2 / 12.0, t.mass * rod**2 / 12.0])
+        else:
+            if t.mass > 0.0:
+                for name in ("com", "inertia"):
+                    if getattr(t, name) is None:
+                        self.fail(f"{key}.{name}", None, "is required", "or rod = LENGTH for a uniform slender rod along x")
+            com = _vector(t.com or [0.0] * 3)
+            inertia = _inertia(t.inertia or [0.0] * 6)
+        self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
+        section = None if t.section is None else Section(t.section.area, t.section.radius)
+        return Link(t.name, t.mass, com, inertia, section, None if t.beam is None else self._beam(f"{key}.beam", t.beam))
+
+    def _beam(self, key: str, t: BeamTable) -> Beam:
+        rigid = (None, None)
+        for about, EI, GA_s in zip("yz", t.EI, t.GA_s or rigid, strict=True):
+            if EI is None and GA_s is not None:
+                self.fail(f"{key}.GA_s", t.GA_s, f"shears where EI says that it does not bend, about {about}",
+                          "give both for a plane or none")
+        (y, z), (shear_y, shear_z) = ([np.inf if value is None else value for value in pair] for pair in (t.EI, t.GA_s or rigid))
+        return Beam(t.length, (y, z), t.elements, t.damping, t.GJ, (shear_y, shear_z))
+
+    def _payload(self, t: PayloadTable) -> Payload:
+        key = f"payload.{t.name}"
+        self._known_link(f"{key}.link", t.link, base=False)
+        inertia = _inertia(t.inertia)
+        self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
+        return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
+
+    def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
+        """Principal moments of a real body: none negative, none larger than the sum of the others; none without mass."""
+        moments = np.linalg.eigvalsh(inertia)
+        slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
+        if moments[0] < -slack:
+            rule = f"no body has the negative principal moment {moments[0]:.3g}"
+        elif moments[2] > moments[0] + moments[1] + slack:
+            rule = (f"no body has the principal moments {moments[0]:.3g}, {moments[1]:.3g}, {moments[2]:.3g}: "
+                    "each is at most the sum of the others")
+        elif mass == 0.0 and moments[2] > 0.0:
+            rule = "no body has inertia without mass"
+        else:
+            return
+        if self.unphysical == "refuse":
+            self.fail(key, value, rule, 'order is ixx, iyy, izz, ixy, ixz, iyz; unphysical = "warn" lets it pass')
+        self.warn(f"{key}: {rule}")
+
+    # ---- joints
+
+    def _tree_order(self) -> list[JointTable]:
+        """Joints so that every parent comes before its children; the file's order where that leaves a choice."""
+        joints = list(self.table.joint)
+        carried: dict[str, JointTable] = {}
+        if not joints:
+            self.fail("joint", None, "a mechanism needs at least one [[joint]]")
+        for t in joints:
+            key = f"joint.{t.name}"
+            self._known_link(f"{key}.parent", t.parent)
+            self._known_link(f"{key}.child", t.child)
+            if t.child == BASE:
+                self.fail(f"{key}.child", t.child, "the ground cannot be the child of a joint", "swap parent and child")
+            if t.child == t.parent:
+                self.fail(f"{key}.child", t.child, "is the joint's own parent")
+            if t.child in carried:
+                self.fail(f"{key}.child", t.child, f"is already the child of joint {carried[t.child].name!r}",
+                          "close a kinematic loop with [[loop]]")
+            carried[t.child] = t
+        for link in self.table.link:
+            if link.name not in carried:
+                self.fail(f"link.{link.name}", None, "is not connected to the base",
+                          f'no joint has child = "{link.name}"')
+        placed, order = {BASE}, []
+        while waiting := [t for t in joints if t.child not in placed]:
+            ready = next((t for t in waiting if t.parent in placed), None)
+            if ready is None:
+                self._fail_cycle(waiting[0], carried)
+            placed.add(ready.child)
+            order.append(ready)
+        return order
+
+    def _fail_cycle(self, joint: JointTable, carried: dict[str, JointTable]) -> NoReturn:
+        """Every link has a joint above it, so going up from one that never meets the base comes round."""
+        passed = [joint]
+        while (joint := carried[joint.parent]) not in passed:
+            passed.append(joint)
+        circle = passed[passed.index(joint):]
+        names = " <- ".join(t.name for t in [*circle, joint])
+        self.fail(f"joint.{joint.name}.parent", joint.parent, f"joints go in a circle: {names}",
+                  "close a kinematic loop with [[loop]]")
+
+    def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
+        """Motor channel a joint: as given, else the joint's own number among the motors of the file."""
+        motors = [t for t in self.table.joint if t.motor is not None]
+        channels: dict[str, int] = {}
+        users: dict[int, str] = {}
+        for number, t in enumerate(motors):
+            assert t.motor is not None
+            channel = number if t.motor.channel is None else t.motor.channel
+            if channel in users:
+                self.fail(f"joint.{t.name}.motor.channel", channel, f"is already used by joint {users[channel]!r}")
+            channels[t.name], users[channel] = channel, t.name
+        return channels
+
+    def _joint(self, t: JointTable, channel: int) -> Joint:
+        key = f"joint.{t.name}"
+        motor = None if t.motor is None else Motor(
+            t.motor.R, t.motor.L, t.motor.K, t.motor.gear, t.motor.inertia, t.motor.drive, channel, t.motor.sign)
+        encoder = None if t.encoder is None else Encoder(
+            t.encoder.counts, t.encoder.at, t.encoder.sign, t.encoder.zero)
+        limits = self._limits(t)
+        self._check_drive(t, motor, encoder, limits)
+        if t.c_mot and t.stiffness:
+            self.fail(f"{key}.stiffness", t.stiffness, "c_mot is given too; give one or the other")
+        return Joint(
+            name=t.name, type=t.type, parent=t.parent, child=t.child, xyz=_vector(t.xyz), rpy=_vector(t.rpy),
+            axis=self._axis(t), actuated=t.actuated and t.type != "fixed", start=self._start(t, limits),
+            c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
+            friction=Friction(t.friction.viscous, t.friction.coulomb), motor=motor, encoder=encoder,
+            gains=Gains(t.gains.ku, t.gains.kv, t.gains.ki), home=self._home(t, encoder, limits),
+        )
+
+    def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
+        """How a zero is sought: needed, and of use, with an index or a stop."""
+        key, sought = f"joint.{t.name}.home", encoder is not None and encoder.zero in ("index", "stop")
+        if t.home is None and encoder is not None and sought:
+            self.fail(key, None, f"is required by encoder.zero = {encoder.zero!r}",
+                      "home = { at = ..., direction = -1 }: where the joint stands at its index or stop")
+        if t.home is None:
+            return None
+        if not sought:
+            self.fail(key, None, "is of use with encoder.zero = 'index' or 'stop' only")
+        if t.home.effort is not None and t.home.effort > limits.effort:
+            self.fail(f"{key}.effort", t.home.effort, f"is more than limits.effort = {limits.effort:g}")
+        if t.home.speed is not None and t.home.speed > 0.5 * limits.velocity:
+            self.fail(f"{key}.speed", t.home.speed, f"is more than half of limits.velocity = {limits.velocity:g}")
+        return Home(**t.home.model_dump())
+
+    def _axis(self, t: JointTable) -> NDArray[np.float64]:
+        if t.axis is None:
+            if t.type == "fixed":
+                return np.array([0.0, 0.0, 1.0])
+            self.fail(f"joint.{t.name}.axis", None, "is required", "the joint's axis in its own frame, as [0, 0, 1]")
+        length = float(np.linalg.norm(t.axis))
+        if length < 1e-9:
+            self.fail(f"joint.{t.name}.axis", t.axis, "must not be zero")
+        return _vector([a / length for a in t.axis])
+
+    def _limits(self, t: JointTable) -> Limits:
+        key, given = f"joint.{t.name}.limits", t.limits
+        limits = Limits(**{k: v for k, v in given.model_dump().items() if v is not None})
+        if t.type == "continuous" and (given.lower is not None or given.upper is not None):
+            side = "lower" if given.lower is not None else "upper"
+            self.fail(f"{key}.{side}", getattr(given, side), "a continuous joint turns without end",
+                      'use type = "revolute"')
+        if limits.lower >= limits.upper:
+            self.fail(f"{key}.lower", limits.lower, f"must be less than upper = {limits.upper:g}",
+                      f"to freeze a joint use lock = {{ {t.name} = ... }}")
+        return limits
+
+    def _start(self, t: JointTable, limits: Limits) -> float:
+        """The pose at power-up; where none is given, zero, or the middle of limits that leave zero out."""
+        if t.start is None:
+            inside = limits.lower <= 0.0 <= limits.upper
+            return 0.0 if inside else float(np.mean([x for x in (limits.lower, limits.upper) if np.isfinite(x)]))
+        if not limits.lower <= t.start <= limits.upper:
+            self.fail(f"joint.{t.name}.start", t.start,
+                      f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
+        return t.start + 0.0
+
+    def _check_drive(self, t: JointTable, motor: Motor | None, encoder: Encoder | None, limits: Limits) -> None:
+        key = f"joint.{t.name}"
+        if t.type == "fixed":
+            for name in ("motor", "encoder"):
+                if getattr(t, name) is not None:
+                    self.fail(f"{key}.{name}", None, "a fixed joint has none", "did you mean another type?")
+        if motor is not None and not t.actuated:
+            self.fail(f"{key}.actuated", False, "a joint with a motor is actuated", "remove one of the two")
+        if not t.actuated and (t.gains.ku or t.gains.kv or t.gains.ki):
+            self.fail(f"{key}.gains", None, "a joint that is not actuated has no gains")
+        if encoder is not None and encoder.at == "motor" and motor is None:
+            self.fail(f"{key}.encoder.at", encoder.at, "this joint has no motor", 'use at = "joint"')
+        if motor is None:
+            return
+        if abs(motor.gear) < 1e-6:
+            self.fail(f"{key}.motor.gear", motor.gear, "must not be zero", "motor turns a joint turn, signed")
+        if self.table.board is not None and np.isfinite(limits.effort):
+            stall = abs(motor.gear) * motor.K * self.table.board.bus_voltage / motor.R
+            if limits.effort > stall * (1.0 + 1e-9):
+                self.fail(f"{key}.limits.effort", limits.effort,
+                          f"the motor gives at most gear K V / R = {stall:.4g} at stall",
+                          "lower it, or raise gear, K or board.bus_voltage")
+
+    def _lock(self, joints: Sequence[Joint]) -> dict[str, float]:
+        by_name = {j.name: j for j in joints}
+        for name, value in self.table.lock.items():
+            if name not in by_name:
+                self.fail(self._key(("lock", name)), value, "no such joint", hint(name, by_name, "joints"))
+            joint = by_name[name]
+            if joint.type == "fixed":
+                self.fail(f"lock.{name}", value, "the joint is fixed already")
+            if not joint.limits.lower <= value <= joint.limits.upper:
+                self.fail(f"lock.{name}", value,
+                          f"is outside the joint's limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
+        return {name: value + 0.0 for name, value in self.table.lock.items()}
+
+    def _check_outboard_mass(self, mechanism: Mechanism) -> None:
+        """A moving joint with nothing but massless links beyond it has no equation of motion."""
+        heavy = {link.name for link in mechanism.links if link.mass > 0.0 or np.any(link.inertia)}
+        heavy |= {p.link for p in mechanism.payloads if p.mass > 0.0 or np.any(p.inertia)}
+        moving = {j.name for j in mechanism.moving}
+        for joint in reversed(mechanism.joints):
+            if joint.child in heavy:
+                heavy.add(joint.parent)
+            elif joint.name in moving:
+                rule = "moves no mass: every link from here on is massless"
+                if mechanism.unphysical == "refuse":
+                    self.fail(f"joint.{joint.name}.child", joint.child, rule,
+                              "give it mass, make the joint fixed, or lock it")
+                self.warn(f"joint.{joint.name}: {rule}")
+
+    # ---- loops and modes: kept as data, so that files stay readable whatever a later stage can do with them
+
+    def _check_loops(self, mechanism: Mechanism) -> None:
+        """A loop must join two links that can move against each other, and every two loops at different places."""
+        body = {BASE: BASE}  # link: what it is fixed to
+        moving = {j.name for j in mechanism.moving}
+        for joint in mechanism.joints:
+            body[joint.child] = joint.child if joint.name in moving else body[joint.parent]
+        seen: dict[tuple[object, ...], str] = {}
+        for loop in mechanism.loops:
+            a, b = loop.a, loop.b
+            if body[a.link] == body[b.link]:
+                self.fail(f"loop.{loop.name}.b.link", b.link, f"cannot move against {a.link!r}: they are fixed together")
+            place = (frozenset((x.link, *x.xyz.tolist(), *x.rpy.tolist()) for x in (a, b)), loop.type)
+            if place in seen:
+                self.fail(f"loop.{loop.name}", None, f"is loop {seen[place]!r} once more")
+            seen[place] = loop.name
+
+    def _check_modes(self, mechanism: Mechanism) -> None:
+        """Warn of what no mode ever uses, and of what a mode says without effect."""
+        if not mechanism.modes:
+            return
+        for kind, things in (("loop", mechanism.loops), ("payload", mechanism.payloads)):
+            used = {name for mode in mechanism.modes for name in getattr(mode, f"{kind}s")}
+            for thing in things:
+                if thing.name not in used:
+                    self.warn(f"{kind}.{thing.name}: no mode {'closes' if kind == 'loop' else 'attaches'} it")
+        by_name, moving = {j.name: j for j in mechanism.joints}, {j.name for j in mechanism.moving}
+        for mode in mechanism.modes:
+            for name in mode.passive:
+                if name not in moving or not by_name[name].actuated:
+                    why = "is not actuated in any mode" if name in moving else "cannot move"
+                    self.warn(f"mode.{mode.name}.passive: {name} {why}")
+
+    def _loop(self, t: Any) -> Loop:
+        for side in ("a", "b"):
+            self._known_link(f"loop.{t.name}.{side}.link", getattr(t, side).link)
+        if t.a.link == t.b.link:
+            self.fail(f"loop.{t.name}.b.link", t.b.link, "both sides are the same link")
+        a, b = (Anchor(s.link, _vector(s.xyz), _vector(s.rpy)) for s in (t.a, t.b))
+        return Loop(t.name, t.type, a, b)
+
+    def _mode(self, t: Any) -> Mode:
+        key = f"mode.{t.name}"
+        names = {
+            "loops": ("loop", [x.name for x in self.table.loop]),
+            "payloads": ("payload", [x.name for x in self.table.payload]),
+            "passive": ("joint", [x.name for x in self.table.joint if x.type != "fixed"]),
+        }
+        for field, (kind, known) in names.items():
+            listed = getattr(t, field)
+            for index, name in enumerate(listed):
+                self._known(f"{key}.{field}[{index}]", name, known, kind)
+                if name in listed[:index]:
+                    self.fail(f"{key}.{field}[{index}]", name, "is listed twice")
+        self._known_link(f"{key}.root", t.root)
+        return Mode(t.name, tuple(t.loops), tuple(t.payloads), tuple(t.passive), t.root, t.ramp_s)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(" ".join(text.split()))
+
+
+def _usable(name: object) -> bool:
+    return isinstance(name, str) and re.fullmatch(NAME_PATTERN, name) is not None
+
+
+def _vector(values: Sequence[float]) -> NDArray[np.float64]:
+    vector = np.array(values, float) + 0.0  # -0.0 becomes 0.0
+    vector.setflags(write=False)
+    return vector
+
+
+def _inertia(values: Sequence[float]) -> NDArray[np.float64]:
+    """ixx, iyy, izz, ixy, ixz, iyz as a (3, 3) matrix."""
+    xx, yy, zz, xy, xz, yz = values
+    matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], float) + 0.0
+    matrix.setflags(write=False)
+    return matrix
+
+

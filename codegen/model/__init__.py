@@ -1,0 +1,1 @@
+"""The mechanism as bodies, beams, loops and modes."""

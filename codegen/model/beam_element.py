@@ -1,0 +1,177 @@
+"""The element: a linear Timoshenko beam with one, shifted, integration point (Isobe, Eqs 1-4).
+
+Two nodes with six freedoms each, [u v w theta_x theta_y theta_z], z along the element. With the integration point at
+s1 the element is equivalent to two rigid halves joined by springs at r1 = -s1 (Eq. 1). At s1 = 1 shear no longer sees
+the rotation of the first node, so scaling the stiffness against relative rotation by C_mot turns the first end into a
+joint: 0 a pin, 1 rigid.
+
+A link is two such elements, from its joint to its centre of gravity and from there to the next joint, both with their
+integration point at the centre of gravity: there all mass is lumped, and each joint is a hinge at an element's end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Link, Vector
+from codegen.model.bodies import Body, Model
+
+Array = NDArray[np.float64]
+
+SHEAR_FACTOR = 0.9  # solid circular section; shear carries no strain in a rigid link, so only its being there matters
+
+
+@dataclass(frozen=True)
+class Element:
+    """A beam element. length m; EA N; EI about x and y, N m^2; GJ N m^2; GA_s shear stiffness N; s1 in [-1, 1].
+
+    c_mot scales the stiffness of the spring against rotation at r1.
+    """
+
+    length: float
+    EA: float
+    EI: tuple[float, float]
+    GJ: float
+    GA_s: float
+    s1: float
+    c_mot: float = 1.0
+
+    @property
+    def r1(self) -> float:
+        """Where the equivalent springs are (Eq. 1)."""
+        return -self.s1
+
+
+def strain_displacement(length: float, s1: float) -> Array:
+    """[B(s1)] (6, 12): axial strain, bending about x and y, torsion, shear along x and y, from nodal displacements."""
+    B = np.zeros((6, 12))
+    slope = 1.0 / length
+    near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
+    for strain, freedom in ((0, 2), (1, 3), (2, 4), (3, 5), (4, 0), (5, 1)):
+        B[strain, freedom], B[strain, freedom + 6] = -slope, slope
+    # a rotation about y leans the section towards +x, one about x towards -y
+    B[4, 4], B[4, 10] = -near, -far
+    B[5, 3], B[5, 9] = near, far
+    return B
+
+
+def material(element: Element) -> Array:
+    """[D(r1)] (6, 6), C_mot at the rotational spring: diag(EA, C EI_x, C EI_y, C GJ, GA_s, GA_s)."""
+    C = element.c_mot
+    return np.diag([element.EA, C * element.EI[0], C * element.EI[1], C * element.GJ, element.GA_s, element.GA_s])
+
+
+def stiffness(element: Element) -> Array:
+    """[K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2; the one point makes the integral a product)."""
+    B = strain_displacement(element.length, element.s1)
+    return element.length * B.T @ material(element) @ B
+
+
+def element_mass(mass: float, polar: float, length: float, s1: float) -> Array:
+    """The lumped mass (12,) of Eqs 3-4 as printed: mass = rho A l, polar = rho I_z l of this one element.
+
+    Not used for links: two half-length elements lump only a quarter of a rod's inertia. `node_mass` is what is used.
+    """
+    near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
+    node = np.array([mass] * 3 + [mass * length**2 / 12.0] * 2 + [polar])
+    return np.concatenate([near * node, far * node])
+
+
+def node_mass(body: Body) -> Array:
+    """Mass matrix (6, 6) of the centre-of-gravity node, link axes: the link's own mass and its own inertia."""
+    M = np.zeros((6, 6))
+    M[:3, :3] = body.mass * np.eye(3)
+    M[3:, 3:] = body.inertia
+    return M
+
+
+def link_elements(model: Model, i: int) -> tuple[Element, ...]:
+    """The elements of link i: from its joint to its centre of gravity, then from there to each child's joint.
+
+    Both have their integration point at the centre of gravity; only the first carries C_mot, that of the link's joint.
+    Raises BadInput if the link has no section, or a joint lies in its centre of gravity.
+    """
+    body = model.bodies[i]
+    return (joint_element(model, i), *(_element(model, body, model.bodies[k].p0 - body.com, -1.0, 1.0)
+                                       for k in body.children))
+
+
+def joint_element(model: Model, i: int) -> Element:
+    """The element from joint i to the centre of gravity of link i, hinged at the joint."""
+    body = model.bodies[i]
+    return _element(model, body, body.com, 1.0, body.joint.c_mot)
+
+
+def element_axes(body: Body) -> Array:
+    """Rotation (3, 3) from the axes of the joint-to-centre-of-gravity element (z along it) to link axes."""
+    z = body.com / np.linalg.norm(body.com)
+    other = np.eye(3)[np.argmin(np.abs(z))]
+    x = np.cross(other, z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+@dataclass(frozen=True)
+class Springs:
+    """What C_mot and `stiffness` leave for the motor to overcome: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
+
+    stiffness: Array
+    rest: Array
+
+
+def joint_springs(model: Model) -> Springs:
+    """The spring at every joint: K du reduced to the one relative motion that a joint has."""
+    return Springs(
+        stiffness=np.array([joint_stiffness(model, i) for i in range(model.n)]),
+        rest=np.array([body.joint.rest for body in model.bodies]),
+    )
+
+
+def joint_stiffness(model: Model, i: int) -> float:
+    """N m/rad (prismatic: N/m) of joint i: `stiffness` as given, plus the hinge of its element where C_mot > 0.
+
+    The hinge's part is read off the element's own K: the moment on its centre-of-gravity node for a unit turn of that
+    node about the joint's axis, the joint node held, the link moving as the rigid bar it is.
+    """
+    body = model.bodies[i]
+    if body.joint.c_mot == 0.0:
+        return body.joint.stiffness
+    if body.prismatic:
+        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
+                       "the hinge of an element turns, a prismatic joint slides", "use stiffness, in N/m")
+    element = joint_element(model, i)
+    turn = rigid_turn(element.length, element_axes(body).T @ body.axis)
+    return body.joint.stiffness + float(turn @ stiffness(element) @ turn)
+
+
+def rigid_turn(length: float, axis: Vector) -> Array:
+    """Nodal displacements (12,) of a unit turn about the first node, whose own rotation stays zero. Element axes."""
+    far = np.cross(axis, [0.0, 0.0, length])
+    return np.concatenate([np.zeros(6), far, axis])
+
+
+def _element(model: Model, body: Body, along: Vector, s1: float, c_mot: float) -> Element:
+    link = model.mechanism.link(body.joint.child)
+    length = float(np.linalg.norm(along))
+    if length == 0.0:
+        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
+                       f"link {link.name!r} has no element between a joint and its centre of gravity",
+                       "use stiffness, in N m/rad")
+    EA, EI, GJ, GA_s = _section(model, link, body)
+    return Element(length, EA, EI, GJ, GA_s, s1, c_mot)
+
+
+def _section(model: Model, link: Link, body: Body) -> tuple[float, tuple[float, float], float, float]:
+    """EA, EI, GJ, shear stiffness of a link's members: a round tube of the given area and outer radius."""
+    if link.section is None:
+        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
+                       f"C_mot scales the stiffness of link {link.name!r}, which has no section",
+                       "give the link section = { area, radius }, or the joint stiffness in N m/rad")
+    E, A, r = link.section.E, link.section.area, link.section.radius
+    I = A * (2.0 * r**2 - A / np.pi) / 4.0
+    G = E / (2.0 * (1.0 + link.section.poisson))
+    return E * A, (E * I, E * I), 2.0 * G * I, SHEAR_FACTOR * G * A

@@ -1,0 +1,158 @@
+"""Everything that follows from a Mechanism and can be computed once: the tree of moving bodies.
+
+Whatever is fixed together (fixed joints, locked joints, payloads) is folded into one body per moving joint, so that
+body j hangs on joint j and both carry the index of `Mechanism.moving`. What is fixed to the ground has no dynamics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
+from codegen.model.torsion import with_torsion
+
+GROUND = -1  # parent index of bodies that hang on the ground
+
+
+@dataclass(frozen=True)
+class Body:
+    """One moving body and its joint.
+
+    R0 (3, 3), p0 (3,): joint frame at position zero in the parent body's frame (the ground's: global). The body frame
+    is that joint frame rotated by q about `axis` (revolute) or shifted by q along it (prismatic).
+    com (3,), inertia (3, 3): of everything in the body, body frame, inertia about com.
+    """
+
+    joint: Joint
+    parent: int
+    children: tuple[int, ...]
+    R0: Matrix
+    p0: Vector
+    axis: Vector
+    mass: float
+    com: Vector
+    inertia: Matrix
+
+    @property
+    def prismatic(self) -> bool:
+        return self.joint.type == "prismatic"
+
+
+@dataclass(frozen=True)
+class Model:
+    """The moving bodies in tree order. dt: control tick, s."""
+
+    mechanism: Mechanism
+    bodies: tuple[Body, ...]
+    gravity: Vector
+    dt: float
+    chosen_scheme: str | None = None
+
+    @staticmethod
+    def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
+        """With the scheme that the mechanism settles or else the one given; without one, for kinematics, exact dynamics
+        and gains alone. `codegen.step.scheme.model_of` chooses it."""
+        mechanism = with_torsion(mechanism)
+        return Model(
+            mechanism=mechanism,
+            bodies=_bodies(mechanism),
+            gravity=np.asarray(mechanism.gravity, float),
+            dt=1.0 / mechanism.control.rate_hz,
+            chosen_scheme=mechanism.settled_scheme or chosen_scheme,
+        )
+
+    @property
+    def n(self) -> int:
+        return len(self.bodies)
+
+    @property
+    def scheme(self) -> str:
+        """midpoint, newton-euler or newmark. Raises LookupError where none was chosen."""
+        if self.chosen_scheme is None:
+            raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model (codegen.step.scheme.model_of)")
+        return self.chosen_scheme
+
+
+def rotation_rpy(rpy: Vector) -> Matrix:
+    """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    return np.array([
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ])
+
+
+def rotation_axis(axis: Vector, angle: float) -> Matrix:
+    """Rodrigues: rotation by angle (rad) about a unit axis."""
+    k = skew(axis)
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+
+
+def skew(v: Vector) -> Matrix:
+    """The matrix of the cross product: skew(a) b = a x b."""
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
+    """Mass, centre of gravity and inertia about it of bodies given in one frame (parallel-axis theorem)."""
+    mass = sum(m for m, _, _ in parts)
+    if mass > 0.0:
+        com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass
+    else:
+        com = np.zeros(3)
+    inertia = np.zeros((3, 3))
+    for m, c, J in parts:
+        d = skew(c - com)
+        inertia += J - m * d @ d
+    return mass, com, inertia
+
+
+def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
+    """Every link's name to the body that carries it (GROUND for the base), and its frame R, p in the body's frame."""
+    return _place(mechanism)[0]
+
+
+def _place(mechanism: Mechanism) -> tuple[
+        dict[str, tuple[int, Matrix, Vector]], dict[int, tuple[int, Matrix, Vector, Joint]]]:
+    """Where the links are, and where the moving joints are: parent body, R0, p0, joint."""
+    moving = {j.name: i for i, j in enumerate(mechanism.moving)}
+    place: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
+    joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}
+    for joint in mechanism.joints:
+        body, R, p = place[joint.parent]
+        Rj, pj = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
+        if joint.name in moving:
+            i = moving[joint.name]
+            joint_at[i] = (body, Rj, pj, joint)
+            place[joint.child] = (i, np.eye(3), np.zeros(3))
+            continue
+        q = mechanism.lock.get(joint.name, 0.0)
+        if joint.type == "prismatic":
+            pj = pj + Rj @ joint.axis * q
+        elif joint.type != "fixed":
+            Rj = Rj @ rotation_axis(joint.axis, q)
+        place[joint.child] = (body, Rj, pj)
+    return place, joint_at
+
+
+def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
+    place, joint_at = _place(mechanism)
+    parts: dict[int, list[tuple[float, Vector, Matrix]]] = {i: [] for i in joint_at}
+    solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
+    solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    for name, mass, com, inertia in solids:
+        body, R, p = place[name]
+        if body != GROUND:
+            parts[body].append((mass, p + R @ com, R @ inertia @ R.T))
+
+    bodies = []
+    for i in range(len(joint_at)):
+        parent, R0, p0, joint = joint_at[i]
+        children = tuple(k for k in joint_at if joint_at[k][0] == i)
+        mass, com, inertia = combine(parts[i])
+        bodies.append(Body(joint, parent, children, R0, p0, joint.axis, mass, com, inertia))
+    return tuple(bodies)

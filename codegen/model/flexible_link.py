@@ -1,0 +1,146 @@
+"""A flexible link: finite elements, condensed to the modes in which mass, stiffness and damping are all diagonal.
+
+The link is a uniform beam along its x axis, clamped at x = 0 to the frame of its hub (THEORY.md section 8): of
+Timoshenko's kind where it has a shear stiffness, of Euler and Bernoulli's where it has none. Elements with a consistent
+mass matrix give M and K of the nodes' deflections and slopes (2 a node). With shear a slope is the section's rotation,
+which clamps and tips hold, and not dy/dx, which exceeds it by the shear strain. Damping is proportional to the rate of strain, C = damping K, so the eigenvectors of K against M make all three
+diagonal, and with them
+
+    A = M / (beta dt^2) + gamma C / (beta dt) + K,      beta = 1/4, gamma = 1/2:
+
+its factorisation, once and for all, is the eigenvectors themselves, and the substitution of a tick is one
+multiplication a mode. A beam of E elements has 2 E modes a plane of bending. Both planes have the same shapes, scaled to
+unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. What else the dynamics needs of the shapes phi_i are integrals over the
+mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip.
+
+Deflections are across the link and small: its points stay at their x, so the foreshortening of a bent beam, and the
+stiffening by centrifugal tension that comes of it, are left out. The section's own rotary inertia turns with the hub.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Link, Mechanism
+
+Array = NDArray[np.float64]
+
+UNIFORM = 1e-6  # of L or M L^2: how exactly a flexible link has to be a uniform beam
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Matrices of a free beam of E equal elements; nodal deflection and section's slope, root first: 2 (E + 1) freedoms.
+
+    M (2E+2, 2E+2): consistent mass; K: stiffness for EI = 1; first (2E+2,) = <B>, second = <x B>.
+    """
+
+    M: Array
+    K: Array
+    first: Array
+    second: Array
+
+
+def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0) -> Elements:
+    """Two-node elements of a uniform beam: length m, mass kg; shear: EI / GA_s, m^2, 0 without shear.
+
+    Shapes that are exact for loads at the nodes, deflection cubic and slope quadratic in x, the two tied by
+    phi = 12 EI / (GA_s l^2) (Przemieniecki, 1968, section 5.6; Friedman and Kosmatka, 1993, whose mass matrix this is but
+    for rotary inertia). phi = 0 is Hermite's element.
+    """
+    l, m = length / elements, mass / elements
+    phi = 12.0 * shear / l**2
+    ends, apart = 312.0 + 588.0 * phi + 280.0 * phi**2, 108.0 + 252.0 * phi + 140.0 * phi**2
+    near, far = (44.0 + 77.0 * phi + 35.0 * phi**2) * l, (26.0 + 63.0 * phi + 35.0 * phi**2) * l
+    turn, counter = (8.0 + 14.0 * phi + 7.0 * phi**2) * l**2, (6.0 + 14.0 * phi + 7.0 * phi**2) * l**2
+    M_e = m / (840.0 * (1.0 + phi) ** 2) * np.array([
+        [ends, near, apart, -far],
+        [near, turn, far, -counter],
+        [apart, far, ends, -near],
+        [-far, -counter, -near, turn],
+    ])
+    K_e = 1.0 / (l**3 * (1.0 + phi)) * np.array([
+        [12.0, 6.0 * l, -12.0, 6.0 * l],
+        [6.0 * l, (4.0 + phi) * l**2, -6.0 * l, (2.0 - phi) * l**2],
+        [-12.0, -6.0 * l, 12.0, -6.0 * l],
+        [6.0 * l, (2.0 - phi) * l**2, -6.0 * l, (4.0 + phi) * l**2],
+    ])
+    size = 2 * elements + 2
+    M, K, nodes = np.zeros((size, size)), np.zeros((size, size)), np.zeros((2, size))
+    for e in range(elements):
+        at = slice(2 * e, 2 * e + 4)
+        M[at, at] += M_e
+        K[at, at] += K_e
+    nodes[0, 0::2] = 1.0  # nodal values of the fields 1 and x, which the shapes represent exactly
+    nodes[1, 0::2], nodes[1, 1::2] = np.arange(elements + 1) * l, 1.0
+    return Elements(M, K, *(nodes @ M))
+
+
+@dataclass(frozen=True)
+class ElasticLink:
+    """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg).
+
+    section (3,): inertia of the section about x, y, z beyond that of a slender beam, kg m^2; it turns with the hub.
+    beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L. stiffness: plane "y" (deflection along y, bending about z) or "z" to (N,) squares of the
+    natural frequencies, rad^2/s^2. damping: s.
+    """
+
+    name: str
+    length: float
+    mass: float
+    section: Array
+    beta: Array
+    gamma: Array
+    tip: Array
+    slope: Array
+    stiffness: dict[str, Array]
+    damping: float
+
+    @property
+    def modes(self) -> int:
+        """In each plane."""
+        return len(self.beta)
+
+    @property
+    def planes(self) -> tuple[str, ...]:
+        return tuple(self.stiffness)
+
+
+def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
+    """The modes of a link with `beam`. Raises BadInput where it is not a uniform beam, or bends in no plane."""
+    beam = link.beam
+    assert beam is not None
+    source, key = mechanism.source or mechanism.name, f"link.{link.name}"
+    across = link.mass * beam.length**2 / 12.0
+    if link.mass <= 0.0:
+        raise BadInput(source, f"{key}.mass", link.mass, "a flexible link has mass", "give it some")
+    if np.abs(link.com - [0.5 * beam.length, 0.0, 0.0]).max() > UNIFORM * beam.length:
+        raise BadInput(source, f"{key}.com", link.com.tolist(), "a flexible link is a uniform beam along its x axis",
+                       f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
+    around, aside = float(link.inertia[0, 0]), float(link.inertia[1, 1]) - across
+    uniform = np.diag([around, across + aside, across + aside])
+    if (not -UNIFORM * across <= aside <= around + UNIFORM * across
+            or np.abs(link.inertia - uniform).max() > UNIFORM * across):
+        raise BadInput(source, f"{key}.inertia", None, "a flexible link is a uniform beam along its x axis",
+                       f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
+    EI = {plane: EI for plane, EI in zip("zy", beam.EI, strict=True) if np.isfinite(EI)}  # EI = [about y, about z]
+    if not EI:
+        raise BadInput(source, f"{key}.beam.EI", None, "bends in no plane", "remove beam: a rigid link")
+    shear = [EI / GA_s for EI, GA_s in zip(beam.EI, beam.GA_s, strict=True) if np.isfinite(EI)]
+    if np.ptp(shear) > UNIFORM * max(shear):
+        raise BadInput(source, f"{key}.beam.GA_s", list(beam.GA_s), "both planes must have the same shapes: the same EI / GA_s",
+                       f"GA_s = [{beam.EI[0] / max(shear):g}, {beam.EI[1] / max(shear):g}]")
+    parts = beam_elements(beam.length, link.mass, beam.elements, shear[-1])
+    square, shapes = eigh(parts.K[2:, 2:], parts.M[2:, 2:])
+    shapes = shapes * np.where(shapes[-2] < 0.0, -1.0, 1.0)
+    return ElasticLink(
+        name=link.name, length=beam.length, mass=link.mass,
+        section=np.array([around, aside, aside]),
+        beta=parts.first[2:] @ shapes, gamma=parts.second[2:] @ shapes, tip=shapes[-2], slope=shapes[-1],
+        stiffness={plane: EI[plane] * square for plane in "yz" if plane in EI}, damping=beam.damping,
+    )

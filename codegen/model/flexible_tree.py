@@ -1,0 +1,153 @@
+"""A mechanism with flexible links as a tree of rigid pieces: what a joint moves, and what a flexible link's tip moves.
+
+Whatever is fixed together is one piece, as in model.py, but a flexible link separates: what is fixed to its root is one
+piece with the hub it is clamped to, what is fixed to its tip another. The tip's frame is the link's own, moved to
+(L, y, z) and turned by R = Rz(theta_z) Ry(theta_y), with y, z the deflections there, theta_z = dy/dx, theta_y = -dz/dx.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
+from codegen.model.bodies import GROUND, combine, rotation_axis, rotation_rpy
+from codegen.model.flexible_link import ElasticLink, elastic_link
+from codegen.model.torsion import END, with_torsion
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A rigid piece. joint: index in Mechanism.moving of the joint that moves it, or None: `link`'s tip does.
+
+    R0 (3, 3), p0 (3,): in the parent piece's frame (GROUND: global), the joint's frame at position zero, or the root
+    frame of the flexible link. axis (3,), mass, com (3,), inertia (3, 3) as in model.Body.
+    """
+
+    name: str
+    parent: int
+    R0: Matrix
+    p0: Vector
+    joint: int | None
+    link: ElasticLink | None
+    axis: Vector
+    prismatic: bool
+    mass: float
+    com: Vector
+    inertia: Matrix
+
+    @property
+    def mover(self) -> int:
+        assert self.joint is not None
+        return self.joint
+
+    @property
+    def tip(self) -> ElasticLink:
+        assert self.link is not None
+        return self.link
+
+
+@dataclass(frozen=True)
+class FlexibleTree:
+    """Pieces in tree order: every parent before its children. A flexible link has a piece at its tip, if a massless
+    one, so that `beams` are all of them."""
+
+    mechanism: Mechanism
+    pieces: tuple[Piece, ...]
+    gravity: Vector
+    dt: float
+
+    @property
+    def n(self) -> int:
+        """Moving joints, those held by springs included."""
+        return len(self.mechanism.moving)
+
+    @property
+    def springs(self) -> tuple[int, ...]:
+        """The moving joints that nothing but a spring holds."""
+        return tuple(j for j, joint in enumerate(self.mechanism.moving) if joint.elastic)
+
+    @property
+    def driven(self) -> tuple[int, ...]:
+        """The moving joints whose motion is given."""
+        return tuple(j for j, joint in enumerate(self.mechanism.moving) if not joint.elastic)
+
+    @property
+    def beams(self) -> tuple[int, ...]:
+        """The pieces at the tips of flexible links."""
+        return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
+
+    def beyond(self, i: int) -> tuple[int, ...]:
+        """Piece i and all that it carries."""
+        carried = {i}
+        for k in range(i + 1, len(self.pieces)):
+            if self.pieces[k].parent in carried:
+                carried.add(k)
+        return tuple(sorted(carried))
+
+
+def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
+    """Raises BadInput where a link hangs on a flexible one elsewhere than at its ends."""
+    mechanism = with_torsion(mechanism)
+    moving = {j.name: i for i, j in enumerate(mechanism.moving)}
+    places: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
+    tips: dict[str, int] = {}
+    made: list[dict[str, Any]] = []
+    parts: list[list[tuple[float, Vector, Matrix]]] = []
+
+    def piece(**values: Any) -> int:
+        made.append(values)
+        parts.append([])
+        return len(made) - 1
+
+    def place(link: str, xyz: Vector, key: str) -> tuple[int, Matrix, Vector]:
+        """The frame that carries the point xyz of a link: (piece, R, p of the link's frame as if undeformed)."""
+        at, R, p = places[link]
+        if link not in tips:
+            return at, R, p
+        beam = mechanism.link(link).beam
+        assert beam is not None
+        length = beam.length
+        if xyz[0] >= length - END:
+            return tips[link], np.eye(3), np.array([-length, 0.0, 0.0])
+        if xyz[0] <= END:
+            return at, R, p
+        raise BadInput(mechanism.source or mechanism.name, key, xyz.tolist(),
+                       f"flexible link {link!r} carries things at its root and at its tip only",
+                       f"x = {length:g}, or divide the link there")
+
+    for joint in mechanism.joints:
+        at, R, p = place(joint.parent, joint.xyz, f"joint.{joint.name}.xyz")
+        Rj, pj = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
+        if joint.name in moving:
+            i = piece(name=joint.child, parent=at, R0=Rj, p0=pj, joint=moving[joint.name], link=None, axis=joint.axis,
+                      prismatic=joint.type == "prismatic")
+            here = (i, np.eye(3), np.zeros(3))
+        else:
+            q = mechanism.lock.get(joint.name, 0.0)
+            if joint.type == "prismatic":
+                pj = pj + Rj @ joint.axis * q
+            elif joint.type != "fixed":
+                Rj = Rj @ rotation_axis(joint.axis, q)
+            here = (at, Rj, pj)
+        places[joint.child] = here
+        link = mechanism.link(joint.child)
+        if link.beam is not None:
+            at, R, p = here
+            tips[link.name] = piece(name=f"{link.name}'s tip", parent=at, R0=R, p0=p, joint=None,
+                                    link=elastic_link(mechanism, link), axis=np.array([0.0, 0.0, 1.0]), prismatic=False)
+        elif here[0] != GROUND:
+            parts[here[0]].append((link.mass, here[2] + here[1] @ link.com, here[1] @ link.inertia @ here[1].T))
+    for load in mechanism.payloads:
+        at, R, p = place(load.link, load.com, f"payload.{load.name}.com")
+        if at != GROUND:
+            parts[at].append((load.mass, p + R @ load.com, R @ load.inertia @ R.T))
+
+    pieces = []
+    for values, solids in zip(made, parts, strict=True):
+        mass, com, inertia = combine(solids)
+        pieces.append(Piece(**values, mass=mass, com=com, inertia=inertia))
+    return FlexibleTree(mechanism, tuple(pieces), np.asarray(mechanism.gravity, float), 1.0 / mechanism.control.rate_hz)

@@ -1,0 +1,222 @@
+"""The conversion of nodal forces to joint torque: [T], [Lambda], [T_Lambda], [L] (Isobe, Eqs 5-15) for any tree.
+
+Every link's loads are kept in one block of the nodal force vector {P} (Eq. 7),
+
+    P_i = [ F_i ; sum of the forces beyond child 1 ; ... ; sum of the forces beyond child c ; Phi_i ],
+
+6 + 3 c numbers: a serial link has c = 1 and the paper's 9, a link at a tip has no distal block. With l_ik the vector
+from joint i to joint k of a child and c_i that to the centre of gravity, all in the link's frame,
+
+    Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
+
+gives the moment about joint i of what acts on link i alone; [T_Lambda] adds that of every descendant, turned into
+link i's frame. What these functions return is dense on purpose: it is the theory, to be compared with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.model.bodies import GROUND, Model, skew
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Frames of all bodies. R (..., n, 3, 3): body to global; origin (..., n, 3): of the body frames, global, m."""
+
+    R: Array
+    origin: Array
+
+
+def axis_rotation(axis: ArrayLike, angle: ArrayLike) -> Array:
+    """Rodrigues for many angles (...) rad about one unit axis. Shape (..., 3, 3)."""
+    k = skew(np.asarray(axis, float))
+    angle = np.asarray(angle, float)[..., None, None]
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+
+
+def pose(model: Model, q: ArrayLike) -> Pose:
+    """Position kinematics at joint positions q (..., n), rad or m."""
+    q = np.asarray(q, float)
+    R = np.empty((*q.shape, 3, 3))
+    origin = np.empty((*q.shape, 3))
+    for i, body in enumerate(model.bodies):
+        slide = body.axis * q[..., i, None] if body.prismatic else np.zeros(3)
+        turn = np.eye(3) if body.prismatic else axis_rotation(body.axis, q[..., i])
+        at = body.p0 + slide @ body.R0.T
+        if body.parent == GROUND:
+            R[..., i, :, :] = body.R0 @ turn
+            origin[..., i, :] = at
+        else:
+            Rp = R[..., body.parent, :, :]
+            R[..., i, :, :] = Rp @ body.R0 @ turn
+            origin[..., i, :] = origin[..., body.parent, :] + rotate(Rp, at)
+    return Pose(R, origin)
+
+
+def rotate(R: Array, x: Array) -> Array:
+    """R x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
+    return np.einsum("...ij,...j->...i", R, x)
+
+
+def rotate_back(R: Array, x: Array) -> Array:
+    """R' x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
+    return np.einsum("...ji,...j->...i", R, x)
+
+
+def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
+    """For every body, itself and all that it carries, in tree order: the j over which Eq. 12 sums."""
+    carried: list[list[int]] = [[i] for i in range(model.n)]
+    for i in reversed(range(model.n)):
+        parent = model.bodies[i].parent
+        if parent != GROUND:
+            carried[parent] += carried[i]
+    return tuple(tuple(sorted(c)) for c in carried)
+
+
+@dataclass(frozen=True)
+class Levers:
+    """Lever arms in global axes, m. com (..., n, 3): joint i to centre of gravity i; joint: parent's joint to joint i.
+
+    `joint` of a body on the ground is never used and zero.
+    """
+
+    com: Array
+    joint: Array
+
+
+def levers(model: Model, at: Pose) -> Levers:
+    """Lever arms in one pose or a stack of poses; the leading dimensions are those of the pose."""
+    com = rotate(at.R, np.array([body.com for body in model.bodies]))
+    joint = np.zeros_like(at.origin)
+    for i, body in enumerate(model.bodies):
+        if body.parent != GROUND:
+            joint[..., i, :] = at.origin[..., i, :] - at.origin[..., body.parent, :]
+    return Levers(com, joint)
+
+
+def offsets(model: Model) -> tuple[slice, ...]:
+    """Where each link's block lies in {P}."""
+    sizes = [6 + 3 * len(body.children) for body in model.bodies]
+    ends = np.cumsum(sizes)
+    return tuple(slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True))
+
+
+def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
+    """{P} (Eq. 7) from nodal forces F (n, 3) and moments Phi (n, 3), global axes; the distal sums are built here."""
+    carried = descendants(model)
+    blocks = []
+    for i, body in enumerate(model.bodies):
+        blocks += [F[i], *(np.sum(F[list(carried[k])], axis=0) for k in body.children), Phi[i]]
+    return np.concatenate(blocks)
+
+
+def transformation(model: Model, R: Array) -> Array:
+    """[T] (Eqs 8-10): {P} from global into link axes. R (n, 3, 3). Square, block diagonal.
+
+    With right-handed vectors throughout, the paper's sign matrix [h] is the identity (see `paper_sign`).
+    """
+    size = offsets(model)[-1].stop
+    T = np.zeros((size, size))
+    for i, rows in enumerate(offsets(model)):
+        T[rows, rows] = np.kron(np.eye((rows.stop - rows.start) // 3), R[i].T)
+    return T
+
+
+def lambda_matrix(model: Model, R: Array, arms: Levers) -> Array:
+    """[Lambda] (Eqs 14-15), (3 n, size of {P}): lever arms turned into link axes by R (n, 3, 3)."""
+    blocks = offsets(model)
+    result = np.zeros((3 * model.n, blocks[-1].stop))
+    for i, body in enumerate(model.bodies):
+        moment_arms = [arms.com[i], *(arms.joint[k] for k in body.children)]
+        row = [skew(R[i].T @ arm) for arm in moment_arms]
+        result[3 * i:3 * i + 3, blocks[i]] = np.hstack([*row, np.eye(3)])
+    return result
+
+
+def accumulation(model: Model, R: Array) -> Array:
+    """[T_Lambda] (Eqs 12-13), (3 n, 3 n): T_ij = R_i' R_j for every j that link i carries."""
+    result = np.zeros((3 * model.n, 3 * model.n))
+    for i, carried in enumerate(descendants(model)):
+        for j in carried:
+            result[3 * i:3 * i + 3, 3 * j:3 * j + 3] = R[i].T @ R[j]
+    return result
+
+
+def length_matrix(model: Model, R: Array, arms: Levers) -> Array:
+    """[L] = [T_Lambda][Lambda] (Eq. 11): moments N_i about every joint from [T]{P}."""
+    return accumulation(model, R) @ lambda_matrix(model, R, arms)
+
+
+def force_matrix(model: Model) -> Array:
+    """[Sigma], (3 n, size of {P}): the forces S_i through every joint from [T]{P}, for prismatic joints.
+
+    All a joint carries is already in its own block: F_i and the distal sums.
+    """
+    blocks = offsets(model)
+    result = np.zeros((3 * model.n, blocks[-1].stop))
+    for i, body in enumerate(model.bodies):
+        forces = np.tile(np.eye(3), 1 + len(body.children))
+        result[3 * i:3 * i + 3, blocks[i]] = np.hstack([forces, np.zeros((3, 3))])
+    return result
+
+
+def axis_matrix(model: Model, prismatic: bool) -> Array:
+    """(n, 3 n): row i is the axis of joint i if it is of that kind, else zero."""
+    result = np.zeros((model.n, 3 * model.n))
+    for i, body in enumerate(model.bodies):
+        if body.prismatic == prismatic:
+            result[i, 3 * i:3 * i + 3] = body.axis
+    return result
+
+
+def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
+    """From {P} in global axes to joint torques (Eq. 6): axis . N_i of revolute, axis . S_i of prismatic joints."""
+    moments = axis_matrix(model, prismatic=False) @ length_matrix(model, R, arms)
+    forces = axis_matrix(model, prismatic=True) @ force_matrix(model)
+    return (moments + forces) @ transformation(model, R)
+
+
+def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+    """The same torques by one pass from the tips to the base, in global axes: what the chip can afford.
+
+    N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
+    R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).
+    """
+    S, N = F.copy(), Phi + np.cross(arms.com, F)
+    tau = np.empty(F.shape[:-1])
+    for i in reversed(range(model.n)):
+        body = model.bodies[i]
+        load = S if body.prismatic else N
+        tau[..., i] = np.sum((R[..., i, :, :] @ body.axis) * load[..., i, :], axis=-1)
+        if body.parent != GROUND:
+            S[..., body.parent, :] += S[..., i, :]
+            N[..., body.parent, :] += N[..., i, :] + np.cross(arms.joint[..., i, :], S[..., i, :])
+    return tau
+
+
+def paper_lambda(to_com: float, length: float) -> Array:
+    """[Lambda_i] as the paper prints it (Eq. 15), (3, 9): a straight link along its own z axis."""
+    arms = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    return np.hstack([to_com * arms, length * arms, np.eye(3)])
+
+
+def paper_sign() -> Array:
+    """[h_i] (Eq. 8), (9, 9), corrected: only the y components of *forces* change sign, never that of a moment.
+
+    paper_lambda(c, l) @ paper_sign() is then [ skew(c z)  skew(l z)  I ].
+    """
+    return np.diag([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+
+
+def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation (3, 3) that takes z to a unit axis; the identity for z itself."""
+    if axis[2] < 0.0:  # half a turn about x, then the short way
+        return frame_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0])
+    k = skew(np.cross([0.0, 0.0, 1.0], axis))
+    return np.eye(3) + k + k @ k / (1.0 + axis[2])

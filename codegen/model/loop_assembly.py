@@ -1,0 +1,697 @@
+"""Closed loops: the constraint of the cuts, what they leave free, and the assembled pose.
+
+The spanning tree is the Model with all moving joints. A loop cuts it where two anchors, frames fixed in two links,
+are held together. Its constraint is written in axes of the body that both sides hang on, so that which of its
+equations depend on others does not change as that body turns:
+
+    ball      p_b - p_a                                                     3
+    planar    the same along x and y of anchor a                            2
+    revolute  ball, and z_b across x_a and across y_a                       5
+    rigid     revolute, and y_b across x_a                                  6
+
+Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
+link they act on, and [L][T] turns them into joint torques J_c' lambda. The same product of unit forces is the Jacobian
+J_c of the equations; there is no other code for it. Equations that others contain are found by rank at the assembled
+pose and beside it, and dropped.
+
+Of the moving joints as many actuated ones are *independent* as there is mobility; all others, passive or redundantly
+actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Anchor, Loop, Mechanism
+from codegen.model.bodies import GROUND, Model, placed_links, rotation_rpy
+from codegen.model.kinematics import Levers, Pose, axis_rotation, joint_torque, levers, pose, rotate, rotate_back
+
+Array = NDArray[np.float64]
+Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
+
+CLOSED = 1e-11  # m or rad: where the assembly has converged
+CLOSING = 1e-8  # m or rad: the square of it is nothing, so one more Newton step closes the loops to rounding
+ITERATIONS = 60  # of the assembly, damped
+FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
+CLEAR = 3.0  # times SINGULAR: well away from a singular pose
+PARALLEL = 1e-9  # sine of the angle below which two axes are parallel
+RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
+BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
+SINGULAR = 0.03  # of `margin`: less is a fault
+PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
+
+AXES: dict[str, tuple[tuple[str, str], ...]] = {
+    "ball": (), "planar": (), "revolute": (("x", "z"), ("y", "z")), "rigid": (("x", "z"), ("y", "z"), ("x", "y"))}
+ALONG = {"planar": "xy"}
+
+
+class Timed(Protocol):
+    """What is known at every time with its first two derivatives: a motion, or a force."""
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Value, rate, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
+        ...
+
+
+class Motion(Timed, Protocol):
+    """A motion known at every time, such as a Trajectory."""
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
+        ...
+
+
+@dataclass(frozen=True)
+class Side:
+    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global); joints between it and `common`."""
+
+    body: int
+    R: Array
+    p: Array
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations.
+
+    plane (3, 2): of a planar loop, two directions in axes of the common body that do for x and y of anchor a, because
+    nothing turns a but about its own z; None where something does, and x and y have to go with it.
+    """
+
+    loop: Loop
+    common: int
+    a: Side
+    b: Side
+    rows: tuple[str, ...]
+    plane: Array | None = None
+
+
+def cuts(model: Model) -> tuple[Cut, ...]:
+    """Every loop of the model's mechanism in terms of its bodies."""
+    places = placed_links(model.mechanism)
+
+    def ancestry(body: int) -> list[int]:
+        path = []
+        while body != GROUND:
+            path.append(body)
+            body = model.bodies[body].parent
+        return path[::-1]
+
+    def side(anchor: Anchor, shared: int) -> Side:
+        body, R, p = places[anchor.link]
+        return Side(body, R @ rotation_rpy(anchor.rpy), p + R @ anchor.xyz, tuple(ancestry(body)[shared:]))
+
+    found = []
+    for loop in model.mechanism.loops:
+        up, down = (ancestry(places[x.link][0]) for x in (loop.a, loop.b))
+        shared = sum(1 for x, y in zip(up, down, strict=False) if x == y)
+        rows = tuple(ALONG.get(loop.type, "xyz")) + tuple(f"{r[0]}.{r[1]}" for r in AXES[loop.type])
+        a, b = side(loop.a, shared), side(loop.b, shared)
+        plane = _plane(model, a) if loop.type in ALONG else None
+        found.append(Cut(loop, up[shared - 1] if shared else GROUND, a, b, rows, plane))
+    return tuple(found)
+
+
+def _plane(model: Model, side: Side) -> Array | None:
+    """x and y of an anchor with all joints between it and the common body at zero, if those only turn it about z."""
+    R = side.R
+    for j in reversed(side.path):
+        body = model.bodies[j]
+        if not body.prismatic and np.linalg.norm(np.cross(body.axis, R[:, 2])) > PARALLEL:
+            return None
+        R = body.R0 @ R
+    return R[:, :2]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A cut's two anchors in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    back: Array  # (..., 3, 3), from global axes
+
+
+def _frames(at: Pose, cut: Cut) -> Frames:
+    if cut.common == GROUND:
+        back, origin = np.eye(3), np.zeros(3)
+    else:
+        back, origin = np.swapaxes(at.R[..., cut.common, :, :], -1, -2), at.origin[..., cut.common, :]
+
+    def placed(side: Side) -> tuple[Array, Array]:
+        if side.body == GROUND:
+            return back @ side.R, rotate(back, side.p - origin)
+        R = at.R[..., side.body, :, :]
+        return back @ R @ side.R, rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
+
+    (A, a), (B, b) = placed(cut.a), placed(cut.b)
+    return Frames(A, B, a, b, back)
+
+
+def residual(model: Model, cut: Cut, at: Pose) -> Array:
+    """The cut's equations (..., rows): m for points, 1 for directions; zero where it is closed."""
+    f = _frames(at, cut)
+    apart = f.b - f.a
+    if cut.loop.type in ALONG:
+        apart = np.einsum("...ji,...j->...i", f.A[..., :2] if cut.plane is None else cut.plane, apart)
+    angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
+    return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
+
+
+def bias(model: Model, cut: Cut, q: Array, rates: Array) -> Array:
+    """Second derivative of `residual` (..., rows) by time with all joints' rates (..., n) as they stay: J_c' rates.
+
+    A vector y that turns with a joint of rate w about the axis e has y' = R y' + w e x R y and, in the same way once
+    more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
+    """
+    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
+        y = np.broadcast_to(y, (*q.shape[:-1], 3))
+        v, b = np.zeros_like(y), np.zeros_like(y)
+        for j in reversed(side.path):
+            body, rate = model.bodies[j], rates[..., j, None]
+            if body.prismatic and is_point:
+                y, v = y + body.axis * q[..., j, None], v + body.axis * rate
+            elif not body.prismatic:
+                R = axis_rotation(body.axis, q[..., j])
+                y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
+                across = rate * np.cross(body.axis, y)
+                b = b + 2.0 * rate * np.cross(body.axis, v) + rate * np.cross(body.axis, across)
+                v = v + across
+            y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
+        return y, v, b
+
+    def product(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
+        return np.sum(u[2] * v[0] + 2.0 * u[1] * v[1] + u[0] * v[2], axis=-1)
+
+    def direction(side: Side, name: str) -> tuple[Array, Array, Array]:
+        return carried(side, side.R[:, "xyz".index(name)], False)
+
+    a, b = carried(cut.a, cut.a.p, True), carried(cut.b, cut.b.p, True)
+    apart = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    rows = [apart[2][..., k] for k in range(3)]
+    if cut.plane is not None:
+        rows = [apart[2] @ cut.plane[:, k] for k in range(2)]
+    elif cut.loop.type in ALONG:
+        rows = [product(direction(cut.a, k), apart) for k in "xy"]
+    rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
+    return np.stack(rows, axis=-1)
+
+
+def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
+    """Nodal forces F and moments Phi (..., rows, n, 3), global axes, that go with unit multipliers of a cut.
+
+    R (..., n, 3, 3). A force along a row acts at both anchors, on b as it is and on a turned round; off the centre of
+    gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
+    """
+    back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
+    A, B = (side.R if side.body == GROUND else R[..., side.body, :, :] @ side.R for side in (cut.a, cut.b))
+    F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
+    Phi = np.zeros_like(F)
+
+    def act(row: int, sign: float, side: Side, force: Array, moment: Array) -> None:
+        if side.body != GROUND:
+            arm = rotate(R[..., side.body, :, :], side.p - model.bodies[side.body].com)
+            F[..., row, side.body, :] += sign * force
+            Phi[..., row, side.body, :] += sign * (np.cross(arm, force) + moment)
+
+    none, along = np.zeros(3), cut.loop.type in ALONG
+    for row in range(2 if along else 3):
+        moving = along and cut.plane is None
+        if along and cut.plane is not None:
+            force = rotate_back(back, cut.plane[:, row])
+        else:
+            force = A[..., row] if along else back[..., row, :]
+        turned = np.cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
+        act(row, 1.0, cut.b, force, none)
+        act(row, -1.0, cut.a, force, -turned)
+    for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
+        moment = np.cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
+        act(row, 1.0, cut.b, none, moment)
+        act(row, -1.0, cut.a, none, moment)
+    return F, Phi
+
+
+def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
+    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
+
+    Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
+    and the axes together, would feel it: their columns are zero.
+    """
+    f = _frames(at, cut)
+    J = _of_loads(model, at.R, levers(model, at), *unit_loads(model, cut, at.R, f.b - f.a))
+    J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
+    return J
+
+
+def _of_loads(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+    """Torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
+    return joint_torque(model, R[..., None, :, :, :], Levers(arms.com[..., None, :, :], arms.joint[..., None, :, :]),
+                        F, Phi)
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What the loops make of a model.
+
+    kept, dropped: (cut, row) numbers of the equations that count, and of those that others contain; start (n,): the
+    closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in tree order.
+    actuated: streamed, driven and measured; of them `independent` ones are the coordinates and `redundant` ones follow;
+    dependent: passive and redundant ones, in the order they are eliminated; length: the mechanism's size, m; scale:
+    sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
+    """
+
+    model: Model
+    cuts: tuple[Cut, ...]
+    kept: tuple[tuple[int, int], ...]
+    dropped: tuple[tuple[int, int], ...]
+    start: Array
+    actuated: tuple[int, ...]
+    passive: tuple[int, ...]
+    independent: tuple[int, ...]
+    redundant: tuple[int, ...]
+    dependent: tuple[int, ...]
+    length: float
+    scale: Array
+
+    @property
+    def mobility(self) -> int:
+        return len(self.independent)
+
+    def row_name(self, row: tuple[int, int]) -> str:
+        cut = self.cuts[row[0]]
+        return f"{cut.loop.name}.{cut.rows[row[1]]}"
+
+    def is_angle(self, row: tuple[int, int]) -> bool:
+        return "." in self.cuts[row[0]].rows[row[1]]
+
+    # ---- the constraint: kept equations only
+    def residual(self, q: ArrayLike) -> Array:
+        """(..., m) at positions q (..., n)."""
+        return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
+
+    def bias(self, q: ArrayLike, rates: ArrayLike) -> Array:
+        """Of `residual`: dJ_c/dt qd (..., m) at positions and rates (..., n) of all joints; see `bias`."""
+        q, rates = np.asarray(q, float), np.asarray(rates, float)
+        return self._kept(np.concatenate([bias(self.model, cut, q, rates) for cut in self.cuts], axis=-1), -1)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """J_c (..., m, n)."""
+        return self._kept(_jacobians(self.model, self.cuts, pose(self.model, q)), -2)
+
+    def _kept(self, rows: Array, axis: int) -> Array:
+        first = np.cumsum([0, *(len(cut.rows) for cut in self.cuts)])
+        return np.take(rows, [first[c] + r for c, r in self.kept], axis=axis)
+
+    def rates_matrix(self, q: ArrayLike) -> Array:
+        """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
+        J = self.jacobian(q)
+        G = np.zeros((*J.shape[:-2], self.model.n, self.mobility))
+        G[..., list(self.independent), list(range(self.mobility))] = 1.0
+        G[..., list(self.dependent), :] = -np.linalg.solve(J[..., list(self.dependent)], J[..., list(self.independent)])
+        return G
+
+    def margin(self, q: ArrayLike) -> Array:
+        """How far from a singular pose (...): 1 at most, SINGULAR and below is a fault. q (..., n).
+
+        The smallest of the sines between each dependent joint's column of J_c and those eliminated before it; the
+        forces at the cuts grow as its inverse.
+        """
+        if not self.dependent:
+            return np.ones(np.shape(q)[:-1])
+        rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
+        R = np.linalg.qr(rows[:, None] * self.jacobian(q)[..., list(self.dependent)], mode="r")
+        return np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)) / self.scale, axis=-1)
+
+    # ---- motion
+    def close(self, q: ArrayLike, iterations: int = 20) -> Array:
+        """Newton for the dependent joints, independent ones as given: q (..., n) near a closed pose.
+
+        Raises numpy.linalg.LinAlgError where it does not converge.
+        """
+        q = np.array(q, float)
+        for _ in range(iterations):
+            away = self.residual(q)
+            if not np.all(np.isfinite(away)):
+                break
+            J = self.jacobian(q)[..., list(self.dependent)]
+            q[..., list(self.dependent)] -= np.linalg.solve(J, away[..., None])[..., 0]
+            if np.max(np.abs(away), initial=0.0) < CLOSING:
+                return q
+        raise np.linalg.LinAlgError("the loops do not close")
+
+    def follow(self, streamed: ArrayLike) -> Array:
+        """All positions (N, n) of a motion of the actuated joints (N, actuated), on the branch of the assembled pose.
+
+        The first row is reached from the assembled pose on a straight way; poses about PACE apart are followed one by
+        one, those in between start Newton from what lies between. Redundantly actuated joints follow the
+        independent ones, whatever `streamed` says. Raises Refused where the way comes to a singular pose.
+        """
+        streamed = np.atleast_2d(np.asarray(streamed, float))
+        places = [self.actuated.index(i) for i in self.independent]
+        wanted = streamed[:, places]
+        if not self.dependent:
+            return wanted
+        far = np.cumsum([0.0, *np.max(np.abs(np.diff(wanted, axis=0)), axis=1)])
+        nodes = np.unique(np.append(np.flatnonzero(np.diff(np.floor(far / PACE), prepend=-1.0)), len(far) - 1))
+        q, found = self.start, np.empty((len(nodes), self.model.n))
+        for k, node in enumerate(nodes):
+            for target in _between(q[list(self.independent)], wanted[node]):
+                q = self._onwards(q, target)
+            found[k] = q
+        full = np.empty((len(wanted), self.model.n))
+        for i in self.dependent:
+            full[:, i] = np.interp(far, far[nodes], found[:, i])
+        full[:, list(self.independent)] = wanted
+        try:
+            full = self.close(full)
+        except np.linalg.LinAlgError:
+            raise self._singular(wanted[-1]) from None
+        for k in np.flatnonzero(~(self.margin(full) >= SINGULAR))[:1]:
+            raise self._singular(wanted[k])
+        return full
+
+    def _singular(self, target: Array) -> Refused:
+        place = ", ".join(f"{self.model.bodies[i].joint.name} = {v:.4g}"
+                          for i, v in zip(self.independent, target, strict=True))
+        return Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose, near {place}")
+
+    def _onwards(self, q: Array, target: Array) -> Array:
+        """The closed pose with the independent joints at a near target. Raises Refused where there is none."""
+        free, bound = list(self.independent), list(self.dependent)
+        x = q.copy()
+        x[free] = target
+        try:
+            x[bound] += self.rates_matrix(q)[bound] @ (target - q[free])
+            x = self.close(x)
+        except np.linalg.LinAlgError:
+            x[bound] = np.nan
+        if not self.margin(x) >= SINGULAR:
+            raise self._singular(target)
+        return x
+
+    def reach(self, wanted: ArrayLike) -> Array:
+        """Poses (P, n) with the independent joints at `wanted` (P, mobility), or as far on the straight ways there
+        from the assembled pose as that is well away from singular ones."""
+        free, bound, wanted = list(self.independent), list(self.dependent), np.atleast_2d(np.asarray(wanted, float))
+        q = np.tile(self.start, (len(wanted), 1))
+        if not bound:
+            q[:, free] = wanted
+            return q
+        going = self.margin(q) > CLEAR * SINGULAR
+        for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
+            x, step = q.copy(), self.start[free] + part - q[:, free]
+            x[:, free] += step
+            x[:, bound] += np.einsum("pij,pj->pi", self.rates_matrix(q)[:, bound], step)
+            for _ in range(4):
+                J = self.jacobian(x)[..., bound]
+                x[:, bound] -= np.einsum("pij,pj->pi", np.linalg.pinv(J), self.residual(x))
+            closed = np.max(np.abs(self.residual(x)), axis=-1) < CLOSING
+            going &= closed & (self.margin(x) > CLEAR * SINGULAR)
+            q[going] = x[going]
+        return q
+
+    def rates(self, q: ArrayLike, rates: ArrayLike) -> Array:
+        """Rates (..., n) from those of the independent joints (..., mobility)."""
+        return np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(rates, float))
+
+    def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Accelerations (..., n) from all rates qd (..., n) and the independent joints' accelerations qdd.
+
+        J_c qdd = -dJ_c/dt qd.
+        """
+        q, qd = np.asarray(q, float), np.asarray(qd, float)
+        full = np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(qdd, float))
+        if self.dependent:
+            J = self.jacobian(q)[..., list(self.dependent)]
+            full[..., list(self.dependent)] -= np.linalg.solve(J, self.bias(q, qd)[..., None])[..., 0]
+        return full
+
+    def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+        """Positions, rates, accelerations (N, n) of all joints from those (N, actuated) of a motion; as `follow`."""
+        places = [self.actuated.index(i) for i in self.independent]
+        full = self.follow(q)
+        rates = self.rates(full, np.asarray(qd, float)[..., places])
+        return full, rates, self.accelerations(full, rates, np.asarray(qdd, float)[..., places])
+
+    # ---- the force that keeps them closed
+    def weights(self) -> Array:
+        """What a torque of each actuated joint costs when it is shared: 1 / effort^2, or all the same."""
+        effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
+        return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
+
+    def multipliers(self, J: Array, tau: ArrayLike) -> Array:
+        """lambda (..., m), the forces at the cuts that go with the open tree's torques tau (..., n); J (..., m, n).
+
+        Passive rows J_cp' lambda = -tau_p; what redundant actuation leaves open by min tau_a' W tau_a, both in one
+        symmetric (KKT) system. Raises numpy.linalg.LinAlgError at a singular pose.
+        """
+        tau = np.asarray(tau, float)
+        p, a, m = list(self.passive), list(self.actuated), len(self.kept)
+        Ja, W = J[..., a], np.diag(self.weights())
+        system = np.zeros((*J.shape[:-2], m + len(p), m + len(p)))
+        system[..., :m, :m] = Ja @ W @ np.swapaxes(Ja, -1, -2)
+        system[..., :m, m:] = J[..., p]
+        system[..., m:, :m] = np.swapaxes(J[..., p], -1, -2)
+        right = np.concatenate([-np.einsum("...ij,...j->...i", Ja @ W, tau[..., a]), -tau[..., p]], axis=-1)
+        return np.linalg.solve(system, right[..., None])[..., :m, 0]
+
+    def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
+        """Torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
+        J = self.jacobian(q)
+        return np.asarray(tau, float) + np.einsum("...ji,...j->...i", J, self.multipliers(J, tau))
+
+    def conversion(self, convert: Conversion) -> Conversion:
+        """From nodal forces to joint torques, as `convert` does it for the tree, with the loops closed.
+
+        The cuts' forces are found from the tree's torques, put into {P}, and the sum is converted.
+        """
+        def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+            loads = [unit_loads(model, cut, R) for cut in self.cuts]
+            unit_F, unit_Phi = (self._kept(np.concatenate(parts, axis=-3), -3) for parts in zip(*loads, strict=True))
+            lam = self.multipliers(_of_loads(model, R, arms, unit_F, unit_Phi), convert(model, R, arms, F, Phi))
+            add_F, add_Phi = (np.einsum("...r,...rij->...ij", lam, unit) for unit in (unit_F, unit_Phi))
+            return convert(model, R, arms, F + add_F, Phi + add_Phi)
+
+        return closed
+
+
+@dataclass(frozen=True)
+class ClosedMotion:
+    """The motion of all joints that one of the actuated joints makes."""
+
+    assembly: Assembly
+    motion: Motion
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular pose."""
+        return self.assembly.whole(*self.motion.at(t))
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """As Trajectory.middles, of all joints."""
+        return self.assembly.follow(self.motion.middles(ticks, dt))
+
+
+def _between(a: Array, b: Array) -> Array:
+    """Points (parts, ...) after a up to b (...), at most PACE apart in every coordinate."""
+    parts = max(1, int(np.ceil(np.max(np.abs(b - a), initial=0.0) / PACE)))
+    return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
+
+
+def _residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    parts = [residual(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-1) if parts else np.zeros((*at.R.shape[:-3], 0))
+
+
+def _jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    parts = [jacobian(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-2) if parts else np.zeros((*at.R.shape[:-3], 0, model.n))
+
+
+# ---- assembly
+
+
+def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
+    """Close the loops from the joints' `start`, and find what is free. Raises BadInput with the residual, or why not.
+
+    near: positions of some joints by name, instead of their start.
+    """
+    found, near = cuts(model), near or {}
+    guess = np.array([near.get(body.joint.name, body.joint.start) for body in model.bodies])
+    q = _assembled(model, found, guess)
+    kept, dropped = _independent_rows(model, found, q)
+    actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found)
+    passive = tuple(i for i in range(model.n) if i not in actuated)
+    J = _jacobians(model, found, pose(model, q))
+    first = np.cumsum([0, *(len(cut.rows) for cut in found)])
+    J = J[[first[c] + r for c, r in kept]]
+    redundant = _redundant(model, J, actuated, passive)
+    dependent = _elimination_order(J, (*passive, *redundant))
+    independent = tuple(i for i in actuated if i not in redundant)
+    # with the independent joints exactly where the file puts them
+    placed = guess.copy()
+    placed[list(dependent)] = q[list(dependent)]
+    assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
+                        _length(model), np.ones(len(dependent)))
+    rows = np.array([1.0 if assembly.is_angle(row) else 1.0 / assembly.length for row in kept])
+    scale = np.linalg.norm(rows[:, None] * J[:, list(dependent)], axis=0)
+    try:
+        closed = assembly.close(placed) if dependent else placed
+    except np.linalg.LinAlgError:
+        if model.mechanism.modes:  # whose loops close where the motion that enters them says
+            closed = q
+            closed.setflags(write=False)
+            return replace(assembly, start=closed, scale=scale)
+        _refuse(model.mechanism, f"loop.{found[0].loop.name}",
+                f"does not close with {_names(model, independent)} at their start", "give starts nearer to a closed pose")
+    closed.setflags(write=False)
+    return replace(assembly, start=closed, scale=scale)
+
+
+def _refuse(mechanism: Mechanism, key: str, rule: str, hint: str = "") -> NoReturn:
+    raise BadInput(mechanism.source or mechanism.name, key, None, rule, hint)
+
+
+def _names(model: Model, joints: ArrayLike) -> str:
+    return ", ".join(model.bodies[i].joint.name for i in np.atleast_1d(np.asarray(joints, int)))
+
+
+def _assembled(model: Model, found: tuple[Cut, ...], guess: Array) -> Array:
+    """A closed pose near the guess, passive joints moved first. Raises BadInput with the residual if there is none."""
+    moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
+    q = guess.copy()
+    for _ in range(ITERATIONS):
+        at = pose(model, q)
+        away = _residuals(model, found, at)
+        if np.max(np.abs(away), initial=0.0) < CLOSED:
+            break
+        J = _jacobians(model, found, at) * moves
+        step = -moves * np.linalg.lstsq(J, away, rcond=1e-10)[0]
+        q += step * min(1.0, FARTHEST / np.max(np.abs(step), initial=1e-300))
+    at = pose(model, q)
+    for cut in found:
+        away, f = residual(model, cut, at), _frames(at, cut)
+        worst = float(np.max(np.abs(away)))
+        if not worst < 1e3 * CLOSED:
+            _refuse(model.mechanism, f"loop.{cut.loop.name}",
+                    f"does not close from the joints' start: {worst:.3g} m (or rad) is left",
+                    "check lengths and anchors, or give `start`s nearer to a closed pose")
+        against = [x for x, axis in (("z", 2), ("x", 0)) if f.A[..., axis] @ f.B[..., axis] < 0.0]
+        if cut.loop.type in ("revolute", "rigid") and (cut.loop.type == "rigid" or "z" in against) and against:
+            _refuse(model.mechanism, f"loop.{cut.loop.name}.b.rpy", f"its {against[0]} axis closes against that of a",
+                    "turn it round by pi")
+    return q
+
+
+def _length(model: Model) -> float:
+    """The mechanism's size, m: its longest offset between joints."""
+    return max([1e-3, *(float(np.linalg.norm(body.p0)) for body in model.bodies)])
+
+
+def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
+    """The joints in the order that leaves J_d (m, n) sparse: always the one that the fewest equations left contain."""
+    rows = [set(np.flatnonzero(np.abs(row) > RANK * np.max(np.abs(J))).tolist()) & set(joints) for row in J]
+    order: list[int] = []
+    while len(order) < len(joints):
+        fill = {j: [row for row in rows if j in row] for j in sorted(joints) if j not in order}
+        best = min(fill, key=lambda j: (len(fill[j]), len(set().union(*fill[j]))))  # noqa: B023
+        union = set().union(*fill[best]) - {best}
+        rows = [row for row in rows if best not in row] + [set(union) for _ in fill[best][1:]]
+        order.append(best)
+    return tuple(order)
+
+
+def _scaled(model: Model, J: Array) -> Array:
+    """J_c with lengths in units of the mechanism's size and every slide in it too."""
+    size = _length(model)
+    columns = np.array([size if body.prismatic else 1.0 for body in model.bodies])
+    scaled = J * columns
+    return scaled / np.maximum(np.max(np.abs(scaled), axis=-1, keepdims=True), size)
+
+
+def _independent_rows(model: Model, found: tuple[Cut, ...],
+                      q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
+    """(kept, dropped) equations as (cut, row), by rank at the assembled pose q (n,) and beside it. Raises BadInput."""
+    rows = [(c, r) for c, cut in enumerate(found) for r in range(len(cut.rows))]
+    if not rows:
+        return (), ()
+    J = _scaled(model, _jacobians(model, found, pose(model, q)))
+    beside = [_scaled(model, _jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
+    here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
+    if here < generic:
+        _refuse(model.mechanism, "joint.start", f"is a singular pose: the loops hold {here} ways there, {generic} beside it",
+                "start somewhere else")
+    kept: list[int] = []
+    left = J.copy()
+    for _ in range(generic):  # Gram-Schmidt, the row that adds most first
+        sizes = np.linalg.norm(left, axis=1)
+        sizes[kept] = 0.0
+        best = int(np.argmax(sizes > 0.999999 * sizes.max()))
+        kept.append(best)
+        direction = left[best] / sizes[best]
+        left = left - np.outer(left @ direction, direction)
+    return (tuple(rows[i] for i in sorted(kept)), tuple(row for i, row in enumerate(rows) if i not in kept))
+
+
+def _rank(J: Array) -> int:
+    sizes = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
+
+
+def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]:
+    """Closed poses a little away from one, in random directions that the loops allow."""
+    rng = np.random.default_rng(0)
+    poses: list[Array] = []
+    for _ in range(BESIDE):
+        J = _jacobians(model, found, pose(model, q))
+        _, sizes, V = np.linalg.svd(J)
+        free = V[int(np.sum(sizes > RANK * sizes[0])):]
+        if not len(free):
+            return poses
+        x = q + STEP * (rng.standard_normal(len(free)) @ free)
+        for _ in range(10):
+            at = pose(model, x)
+            x = x - np.linalg.lstsq(_jacobians(model, found, at), _residuals(model, found, at), rcond=1e-10)[0]
+        if np.max(np.abs(_residuals(model, found, pose(model, x)))) < 1e3 * CLOSED:
+            poses.append(x)
+    return poses
+
+
+def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple[int, ...]) -> tuple[int, ...]:
+    """The actuated joints that follow from the others; as dependent ones they leave J_d best conditioned.
+
+    Raises BadInput where the actuated joints do not hold the mechanism.
+    """
+    m, mobility = len(J), model.n - len(J)
+    if len(actuated) < mobility:
+        _refuse(model.mechanism, "joint", f"the loops leave {mobility} ways to move, and {len(actuated)} joints are "
+                "actuated", "actuate more joints or close more loops")
+    scaled = _scaled(model, J)
+    columns, left = scaled[:, list(passive)], scaled.copy()
+    if passive and _rank(columns) < len(passive):
+        _, _, V = np.linalg.svd(columns)
+        loose = np.array(passive)[np.abs(V[-1]) > 1e-3]
+        _refuse(model.mechanism, f"joint.{_names(model, loose[:1])}", "can move while every actuated joint stands still: "
+                f"{_names(model, loose)}", "actuate one of them, or start from a pose that is not singular")
+    if passive:
+        Q = np.linalg.qr(columns)[0]
+        left = left - Q @ (Q.T @ left)
+    chosen: list[int] = []
+    for _ in range(m - len(passive)):
+        sizes = np.array([np.linalg.norm(left[:, i]) if i in actuated and i not in chosen else 0.0
+                          for i in range(model.n)])
+        best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
+        if sizes[best] < RANK:
+            _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
+        chosen.append(best)
+        direction = left[:, best] / sizes[best]
+        left = left - np.outer(direction, direction @ left)
+    return tuple(sorted(chosen))

@@ -1,0 +1,176 @@
+"""Modes: the mechanism that each of them makes, and the torque of a motion that leads through several.
+
+A mode closes some loops, carries some payloads, frees some joints and may stand on another link. What is on the wire
+and in the control law stays the same in all of them: the mechanism's streamed joints, in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from codegen.model.bodies import Model, rotation_axis, rotation_rpy
+from codegen.model.loop_assembly import Motion
+
+Array = NDArray[np.float64]
+
+
+def has_modes(mechanism: Mechanism) -> bool:
+    """Whether there is anything to switch."""
+    return len(mechanism.modes) > 1
+
+
+def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
+    """The mechanism in one mode, by default the first, standing on that mode's link. Raises BadInput if it cannot."""
+    if not mechanism.modes:
+        return mechanism
+    alone = mechanism.in_mode(name)
+    root = alone.modes[0].root
+    return alone if root == BASE else rerooted(alone, root)
+
+
+def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
+    """The mechanism standing on another link, which stays where the joints' `start` put it.
+
+    The joints between it and the base are turned round: with T = T0 Rot(axis, q) from parent to child, the way back is
+    Rot(-axis, q) T0^-1, the same joint about the opposite axis, then a fixed joint. The fixed joint that stood on the
+    base is gone. Raises BadInput if a joint that moves did.
+    """
+    above = {joint.child: joint for joint in mechanism.joints}
+    path: list[Joint] = []
+    link = root
+    while link != BASE:
+        path.append(above[link])
+        link = path[-1].parent
+    moving = {joint.name for joint in mechanism.moving}
+    if path[-1].name in moving:
+        raise BadInput(mechanism.source or mechanism.name, f"mode.{mechanism.modes[0].name}.root", root,
+                       f"joint {path[-1].name!r} moves on the base, which would be left without it",
+                       "put a link that is fixed to the base before it")
+    R, p = np.eye(3), np.zeros(3)
+    for joint in reversed(path):
+        R, p = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
+        q = mechanism.lock.get(joint.name, joint.start)
+        if joint.type == "prismatic":
+            p = p + R @ joint.axis * q
+        elif joint.type != "fixed":
+            R = R @ rotation_axis(joint.axis, q)
+    none = np.zeros(3)
+    standing = Joint(f"{root} stands", "fixed", BASE, root, p, rpy_of(R), np.array([0.0, 0.0, 1.0]), actuated=False)
+    turned, links = [standing], list(mechanism.links)
+    for joint in path[:-1]:
+        R0 = rotation_rpy(joint.rpy)
+        middle = f"{joint.name} reversed"
+        links.append(Link(middle, 0.0, none, np.zeros((3, 3))))
+        turned.append(replace(joint, parent=joint.child, child=middle, xyz=none, rpy=none, axis=-joint.axis))
+        turned.append(Joint(f"{middle} back", "fixed", middle, joint.parent, -R0.T @ joint.xyz, rpy_of(R0.T),
+                            np.array([0.0, 0.0, 1.0]), actuated=False))
+    rest = [joint for joint in mechanism.joints if joint not in path]
+    order, placed = list[Joint](), {BASE}
+    waiting = turned + rest
+    while waiting:
+        ready = next((joint for joint in waiting if joint.parent in placed), None)
+        if ready is None:
+            raise BadInput(mechanism.source or mechanism.name, f"mode.{mechanism.modes[0].name}.root", root,
+                           f"joint {waiting[0].name!r} would be left without its parent")
+        waiting.remove(ready)
+        placed.add(ready.child)
+        order.append(ready)
+    return replace(mechanism, links=tuple(links), joints=tuple(order))
+
+
+def rpy_of(R: Array) -> Array:
+    """URDF's roll, pitch, yaw of a rotation matrix."""
+    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
+    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
+        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a motion in one mode: its first tick and how many, the model, and which streamed joints are its own.
+
+    places: for every streamed joint of the model, its number among those of the whole mechanism.
+    """
+
+    mode: str
+    first: int
+    ticks: int
+    model: Model
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Later:
+    """A motion from some time on, of some of its joints."""
+
+    motion: Motion
+    begin: float
+    places: tuple[int, ...]
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        q, qd, qdd = self.motion.at(np.asarray(t, float) + self.begin)
+        places = list(self.places)
+        return q[..., places], qd[..., places], qdd[..., places]
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """As Trajectory.middles; what lies before the beginning is the motion's own."""
+        raise NotImplementedError("the emitted step is switched by the application")
+
+
+def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Iterator[Stretch]:
+    """The stretches of a motion's first ticks. modes: (time, name) of every switch, as in a Trajectory."""
+    hz = mechanism.control.rate_hz
+    names = [joint.name for joint in mechanism.streamed]
+    switches = list(modes) or [(0.0, mechanism.modes[0].name)]
+    bounds = [min(ticks, round(t * hz)) for t, _ in switches] + [ticks]
+    for (_, name), first, last in zip(switches, bounds[:-1], bounds[1:], strict=True):
+        if last > first:
+            alone = in_mode(mechanism, name)
+            places = tuple(names.index(joint.name) for joint in alone.streamed)
+            yield Stretch(name, first, last - first, Model.of(alone), places)
+
+
+def ramp(mechanism: Mechanism, mode: str) -> int:
+    """Ticks over which a mode's forces at its cuts come and go; none where passive joints need them at once."""
+    alone = in_mode(mechanism, mode)
+    if not alone.loops or any(not joint.actuated for joint in alone.moving):
+        return 0
+    return round(alone.modes[0].ramp_s * mechanism.control.rate_hz)
+
+
+def shares(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> Array:
+    """The share of the cuts' forces (ticks,) that is given in every tick: up from nothing after a mode is entered,
+    down to nothing before another one."""
+    share = np.ones(ticks)
+    for part in stretches(mechanism, modes, ticks):
+        length = ramp(mechanism, part.mode)
+        if not length:
+            continue
+        k = np.arange(part.ticks)
+        up = (k + 1.0) / length if part.first > 0 else np.inf
+        down = (part.ticks - k) / length if part.first + part.ticks < ticks else np.inf
+        share[part.first:part.first + part.ticks] = np.clip(np.minimum(up, down), 0.0, 1.0)
+    return share
+
+
+AHEAD = 0xFFFF  # ticks: no other mode in sight
+
+
+def schedule(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks: int) -> NDArray[np.uint32]:
+    """For the emitted step: number of the mode at s_-1 .. s_ticks-1 and how many ticks it lasts (ticks + 1, 2)."""
+    names = [mode.name for mode in mechanism.modes]
+    table = np.empty((ticks + 1, 2), np.uint32)
+    for part in stretches(mechanism, modes, ticks):
+        rows = slice(part.first + 1, part.first + part.ticks + 1)
+        last = part.first + part.ticks == ticks
+        table[rows, 0] = names.index(part.mode)
+        table[rows, 1] = AHEAD if last else np.arange(part.ticks, 0, -1)
+    table[0] = table[1, 0], AHEAD
+    return table

@@ -1,0 +1,47 @@
+"""Torsion of a flexible link, by a spring at its tip.
+
+Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x: exactly what a spring of
+stiffness GJ / L there does. So a link with `GJ` is one without, and a joint about x at its end that nothing but that
+spring holds; what hangs on the tip hangs on the joint. Of the section's inertia about x a third turns with the tip (the
+element's consistent mass); damping is proportional to the rate of strain as in bending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+
+END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
+STEEPEST = np.pi / 4.0  # rad: springs are computed up to here
+SHARE = 1.0 / 3.0  # of a bar's inertia that a linear element has at its end
+
+
+def with_torsion(mechanism: Mechanism) -> Mechanism:
+    """The same with the torsion of links that have a `GJ` as joints "<link>'s torsion"."""
+    links: list[Link] = []
+    joints, payloads = list(mechanism.joints), list(mechanism.payloads)
+    for link in mechanism.links:
+        beam = link.beam
+        if beam is None or beam.GJ is None:
+            links.append(link)
+            continue
+        length, end = beam.length, f"{link.name}'s end"
+        way = np.array([length, 0.0, 0.0])
+        turning = SHARE * np.diag([link.inertia[0, 0], 0.0, 0.0])
+        links += [replace(link, inertia=link.inertia - turning, beam=replace(beam, GJ=None)),
+                  Link(end, 0.0, np.zeros(3), turning)]
+        stiffness = beam.GJ / length
+        spring = Joint(f"{link.name}'s torsion", "revolute", link.name, end, way, np.zeros(3),
+                       np.array([1.0, 0.0, 0.0]), actuated=False, stiffness=stiffness,
+                       limits=Limits(lower=-STEEPEST, upper=STEEPEST),
+                       friction=Friction(viscous=beam.damping * stiffness))
+        joints = [replace(j, parent=end, xyz=j.xyz - way) if j.parent == link.name and j.xyz[0] >= length - END else j
+                  for j in joints]
+        payloads = [replace(p, link=end, com=p.com - way) if p.link == link.name and p.com[0] >= length - END else p
+                    for p in payloads]
+        at = next(k for k, j in enumerate(joints) if j.child == link.name)
+        joints.insert(at + 1, spring)
+    return replace(mechanism, links=tuple(links), joints=tuple(joints), payloads=tuple(payloads))

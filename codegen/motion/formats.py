@@ -1,0 +1,212 @@
+"""Motions in the formats of others: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
+
+What is read here are rows; `codegen.motion.trajectory` checks them as it does those of a CSV file. A JointTrajectory may
+stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`, `joint_trajectory`,
+`robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of the J joints.
+Rates without accelerations are those of the cubic pieces that ros2_control plays, the acceleration at a row the mean
+of both its pieces'.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.common.files import read_text
+from codegen.common.nearest import shown
+
+Array = NDArray[np.float64]
+
+LARGEST_FILE = 2**27  # bytes
+WRAPPERS = ("trajectory", "joint_trajectory", "robot_trajectory", "goal", "request")
+SCHEMA = "JointTrajectory"
+ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"), "qd": ("qd", "velocity", "velocities", "rates"),
+          "qdd": ("qdd", "acceleration", "accelerations"), "joints": ("joints", "joint_names", "names")}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """joints: names of the columns, or empty: in the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or None."""
+
+    joints: tuple[str, ...]
+    t: Array
+    q: Array
+    qd: Array | None = None
+    qdd: Array | None = None
+
+
+def read(path: Path) -> Rows:
+    """The rows of a file whose suffix is one of READERS. Raises BadInput."""
+    return READERS[path.suffix.lower()](path)
+
+
+def _yaml(path: Path) -> Rows:
+    import yaml
+
+    try:
+        documents = yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix))
+        first = next(iter(documents), None)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BadInput(path, "file", None, f"is not YAML: {' '.join(str(error).split())[:160]}") from None
+    return _joint_trajectory(path, first)
+
+
+def _json(path: Path) -> Rows:
+    try:
+        document = json.loads(read_text(path, LARGEST_FILE, path.suffix))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(path, "file", None, f"is not JSON: {error}") from None
+    return _joint_trajectory(path, document)
+
+
+def _joint_trajectory(path: Path, document: Any) -> Rows:
+    message = document
+    for _ in range(len(WRAPPERS)):
+        if isinstance(message, Mapping) and "points" not in message:
+            message = next((message[name] for name in WRAPPERS if name in message), message)
+    if not isinstance(message, Mapping) or not {"joint_names", "points"} <= set(message):
+        raise BadInput(path, "file", None, "holds no JointTrajectory",
+                       "joint_names and points are needed, as in trajectory_msgs/msg/JointTrajectory")
+    names, points = message["joint_names"], message["points"]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise BadInput(path, "joint_names", shown(names), "must be a list of names")
+    if not isinstance(points, list) or len(points) < 2:
+        raise BadInput(path, "points", None, "must be a list of at least two points")
+    t = np.array([_seconds(path, i, point) for i, point in enumerate(points)])
+    columns = [_column(path, points, key, len(names)) for key in ("positions", "velocities", "accelerations")]
+    if columns[0] is None:
+        raise BadInput(path, "points.1.positions", None, "is required")
+    return Rows(tuple(names), t, columns[0], columns[1], columns[2])
+
+
+def _seconds(path: Path, i: int, point: Any) -> float:
+    """time_from_start: a message of sec and nanosec (secs and nsecs in ROS 1), or a number of seconds."""
+    key = f"points.{i + 1}.time_from_start"
+    stamp = point.get("time_from_start") if isinstance(point, Mapping) else None
+    if isinstance(stamp, Mapping):
+        parts = [stamp.get(a, stamp.get(b, 0)) for a, b in (("sec", "secs"), ("nanosec", "nsecs"))]
+    else:
+        parts = [stamp, 0]
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e12 for x in parts):
+        raise BadInput(path, key, shown(stamp), "must be { sec, nanosec } or seconds")
+    return float(parts[0]) + float(parts[1]) * 1e-9
+
+
+def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | None:
+    """(R, J), or None where no point has any."""
+    rows = [point.get(key) or [] for point in points]
+    if not any(rows):
+        return None
+    for i, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != width:
+            raise BadInput(path, f"points.{i + 1}.{key}", shown(row), f"must hold {width} numbers, one a joint")
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in row):
+            raise BadInput(path, f"points.{i + 1}.{key}", shown(row), "must hold numbers")
+    return _finite(path, key, np.array(rows, float))
+
+
+def _mcap(path: Path) -> Rows:
+    """The first JointTrajectory in the log, on whatever topic."""
+    from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+
+    topics = []
+    try:
+        with path.open("rb") as file:
+            reader = make_reader(file, decoder_factories=[DecoderFactory()])
+            for schema, channel, _, message in reader.iter_decoded_messages():
+                if schema is not None and schema.name.endswith(SCHEMA):
+                    return _joint_trajectory(path, _plain(message))
+                if channel.topic not in topics:
+                    topics.append(channel.topic)
+    except FileNotFoundError:
+        raise BadInput(path, "file", None, "does not exist") from None
+    except BadInput:
+        raise
+    except Exception as error:  # damaged bytes make mcap, lz4 and zstandard fail in many ways
+        raise BadInput(path, "file", None, f"is not a readable MCAP log ({type(error).__name__})") from None
+    raise BadInput(path, "file", None, "holds no trajectory_msgs/msg/JointTrajectory",
+                   f"topics: {', '.join(topics[:8])}" if topics else "it holds no messages")
+
+
+def _plain(message: Any) -> Any:
+    """A decoded ROS message as dictionaries and lists."""
+    if hasattr(message, "__slots__"):
+        return {name: _plain(getattr(message, name)) for name in message.__slots__}
+    if isinstance(message, (list, tuple)) or hasattr(message, "tolist"):
+        return [_plain(x) for x in message]
+    return message
+
+
+def _npz(path: Path) -> Rows:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not hasattr(file, "files"):
+                raise BadInput(path, "file", None, "is one array", "np.savez(path, t=..., q=...) writes several")
+            arrays = {name: file[alias] for name, aliases in ARRAYS.items() for alias in aliases if alias in file.files}
+            found = ", ".join(file.files[:8])
+    except FileNotFoundError:
+        raise BadInput(path, "file", None, "does not exist") from None
+    except OSError as error:
+        raise BadInput(path, "file", None, f"cannot be read ({error.strerror or error})") from None
+    except (ValueError, zipfile.BadZipFile, EOFError):  # NumPy takes what it does not know for a pickle
+        raise BadInput(path, "file", None, "is not an NPZ file of plain arrays", "np.savez(path, t=..., q=...) writes one") from None
+    for name in ("t", "q"):
+        if name not in arrays:
+            raise BadInput(path, name, None, "is missing", f"arrays: {found}; needed: t (R,) and q (R, J)")
+    names = tuple(str(name) for name in np.atleast_1d(arrays.pop("joints", np.array([], str))))
+    numbers = {name: _numeric(path, name, array) for name, array in arrays.items()}
+    t, q = numbers["t"], numbers["q"]
+    if t.ndim != 1 or q.ndim != 2 or len(q) != len(t) or len(t) < 2:
+        raise BadInput(path, "q", None, f"has shape {q.shape}, t has {t.shape}; (R, J) and (R,) are needed, R at least 2")
+    for name in ("qd", "qdd"):
+        if name in numbers and numbers[name].shape != q.shape:
+            raise BadInput(path, name, None, f"has shape {numbers[name].shape}, q has {q.shape}")
+    return Rows(names, t, q, numbers.get("qd"), numbers.get("qdd"))
+
+
+def _numeric(path: Path, name: str, array: NDArray[Any]) -> Array:
+    if array.dtype.kind not in "fiu":
+        raise BadInput(path, name, None, f"holds {array.dtype}, numbers are needed")
+    return _finite(path, name, array.astype(float))
+
+
+def _finite(path: Path, name: str, array: Array) -> Array:
+    if not np.all(np.abs(array) <= 1e9):
+        raise BadInput(path, name, None, "must be finite numbers, at most 1e9")
+    return array
+
+
+def cubic_accelerations(t: Array, q: Array, qd: Array) -> Array:
+    """(R, J) at the rows of the cubic Hermite pieces: the mean of the two that meet there; at the ends that of one."""
+    h = np.diff(t)[:, None]
+    slope = np.diff(q, axis=0) / h
+    begin, end = (6 * slope - 4 * qd[:-1] - 2 * qd[1:]) / h, (-6 * slope + 2 * qd[:-1] + 4 * qd[1:]) / h
+    return np.concatenate([begin[:1], (end[:-1] + begin[1:]) / 2.0, end[-1:]])
+
+
+READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz": _npz}
+
+
+def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array) -> None:
+    """As CSV, or as NPZ where the suffix says so. Raises BadInput for another suffix, OSError if it cannot be written."""
+    if path.suffix.lower() == ".npz":
+        np.savez(path, t=t, q=q, qd=qd, qdd=qdd, joints=np.array(joints))
+        return
+    if path.suffix.lower() != ".csv":
+        raise BadInput(path, "output", None, "must end in .csv or .npz")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["t", *(name + what for name in joints for what in ("", ".vel", ".acc"))])
+        for i, time in enumerate(t.tolist()):
+            cells = np.stack([q[i], qd[i], qdd[i]], axis=1).ravel().tolist()
+            table.writerow([f"{time:.12g}", *(f"{x:.12g}" for x in cells)])

@@ -1,0 +1,98 @@
+"""Random motions of a mechanism, within its limits: what its emitted step is tried on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import Refused
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import SINGULAR, assemble
+from codegen.motion.trajectory import Trajectory, from_rows
+
+DURATION = 1.0  # s
+TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
+UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
+PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its way and the square of its time
+CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
+
+
+def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
+    """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and rate.
+
+    Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
+    """
+    if mechanism.loops:
+        return _random_closed_motion(mechanism, rng)
+    kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
+    joints = mechanism.streamed
+    low, high = np.array([_range(joint) for joint in joints]).T
+    a = rng.uniform(low, high)
+    reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE[kind] for joint in joints])
+    way = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
+    s = np.linspace(0.0, 1.0, 2 if kind == "quintic" else 41)[:, None]
+    if kind == "quintic":  # one piece: its two rows are enough
+        rows = a + way * s, 0.0 * way * s, 0.0 * way * s
+    else:
+        rows = (a + way * s**4 * (35 - 84 * s + 70 * s**2 - 20 * s**3),
+                way * 140 * s**3 * (1 - s) ** 3 / DURATION,
+                way * 420 * s**2 * (1 - s) ** 2 * (1 - 2 * s) / DURATION**2)
+    return from_rows([joint.name for joint in joints], s[:, 0] * DURATION, *rows)
+
+
+def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
+    """The same of the independent joints about the start, as far as the loops stay well away from singular poses and
+    no other joint has more rate or acceleration than TRAVEL or SLIDE takes.
+
+    Raises Refused where they are not even at the start.
+    """
+    assembly = assemble(Model.of(mechanism))
+    if not (near := float(assembly.margin(assembly.start))) > CLEAR * SINGULAR:
+        raise Refused(f"{mechanism.name}: the start is {near:.2g} from a singular pose (1 is far), and random motions keep "
+                      f"{CLEAR * SINGULAR:g} away; start somewhere else")
+    model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
+    joints = [model.bodies[i].joint for i in free]
+    low, high = np.array([_range(joint) for joint in joints]).T
+    reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints]) / 2.0
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE["quintic"] / 2.0 for joint in joints])
+    ends = np.clip(assembly.start[free] + reach * rng.uniform(-1.0, 1.0, (2, len(free))), low, high)
+    a, b = assembly.reach(ends)
+    x = np.linspace(0.0, 1.0, 401)[:, None]
+    s = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+    share, way = 1.0, np.zeros((len(x), len(driven)))
+    places = [driven.index(i) for i in free]
+    while True:  # shorter until all of the way is regular; of no length it is
+        way[:, places] = a[free] + s * share * (b[free] - a[free])
+        try:
+            full = assembly.follow(way)
+            if (np.min(assembly.margin(full)) > CLEAR * SINGULAR and _calm(model, full)) or share < 1e-3:
+                break
+        except Refused:
+            pass
+        share /= 2.0
+    return from_rows([model.bodies[i].joint.name for i in driven], x[:, 0] * DURATION, full[:, driven])
+
+
+def _calm(model: Model, q: NDArray[np.float64]) -> bool:
+    """Whether no joint of a motion (N, n) of DURATION has more rate or acceleration than one over TRAVEL or SLIDE."""
+    way = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
+    rate, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
+    return bool(np.all(np.abs(rate) <= PEAK_RATE["quintic"] * way / DURATION)
+                and np.all(np.abs(change) <= PEAK_CHANGE * way / DURATION**2))
+
+
+def _range(joint: Joint) -> tuple[float, float]:
+    """Where a joint may be, rad or m; where the file does not say, one turn or half a metre about its start.
+
+    One with a spring stays within half a turn of zero: the chip knows no whole turns, and a spring must.
+    """
+    reach = 0.25 if joint.type == "prismatic" else np.pi
+    low, high = joint.limits.lower, joint.limits.upper
+    if joint.type != "prismatic" and (joint.stiffness or joint.c_mot):
+        low, high = max(low, -UNWRAPPED), min(high, UNWRAPPED)
+    if not np.isfinite(low):
+        low = high - 2.0 * reach if np.isfinite(high) else joint.start - reach
+    return low, high if np.isfinite(high) else low + 2.0 * reach

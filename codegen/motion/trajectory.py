@@ -1,0 +1,413 @@
+"""Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: trajectory_files.
+
+Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
+`<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
+holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions only
+the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput
+from codegen.common.files import read_text
+from codegen.common.nearest import hint, shown
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.motion import formats as trajectory_files
+from codegen.wire.units import to_wire
+
+Array = NDArray[np.float64]
+
+LARGEST_FILE = 2**27  # bytes
+LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are told from seconds
+REST_RATE = 1e-6  # rad/s or m/s: slower than this is at rest
+IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
+SAMPLES = 8  # limit checks a piece
+MODE = "mode"  # the column that names modes
+PRISMATIC_RANGE = 8.0  # m either side of zero on the wire
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """times (R,) s; positions, rates, accelerations (R, J) at the rows, joints in the mechanism's order.
+
+    modes: (time, name) of the first mode and of every switch; empty where the file names none.
+    """
+
+    joints: tuple[str, ...]
+    times: Array
+    positions: Array
+    rates: Array
+    accelerations: Array
+    source: Path | None = None
+    modes: tuple[tuple[float, str], ...] = ()
+
+    @staticmethod
+    def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
+        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP. Raises BadInput with one line."""
+        return load(Path(path), mechanism)
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows as .csv or .npz. Raises BadInput for another suffix."""
+        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.rates, self.accelerations)
+
+    def faster(self, factor: float) -> Trajectory:
+        """The same path, played `factor` times as fast."""
+        return replace(self, times=self.times / factor, rates=self.rates * factor,
+                       accelerations=self.accelerations * factor**2,
+                       modes=tuple((t / factor, name) for t, name in self.modes))
+
+    @property
+    def duration(self) -> float:
+        return float(self.times[-1])
+
+    @property
+    def starts_at_rest(self) -> bool:
+        return bool(np.all(np.abs(self.rates[0]) <= REST_RATE))
+
+    @property
+    def ends_at_rest(self) -> bool:
+        return bool(np.all(np.abs(self.rates[-1]) <= REST_RATE))
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate and acceleration, each (..., J), at times t (...).
+
+        Outside [0, duration] a motion that is at rest there stays; one that is not goes on along its end piece.
+        """
+        t = np.asarray(t, float)
+        q, qd, qdd = self._along_pieces(t)
+        if self.starts_at_rest:
+            q, qd, qdd = _held(t < 0.0, self.positions[0], q, qd, qdd)
+        if self.ends_at_rest:
+            q, qd, qdd = _held(t > self.duration, self.positions[-1], q, qd, qdd)
+        return q, qd, qdd
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """Positions (ticks + 2, J) at the middles s_-1 .. s_N of ticks of dt s, s_k = (k + 1/2) dt.
+
+        The two outside the motion lie on its end pieces, as on the chip, even where the motion rests: a momentum of
+        the first tick formed half from rest would differ from those of the other ticks by M jerk dt^2 / 24, and that,
+        over dt, is an error of torque in the end ticks alone.
+        """
+        return self._along_pieces((np.arange(ticks + 2, dtype=float) - 0.5) * dt)[0]
+
+    def _along_pieces(self, t: Array) -> tuple[Array, Array, Array]:
+        """As `at`, the end pieces going on outside [0, duration]."""
+        i = np.clip(np.searchsorted(self.times, t, "right") - 1, 0, len(self.times) - 2)
+        x = (t - self.times[i])[..., None]
+        c0, c1, c2, c3, c4, c5 = np.moveaxis(self._pieces[i], -2, 0)
+        q = c0 + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))))
+        qd = c1 + x * (2 * c2 + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))
+        qdd = 2 * c2 + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))
+        return q, qd, qdd
+
+    @cached_property
+    def _pieces(self) -> Array:
+        """Coefficients (R-1, 6, J) of the quintics in the time since the row before, lowest power first."""
+        h = np.diff(self.times)[:, None]
+        q0, v0, a0 = self.positions[:-1], self.rates[:-1], self.accelerations[:-1]
+        q1, v1, a1 = self.positions[1:], self.rates[1:], self.accelerations[1:]
+        # what the start alone leaves open at the end, each times its power of h
+        q = (q1 - q0) - h * (v0 + h * a0 / 2)
+        v = (v1 - v0 - h * a0) * h
+        a = (a1 - a0) * h * h
+        c3 = (10 * q - 4 * v + a / 2) / h**3
+        c4 = (-15 * q + 7 * v - a) / h**4
+        c5 = (6 * q - 3 * v + a / 2) / h**5
+        return np.stack([q0, v0, a0 / 2, c3, c4, c5], axis=1)
+
+
+def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    where = where[..., None]
+    return np.where(where, position, q), np.where(where, 0.0, qd), np.where(where, 0.0, qdd)
+
+
+@dataclass(frozen=True)
+class Knots:
+    """What the wire carries: position (N, J) int32 in wire units, rate and acceleration (N, J) float32 in SI.
+
+    mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
+    """
+
+    position: NDArray[np.int32]
+    rate: NDArray[np.float32]
+    acceleration: NDArray[np.float32]
+    mode: NDArray[np.uint8] | None = None
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
+    """The trajectory every 1/knot_hz s from t = 0; the last knot, at or just after the end, is at rest."""
+    hz = mechanism.control.knot_hz
+    count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
+    q, qd, qdd = trajectory.at(np.arange(count) / hz)
+    q[-1], qd[-1], qdd[-1] = trajectory.positions[-1], 0.0, 0.0
+    return Knots(to_wire(q, mechanism.streamed), qd.astype(np.float32), qdd.astype(np.float32),
+                 _knot_modes(trajectory, mechanism, count))
+
+
+def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDArray[np.uint8] | None:
+    """Number of the mode that holds from each knot on. Raises BadInput for a switch between two knots."""
+    if not trajectory.modes:
+        return None
+    hz, names = mechanism.control.knot_hz, [mode.name for mode in mechanism.modes]
+    modes = np.zeros(count, np.uint8)
+    for t, name in trajectory.modes:
+        knot = round(t * hz)
+        if abs(knot - t * hz) > 1e-6 * hz:
+            raise BadInput(trajectory.source or "trajectory", f"mode {name} at t = {t:g} s", None,
+                           f"modes are switched at knots, every {1.0 / hz:g} s", f"nearest: {knot / hz:g} s")
+        modes[knot:] = names.index(name)
+    return modes
+
+
+def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
+              accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
+    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Rates and accelerations together or not."""
+    t, q = np.asarray(times, float), np.asarray(positions, float)
+    if rates is None or accelerations is None:
+        rates, accelerations = _spline(t, q)
+    return Trajectory(tuple(joints), t, q, np.asarray(rates, float), np.asarray(accelerations, float), source)
+
+
+def _spline(t: Array, q: Array) -> tuple[Array, Array]:
+    """Rates and accelerations at the rows of the quintic spline through them, at rest at both ends."""
+    from scipy.interpolate import make_interp_spline  # 0.1 s, and few need it
+
+    rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
+    spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))
+    return spline(t, 1), spline(t, 2)
+
+
+# ---- the file
+
+
+def load(path: Path, mechanism: Mechanism) -> Trajectory:
+    """Read and check a file against the mechanism's joints and their limits. Raises BadInput."""
+    path = Path(path)
+    if path.suffix.lower() in trajectory_files.READERS:
+        trajectory = _imported(path, trajectory_files.read(path), mechanism)
+    else:
+        trajectory = _csv(path, mechanism)
+    check_limits(trajectory, mechanism)
+    return trajectory
+
+
+def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> Trajectory:
+    """Rows in the mechanism's order, or by name."""
+    wanted = [joint.name for joint in mechanism.streamed]
+    names = rows.joints or tuple(wanted)
+    for name in names:
+        if name not in wanted or names.count(name) > 1:
+            rule = "is named twice" if name in wanted else "no such moving joint"
+            raise BadInput(path, "joints", shown(name), rule, "" if name in wanted else hint(name, wanted, "joints"))
+    if len(names) != rows.q.shape[1] or len(names) != len(wanted):
+        missing = ", ".join(name for name in wanted if name not in names) or f"{len(wanted)} columns"
+        raise BadInput(path, "joints", None, f"{rows.q.shape[1]} are there, {len(wanted)} move", f"missing: {missing}")
+    lines = list(range(1, len(rows.t) + 1))
+    _check_times(path, rows.t, lines, "row")
+    order = [names.index(name) for name in wanted]
+    q = rows.q[:, order]
+    for j, joint in enumerate(mechanism.streamed):
+        _check_jumps(path, joint, rows.t, q[:, j], lines, "row")
+    if rows.qd is None:
+        return from_rows(wanted, rows.t, q, source=path)
+    qd = rows.qd[:, order]
+    qdd = trajectory_files.cubic_accelerations(rows.t, q, qd) if rows.qdd is None else rows.qdd[:, order]
+    return from_rows(wanted, rows.t, q, qd, qdd, path)
+
+
+def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
+    """The rows of a CSV file."""
+    header, rows = _cells(path)
+    columns = _columns(path, header, mechanism)
+    if len(rows) < 2:
+        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
+    lines = [line for line, _ in rows]
+    modes = _modes(path, rows, columns.pop(MODE), mechanism) if MODE in columns else []
+    table = np.array([_numbers(path, line, header, cells) for line, cells in rows])
+    t = table[:, columns["t"]]
+    _check_times(path, t, lines)
+    n = len(mechanism.streamed)
+    q, qd, qdd = np.empty((len(t), n)), np.empty((len(t), n)), np.empty((len(t), n))
+    for j, joint in enumerate(mechanism.streamed):
+        q[:, j] = table[:, columns[joint.name]]
+        _check_jumps(path, joint, t, q[:, j], lines)
+        if f"{joint.name}.vel" in columns:
+            qd[:, j], qdd[:, j] = table[:, columns[f"{joint.name}.vel"]], table[:, columns[f"{joint.name}.acc"]]
+        else:
+            qd[:, j], qdd[:, j] = _spline(t, q[:, j])
+    switches = tuple((float(t[i]), name) for i, name in enumerate(modes) if i == 0 or name != modes[i - 1])
+    return replace(from_rows([j.name for j in mechanism.streamed], t, q, qd, qdd, path), modes=switches)
+
+
+def _cells(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and every row that is not blank with the number of its line."""
+    reader = csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv"), newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise BadInput(path, f"line {reader.line_num}", None, f"is not CSV: {error}") from None
+    if not rows:
+        raise BadInput(path, "file", None, "is empty", "a header 't,<joint>,...' and rows are needed")
+    return [cell.strip() for cell in rows[0][1]], rows[1:]
+
+
+def _numbers(path: Path, line: int, header: list[str], cells: list[str]) -> list[float]:
+    if len(cells) != len(header):
+        raise BadInput(path, f"line {line}", None, f"has {len(cells)} cells, the header has {len(header)}")
+    row = []
+    for name, cell in zip(header, cells, strict=True):
+        if name == MODE:
+            row.append(np.nan)  # a name, no number
+            continue
+        try:
+            number = float(cell)
+        except ValueError:
+            raise BadInput(path, f"line {line}, column {name}", shown(cell), "must be a number") from None
+        if not abs(number) <= 1e9:
+            raise BadInput(path, f"line {line}, column {name}", number, "must be a finite number, at most 1e9")
+        row.append(number)
+    return row
+
+
+def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism: Mechanism) -> list[str]:
+    """The mode of every row."""
+    names = [mode.name for mode in mechanism.modes]
+    modes = []
+    for line, cells in rows:
+        name = cells[place].strip() if place < len(cells) else ""
+        if name not in names:
+            raise BadInput(path, f"line {line}, column {MODE}", shown(name), "no such mode", hint(name, names, "modes"))
+        modes.append(name)
+    return modes
+
+
+def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
+    """Place of every column; each streamed joint has one, and .vel and .acc come together."""
+    joints = [j.name for j in mechanism.streamed]
+    known = ["t", *([MODE] if mechanism.modes else []), *joints, *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
+    if len(header) == 1 and ";" in header[0]:
+        raise BadInput(path, "line 1", shown(header[0]), "columns must be separated by commas")
+    if all(_is_number(name) for name in header):
+        raise BadInput(path, "line 1", shown(",".join(header)), "must name the columns", f"t,{','.join(joints)}")
+    columns: dict[str, int] = {}
+    if "t" not in header:
+        raise BadInput(path, "column t", None, "is missing (time, s)", "`femtorque plan` finds the times of waypoints"
+                       if path.suffix == ".toml" or {*joints, "x"} & {*header} else f"columns: {','.join(header)[:80]}")
+    for place, name in enumerate(header):
+        if name in columns:
+            raise BadInput(path, f"column {place + 1}", shown(name), "is named twice")
+        if name not in known:
+            rule = "no such moving joint"
+            if any(j.name == name.split(".")[0] for j in mechanism.joints):
+                rule = "the joint is fixed or locked and has no column"
+            if any(j.name == name.split(".")[0] for j in mechanism.moving):
+                rule = "the joint is not actuated: loops move it, and it has no column"
+            raise BadInput(path, f"column {place + 1}", shown(name), rule, hint(name, known, "columns"))
+        columns[name] = place
+    for joint in joints:
+        if joint not in columns:
+            raise BadInput(path, f"column {joint}", None, "is missing (joint position)", f"columns: {','.join(header)[:80]}")
+    for joint in joints:
+        vel, acc = f"{joint}.vel" in columns, f"{joint}.acc" in columns
+        if vel != acc:
+            missing = "acc" if vel else "vel"
+            raise BadInput(path, f"column {joint}.{missing}", None, "is missing: give both .vel and .acc, or neither")
+    return columns
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> None:
+    if t[0] != 0.0:
+        raise BadInput(path, f"{line} {lines[0]}, column t", float(t[0]), "time must start at 0",
+                       f"subtract {t[0]:g} from the column")
+    if t[-1] > LONGEST:
+        raise BadInput(path, f"{line} {lines[-1]}, column t", float(t[-1]), f"a motion takes at most {LONGEST:g} s, a day",
+                       "t is in seconds")
+    for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
+        rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
+        raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]), rule)
+    for i in np.flatnonzero(np.diff(t) < 1e-6)[:1]:
+        raise BadInput(path, f"{line} {lines[i + 1]}, column t", float(t[i + 1]),
+                       f"is only {t[i + 1] - t[i]:.1e} s after the row before; at least 1e-6 s is needed")
+
+
+def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int], line: str = "line") -> None:
+    step, h = np.diff(q), np.diff(t)
+    for i in np.flatnonzero(np.abs(step) > IMPOSSIBLE_RATE * h)[:1]:
+        unit = "m" if joint.type == "prismatic" else "rad"
+        turns = abs(step[i]) / (2 * np.pi)
+        wrapped = joint.type != "prismatic" and abs(turns - round(turns)) < 0.1 and round(turns) > 0
+        raise BadInput(path, f"{line} {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
+                       f"jumps by {step[i]:.4g} {unit} in {h[i]:.4g} s",
+                       "unwrap the angle: whole turns must stay in it" if wrapped else "")
+
+
+def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """Positions, rates and accelerations, also between the rows, are within the joints' limits. Raises BadInput naming the worst."""
+    times = trajectory.times
+    inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
+    t = np.append(inner.ravel(), times[-1])
+    q, qd, qdd = trajectory.at(t)
+    for j, joint in enumerate(mechanism.streamed):
+        limits, name = joint.limits, joint.name
+        slack = 1e-9
+        high, low = q[:, j] - limits.upper - slack, limits.lower - slack - q[:, j]
+        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper)
+        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower)
+        fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
+        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity)
+        hard = np.abs(qdd[:, j]) - limits.acceleration * (1.0 + 1e-6)
+        _worst(trajectory, name, "acceleration", t, qdd[:, j], hard, "acceleration", limits.acceleration)
+
+
+def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
+           bound: float) -> None:
+    i = int(np.argmax(excess))
+    if excess[i] > 0.0:
+        only_between = excess[::SAMPLES].max() <= 0.0  # every SAMPLES-th is a row
+        raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
+                       f"{what} is outside limits.{limit} = {bound:g}",
+                       "only between the rows: space them more evenly or closely" if only_between else "")
+
+
+def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """A board starts and stops at rest, and takes steps below a quarter turn a knot. Raises BadInput."""
+    source = trajectory.source or "trajectory"
+    for place, time, rates in (("start", 0.0, trajectory.rates[0]), ("end", trajectory.duration, trajectory.rates[-1])):
+        for j in np.flatnonzero(np.abs(rates) > REST_RATE)[:1]:
+            raise BadInput(source, f"{trajectory.joints[j]}.vel at t = {time:g} s", float(rates[j]),
+                           f"a streamed motion must {place} at rest", "lead in and out of it, or plan it again")
+    period = 1.0 / mechanism.control.knot_hz
+    if trajectory.duration < period:
+        raise BadInput(source, "duration", trajectory.duration, f"is shorter than one knot period, {period:g} s")
+    t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1) * period
+    q, _, _ = trajectory.at(t)
+    for j, joint in enumerate(mechanism.streamed):
+        if joint.type == "prismatic":
+            for i in np.flatnonzero(np.abs(q[:, j]) >= PRISMATIC_RANGE)[:1]:
+                raise BadInput(source, f"{joint.name} at t = {t[i]:g} s", float(q[i, j]),
+                               f"must be within {PRISMATIC_RANGE:g} m of zero to be sent")
+        else:
+            for i in np.flatnonzero(np.abs(np.diff(q[:, j])) > np.pi / 2)[:1]:
+                raise BadInput(source, f"{joint.name} at t = {t[i + 1]:g} s", float(q[i + 1, j]),
+                               "moves by more than a quarter turn in one knot period", "raise control.knot_hz")

@@ -1,0 +1,355 @@
+"""The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
+
+Newton and Euler at the sample s_k, as discretisation.NewtonEuler, with what bends beside the joints' q (THEORY.md
+section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
+The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
+
+    F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) / dt^2:
+
+Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known; d_k = (u_k - u_k-1) / 2
+is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear in z'', so one solution of
+
+    (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
+
+corrects the prediction; velocity-dependent forces stay as predicted. Here the matrix is formed and solved as it is. The
+emitted step has it factorised by modes, but for what hangs on the links (step/flexible.py), which is the same by the
+Woodbury identity. Solved once a tick, as emitted, or again and again until z' is that of the solution (`iterations`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.model.beam_element import joint_stiffness
+from codegen.model.bodies import GROUND, Model
+from codegen.model.flexible_link import ElasticLink
+from codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
+from codegen.model.kinematics import axis_rotation, rotate, rotate_back
+
+Array = NDArray[np.float64]
+
+SETTLING = 12  # iterations from rest to the static sag; what hangs on a tip turns with it, by a tenth of what bends it
+STEEPEST = np.pi / 4.0  # rad: a tip turns by its slope up to here; the theory ends long before
+EY, EZ = np.eye(3)[1:]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each flexible link's planes lie in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its tip.
+
+    At the tip, two coordinates a plane: deflection and slope.
+    """
+
+    modes: dict[int, dict[str, slice]]
+    tips: dict[int, dict[str, slice]]
+    size: int
+    tip_size: int
+
+    @staticmethod
+    def of(tree: FlexibleTree) -> Layout:
+        modes: dict[int, dict[str, slice]] = {}
+        tips: dict[int, dict[str, slice]] = {}
+        size = tip_size = 0
+        for i in tree.beams:
+            link, modes[i], tips[i] = tree.pieces[i].tip, {}, {}
+            for plane in link.planes:
+                modes[i][plane], tips[i][plane] = slice(size, size + link.modes), slice(tip_size, tip_size + 2)
+                size, tip_size = size + link.modes, tip_size + 2
+        return Layout(modes, tips, size, tip_size)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Positions, rates and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
+
+    q: Array
+    rates: Array
+    changes: Array
+    xi: Array
+    xi_rates: Array
+    xi_changes: Array
+
+
+@dataclass(frozen=True)
+class Forces:
+    """What a motion needs of generalised forces, stiffness and damping left out.
+
+    joints (..., n); modes (..., N): of the links and all that they carry.
+    """
+
+    joints: Array
+    modes: Array
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A frame: R (..., 3, 3), origin o, angular velocity w and acceleration e, acceleration a less gravity (..., 3)."""
+
+    R: Array
+    o: Array
+    w: Array
+    e: Array
+    a: Array
+
+    def carried(self, d: Array) -> Array:
+        """Acceleration (..., 3) of a point that is d (..., 3) from the origin and fixed in the frame."""
+        return self.a + _cross(self.e, d) + _cross(self.w, _cross(self.w, d))
+
+
+class Dynamics:
+    """Newton and Euler over the tree."""
+
+    def __init__(self, tree: FlexibleTree) -> None:
+        self.tree, self.layout = tree, Layout.of(tree)
+        self.phi = np.zeros((self.layout.tip_size, self.layout.size))  # deflections and slopes of tips, of the modes
+        for i in tree.beams:
+            link = tree.pieces[i].tip
+            for plane in link.planes:
+                self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
+
+    def at(self, x: Motion, weight: Array | float = 1.0) -> Forces:
+        """weight (..., 1): how much gravity counts."""
+        pieces, layout = self.tree.pieces, self.layout
+        shape = np.broadcast_shapes(*(part.shape[:-1] for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
+        still = np.zeros((*shape, 3))
+        ground = Moving(np.eye(3), still, still, still, still - weight * self.tree.gravity)
+        tip, tip_rates, tip_changes = (part @ self.phi.T for part in (x.xi, x.xi_rates, x.xi_changes))
+        moving: list[Moving] = []
+        roots: dict[int, Moving] = {}
+        tips: dict[int, Tip] = {}
+        for i, piece in enumerate(pieces):
+            parent = ground if piece.parent == GROUND else moving[piece.parent]
+            d = parent.R @ piece.p0
+            here = Moving(parent.R @ piece.R0, parent.o + d, parent.w, parent.e, parent.carried(d))
+            if piece.link is not None:
+                roots[i] = here
+                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in (tip, tip_rates, tip_changes)))
+                moving.append(tips[i].moving)
+            else:
+                assert piece.joint is not None
+                moving.append(_moved(here, piece, *(part[..., piece.joint, None] for part in (x.q, x.rates, x.changes))))
+
+        f, n = [still] * len(pieces), [still] * len(pieces)
+        found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
+        at_tips = np.zeros((*shape, layout.tip_size))
+        for i in reversed(range(len(pieces))):
+            piece, here = pieces[i], moving[i]
+            c = here.R @ piece.com
+            own = piece.mass * here.carried(c)
+            f[i] = f[i] + own
+            n[i] = n[i] + _cross(c, own) + _turned(here.R, piece.inertia, here.e)
+            n[i] = n[i] + _cross(here.w, _turned(here.R, piece.inertia, here.w))
+            origin = here.o
+            if piece.link is not None:
+                root, at = roots[i], tips[i]
+                for plane, e, axis in (("y", root.R[..., 1], at.axis_y), ("z", root.R[..., 2], at.axis_z)):
+                    if plane in layout.tips[i]:
+                        at_tips[..., layout.tips[i][plane]] = np.stack([_dot(e, f[i]), _dot(axis, n[i])], axis=-1)
+                own_f, own_n = self._beam(i, piece.tip, root, x, found.modes)
+                n[i] = n[i] + _cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
+                f[i] = f[i] + rotate(root.R, own_f)
+                origin = root.o
+            else:
+                assert piece.joint is not None
+                found.joints[..., piece.joint] = _dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
+            if piece.parent != GROUND:
+                u = piece.parent
+                f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(origin - moving[u].o, f[i])
+        return Forces(found.joints, found.modes + at_tips @ self.phi)
+
+    def _planes(self, i: int, tip: Array) -> list[Array]:
+        """y, slope y, z, slope z (...) of one tip."""
+        found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
+        return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
+
+    def _beam(self, i: int, link: ElasticLink, root: Moving, x: Motion, force: Array) -> tuple[Array, Array]:
+        """Force and moment (..., 3) that a flexible link takes at its root, in its axes. Fills in what its modes do."""
+        modes = self.layout.modes[i]
+
+        def planes(part: Array) -> tuple[Array, Array]:
+            none = np.zeros((*part.shape[:-1], link.modes))
+            y, z = (part[..., modes[plane]] if plane in modes else none for plane in "yz")
+            return y, z
+
+        (y, z), (dy, dz), (ddy, ddz) = planes(x.xi), planes(x.xi_rates), planes(x.xi_changes)
+        w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
+        wx, wy, wz = (w[..., k, None] for k in range(3))
+        ex, ey, ez = (e[..., k, None] for k in range(3))
+        b, c = link.beta, link.gamma
+        if "y" in modes:
+            force[..., modes["y"]] = (b * a[..., 1, None] + c * (ez + wx * wy) - (wz**2 + wx**2) * y
+                                      + (wy * wz - ex) * z - 2.0 * wx * dz + ddy)
+        if "z" in modes:
+            force[..., modes["z"]] = (b * a[..., 2, None] + c * (wx * wz - ey) - (wx**2 + wy**2) * z
+                                      + (wy * wz + ex) * y + 2.0 * wx * dy + ddz)
+        zero = np.zeros(np.broadcast_shapes(y.shape[:-1], w.shape[:-1]))
+        first = np.stack([zero + 0.5 * link.mass * link.length, zero + y @ b, zero + z @ b], axis=-1)
+        along = link.mass * link.length**2 / 3.0
+        yy, zz, yz, xy, xz = _dot(y, y) + zero, _dot(z, z) + zero, _dot(y, z) + zero, y @ c + zero, z @ c + zero
+        inertia = np.stack([np.stack([yy + zz, -xy, -xz], -1), np.stack([-xy, along + zz, -yz], -1),
+                            np.stack([-xz, -yz, along + yy], -1)], -2) + np.diag(link.section)
+        rates = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
+        changes = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
+        f = link.mass * a + _cross(e, first) + _cross(w, _cross(w, first) + 2.0 * rates) + changes
+        # of r x (2 w x r' + r'')
+        relative = np.stack([
+            2.0 * w[..., 0] * (_dot(y, dy) + _dot(z, dz)) + _dot(y, ddz) - _dot(z, ddy),
+            2.0 * (w[..., 1] * _dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * _dot(z, dy)) - ddz @ c,
+            2.0 * (w[..., 2] * _dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * _dot(y, dz)) + ddy @ c], -1)
+        n = _cross(first, a) + rotate(inertia, e) + _cross(w, rotate(inertia, w)) + relative
+        return f, n
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A flexible link's tip, and the axes (..., 3), global, that the slopes in y and z turn it about."""
+
+    moving: Moving
+    axis_y: Array
+    axis_z: Array
+
+    @staticmethod
+    def at(link: ElasticLink, root: Moving, bend: list[Array], rates: list[Array], changes: list[Array]) -> Tip:
+        (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, rates, changes
+        sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
+        turned = root.R @ axis_rotation(EZ, sy)
+        axis_y, axis_z = root.R[..., 2], -turned[..., 1]
+        arm = rotate(root.R, np.stack([0.0 * y + link.length, y, z], axis=-1))
+        rate, change = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
+        a = root.carried(arm) + 2.0 * _cross(root.w, rate) + change
+        turn = axis_y * dsy[..., None]
+        between, e = root.w + turn, root.e + _cross(root.w, turn) + axis_y * ddsy[..., None]
+        turn = axis_z * dsz[..., None]
+        e = e + _cross(between, turn) + axis_z * ddsz[..., None]
+        return Tip(Moving(turned @ axis_rotation(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
+
+
+def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> Moving:
+    """The frame that a joint moves, from its place at position zero; q, rate, change (..., 1)."""
+    axis = here.R @ piece.axis
+    if piece.prismatic:
+        slide = axis * q
+        return Moving(here.R, here.o + slide, here.w, here.e,
+                      here.carried(slide) + 2.0 * _cross(here.w, axis * rate) + axis * change)
+    return Moving(here.R @ axis_rotation(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
+                  here.e + _cross(here.w, axis * rate) + axis * change, here.a)
+
+
+class Elastic:
+    """The step of a tree with flexible links and joints held by springs.
+
+    Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg);
+    u: their half increments of the last tick; d, d_before: half of what these have changed, then and in the tick before.
+    """
+
+    def __init__(self, model: Model, iterations: int = 1) -> None:
+        self.model, self.dt, self.iterations = model, model.dt, iterations
+        self.tree = flexible_tree(model.mechanism)
+        self.dynamics = Dynamics(self.tree)
+        layout = self.layout = self.dynamics.layout
+        self.driven, self.springs = list(self.tree.driven), list(self.tree.springs)
+        self.K, self.C = np.zeros(layout.size), np.zeros(layout.size)
+        for i in self.tree.beams:
+            link = self.tree.pieces[i].tip
+            for plane in link.planes:
+                modes = layout.modes[i][plane]
+                self.K[modes] = link.stiffness[plane]
+                self.C[modes] = link.damping * link.stiffness[plane]
+        joints = model.mechanism.moving
+        held = [joints[j] for j in self.springs]
+        self.stiffness = np.concatenate([[joint_stiffness(model, j) for j in self.springs], self.K])
+        self.damping = np.concatenate([[joint.friction.viscous for joint in held], self.C])
+        self.rest = np.concatenate([[joint.rest for joint in held], np.zeros(layout.size)])
+        self.load = np.array([joint_stiffness(model, j) for j in self.driven])  # springs beside motors
+        self.load_rest = np.array([joints[j].rest for j in self.driven])
+
+    @property
+    def xi(self) -> Array:
+        """Modal coordinates (N,)."""
+        return self.z[len(self.springs):]
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,), rad or m, of the driven joints, all that bends in its static sag."""
+        q = np.asarray(q, float)
+        self.z = self.sag(q)
+        self.u, self.d, self.d_before = (np.zeros_like(self.z) for _ in range(3))
+        self.u_driven = np.zeros_like(q)
+
+    def sag(self, q: Array) -> Array:
+        """z (Z,) at which springs and links carry themselves and what hangs on them, at rest at q (J,)."""
+        z = self.rest
+        for _ in range(SETTLING):
+            z = z + self.unsettled(q, z)
+        return z
+
+    def unsettled(self, q: Array, z: Array) -> Array:
+        """How far z (Z,) gives way to the forces at rest that are left at it."""
+        at_rest = self._at(q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z)
+        return self.rest - z - self._of_unknowns(at_rest) / self.stiffness
+
+    def _at(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array,
+            weight: Array | float = 1.0) -> Forces:
+        """With driven joints at q (..., J) and z (..., Z)."""
+        s = len(self.springs)
+        shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, rates, changes, z, z_rates, z_changes)))
+        parts, modes = [], []
+        for of_driven, of_unknowns in ((q, z), (rates, z_rates), (changes, z_changes)):
+            joints = np.empty((*shape, self.tree.n))
+            joints[..., self.driven], joints[..., self.springs] = of_driven, of_unknowns[..., :s]
+            parts.append(joints)
+            modes.append(of_unknowns[..., s:])
+        return self.dynamics.at(Motion(*parts, *modes), weight)
+
+    def _of_unknowns(self, at: Forces) -> Array:
+        return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
+
+    def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
+        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
+        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
+        dt, count = self.dt, len(self.z)
+        q, rates, changes = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
+        # beside the motion as predicted, every unknown alone with an acceleration of one
+        alone = np.eye(1 + count)
+        first = alone[:, :1]
+        implicit = self.stiffness + 2.0 / dt * self.damping
+        new = 2.0 * self.d - self.d_before
+        for _ in range(self.iterations):
+            guess, z_rates = new, 2.0 / dt * (self.u + new)
+            every = self._at(q, rates * first, changes * first, self.z, z_rates * first,
+                             np.vstack([4.0 / dt**2 * guess, np.eye(count)]), first)
+            needed = self._of_unknowns(every)
+            mass = needed[1:]
+            left = needed[0] + self.damping * z_rates + self.stiffness * (self.z - self.rest + guess)
+            correction = -np.linalg.solve(4.0 / dt**2 * mass + np.diag(implicit), left)
+            new = guess + correction
+        tau = every.joints[0] + 4.0 / dt**2 * correction @ every.joints[1:]
+        self.d_before, self.d, self.u = self.d, new, self.u + 2.0 * new
+        self.z, self.u_driven = self.z + 2.0 * self.u, u
+        return tau[self.driven] + self.load * (q - self.load_rest)
+
+    def torque(self, positions: Array, u: Array | None = None) -> Array:
+        """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
+        self.start(positions[0])
+        u = 0.5 * np.diff(positions, axis=0) if u is None else u
+        return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, len(self.driven))
+
+
+def _turned(R: Array, inertia: Array, v: Array) -> Array:
+    """R J R' v."""
+    return rotate(R, rotate_back(R, v) @ inertia)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """numpy.cross along the last axis, several times faster."""
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        result[..., k] = a[..., i] * b[..., j] - a[..., j] * b[..., i]
+    return result
+
+
+def _dot(a: Array, b: Array) -> Array:
+    return np.sum(a * b, axis=-1)

@@ -1,0 +1,30 @@
+"""Mass, stiffness and damping of a mechanism with flexible links at fixed poses: what its sampled loop has to move."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.model.bodies import Model
+from codegen.model.mass_matrix import rotor_inertia
+from codegen.reference.discrete_flexible import Elastic, Motion
+
+Array = NDArray[np.float64]
+
+
+def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
+    """M (..., n + N, n + N), K and C (n + N, n + N) at positions q (..., n), the links straight; rotors included.
+
+    The coordinates are the n joints and the N modes: kg m^2 (kg for prismatic joints), and 1 for a mode.
+    """
+    step, q = Elastic(model), np.asarray(q, float)
+    n, N = step.tree.n, step.layout.size
+    unit = np.eye(n + N)
+    still, straight = np.zeros((n + N, n)), np.zeros((n + N, N))
+    at = step.dynamics.at(Motion(q[..., None, :] + still, still, unit[:, :n], straight, straight, unit[:, n:]), 0.0)
+    M = np.concatenate([at.joints, at.modes], axis=-1)
+    M[..., range(n), range(n)] += rotor_inertia(model)
+    K, C = np.zeros(n), np.zeros(n)
+    K[step.springs] = step.stiffness[:len(step.springs)]
+    C[step.springs] = step.damping[:len(step.springs)]
+    return M, np.diag(np.concatenate([K, step.K])), np.diag(np.concatenate([C, step.C]))

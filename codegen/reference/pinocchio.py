@@ -1,0 +1,95 @@
+"""Inverse dynamics by Pinocchio, the independent oracle: built from links and joints alone, sharing nothing with ours.
+
+What is fixed together is put together by Pinocchio, not by codegen/model/bodies.py, so an error in folding bodies is seen
+too. Pinocchio is optional and imported only here.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.mechanism.description import BASE, Joint, Mechanism
+from codegen.model.beam_element import joint_springs
+from codegen.model.bodies import Model
+
+Array = NDArray[np.float64]
+
+
+def version() -> str | None:
+    """Of the Pinocchio that is installed (PyPI package `pin`); None if there is none."""
+    if find_spec("pinocchio") is None:
+        return None
+    import pinocchio
+
+    return str(pinocchio.__version__)
+
+
+def pinocchio_of(mechanism: Mechanism) -> Any:
+    """The pinocchio.Model of a mechanism's links, payloads and joints; its joints are those of `mechanism.moving`."""
+    import pinocchio as pin
+
+    result = pin.Model()
+    result.gravity.linear = np.asarray(mechanism.gravity, float)
+    place = {BASE: (0, pin.SE3.Identity())}  # link: its moving joint, and its frame there
+    moving = {joint.name for joint in mechanism.moving}
+    for joint in mechanism.joints:
+        carrier, frame = place[joint.parent]
+        frame = frame * pin.SE3(pin.rpy.rpyToMatrix(*joint.rpy), np.asarray(joint.xyz, float))
+        if joint.name in moving:
+            place[joint.child] = (result.addJoint(carrier, joint_model(joint), frame, joint.name), pin.SE3.Identity())
+        else:
+            place[joint.child] = (carrier, frame * _displacement(joint, mechanism.lock.get(joint.name, 0.0)))
+    solids = [(link.name, link.mass, link.com, link.inertia) for link in mechanism.links]
+    solids += [(p.link, p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    for link, mass, com, inertia in solids:
+        carrier, frame = place[link]
+        result.appendBodyToJoint(carrier, solid(mass, com, inertia), frame)
+    return result
+
+
+def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
+    """The pinocchio.Inertia of a body; of one that cannot be, too, as identified inertias sometimes are."""
+    import pinocchio as pin
+
+    body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
+    body.inertia = np.asarray(inertia, float)  # the constructor refuses what is not positive
+    return body
+
+
+def joint_model(joint: Joint) -> Any:
+    """The pinocchio.JointModel of one degree of freedom: q is the joint's own angle or shift, whatever its range."""
+    import pinocchio as pin
+
+    axis = np.asarray(joint.axis, float)
+    if joint.type == "prismatic":
+        return pin.JointModelPrismaticUnaligned(axis)
+    return pin.JointModelRevoluteUnaligned(axis)
+
+
+def _displacement(joint: Joint, position: float) -> Any:
+    import pinocchio as pin
+
+    axis = np.asarray(joint.axis, float)
+    if joint.type == "prismatic":
+        return pin.SE3(np.eye(3), axis * position)
+    return pin.SE3(pin.AngleAxis(position, axis).toRotationMatrix(), np.zeros(3))
+
+
+def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """`rnea` at every row of positions, rates, accelerations (N, n), plus the joints' springs, which it does not know.
+
+    Returns (N, n), N m or N.
+    """
+    import pinocchio as pin
+
+    oracle = pinocchio_of(mechanism)
+    data = oracle.createData()
+    q = np.asarray(q, float)
+    rows = zip(q, np.asarray(qd, float), np.asarray(qdd, float), strict=True)
+    tau = np.array([pin.rnea(oracle, data, *row).copy() for row in rows])
+    springs = joint_springs(Model.of(mechanism))
+    return tau + springs.stiffness * (q - springs.rest)

@@ -1,0 +1,69 @@
+"""An external wrench on one link: what the world does to it, and what the joints must do against it.
+
+Convention: force N and moment N m that act *on* the link, in global axes, the force at the origin of the link's frame
+(and so the moment about it). The link may be any, also one that a fixed or locked joint carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+from codegen.mechanism.description import BASE, Mechanism, Vector
+from codegen.model.bodies import GROUND, Model, placed_links
+from codegen.model.kinematics import levers, pose, rotate
+from codegen.model.loop_assembly import Conversion
+from codegen.reference.rigid import recursion
+
+LARGEST = 1e9  # N, N m: as every number of a mechanism file
+
+
+@dataclass(frozen=True)
+class Wrench:
+    """force (3,) N and moment (3,) N m on `link`, global axes, at the origin of its frame."""
+
+    link: str
+    force: Vector
+    moment: Vector
+
+    @staticmethod
+    def of(link: str, numbers: Sequence[float]) -> Wrench:
+        """From FX FY FZ MX MY MZ. Raises BadInput on numbers that are not finite."""
+        values = np.array(numbers, float)
+        if not np.all(np.abs(values) <= LARGEST):
+            raise BadInput("femtorque torque", "--wrench", " ".join(f"{x:g}" for x in values),
+                           f"must be six numbers between -{LARGEST:g} and {LARGEST:g}: FX FY FZ MX MY MZ")
+        return Wrench(link, values[:3], values[3:])
+
+
+def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
+    """What it adds to the joint torques (..., n) at positions q (..., n): as a load on a node of {P}, Eqs 5-15.
+
+    Raises BadInput for a link that there is not, or that does not move.
+    """
+    body, at_link = place(model.mechanism, wrench.link)
+    at = pose(model, q)
+    F, Phi = np.zeros(at.origin.shape), np.zeros(at.origin.shape)
+    from_node = rotate(at.R[..., body, :, :], at_link - model.bodies[body].com)
+    F[..., body, :] = -wrench.force
+    Phi[..., body, :] = -(wrench.moment + np.cross(from_node, wrench.force))
+    return convert(model, at.R, levers(model, at), F, Phi)
+
+
+def place(mechanism: Mechanism, link: str) -> tuple[int, Vector]:
+    """The body that carries a link, and the link's origin in the body's frame.
+
+    Raises BadInput for a link that there is not, or that does not move.
+    """
+    source, places = mechanism.source or mechanism.name, placed_links(mechanism)
+    if link not in places:
+        raise BadInput(source, "--wrench", link, "no such link", hint(link, [x for x in places if x != BASE], "links"))
+    body, _, origin = places[link]
+    if body == GROUND:
+        raise BadInput(source, "--wrench", link, "does not move: no joint is between it and the ground")
+    return body, origin

@@ -1,0 +1,1 @@
+"""Compilers: the step on this machine, the image of the board."""

@@ -1,0 +1,74 @@
+"""The host's C compiler: sources in, a library loaded through cffi out.
+
+Flags are those of the chip where they touch a result (-O2 -ffp-contract=off), so single precision gives the chip's
+numbers bit for bit. Libraries are kept in the user's cache directory under the hash of their sources and flags.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import cffi
+
+from codegen.common.cache import kept, key_of, program
+from codegen.common.errors import Refused
+
+Precision = Literal["single", "double"]
+WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
+LIBRARY = "library.so"  # the one file of an entry in the cache
+ARITHMETIC = ("-ffp-contract=off",)  # one rounding an operation: what makes host and chip agree
+
+
+@cache
+def compiler() -> str:
+    """The host's C compiler: $CC, else cc, gcc or clang from PATH. Refused if there is none."""
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and (found := shutil.which(name)):
+            return found
+    raise Refused("no C compiler found (cc, gcc, clang): install one, e.g. `apt install gcc`")
+
+
+def precision_flags(precision: Precision) -> tuple[str, ...]:
+    return ("-DFT_REAL_IS_DOUBLE",) if precision == "double" else ()
+
+
+def library(
+    sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
+) -> Path:
+    """Compile C files {name: text}, headers among them, into one shared library; returns its path in the cache.
+
+    Raises Refused with the compiler's first error if it does not compile.
+    """
+    options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
+    texts = (text for item in sorted(sources.items()) for text in item)
+    key = key_of(program(compiler()), platform.machine(), *options, *texts)
+    return kept(key, lambda folder: _compile(sources, options, folder)) / LIBRARY
+
+
+def build(
+    sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
+) -> tuple[cffi.FFI, Any]:
+    """Compile C files as `library` does and load them; returns (ffi, lib) with the declarations `cdef`."""
+    ffi = cffi.FFI()
+    ffi.cdef(cdef)
+    return ffi, ffi.dlopen(str(library(sources, precision, flags)))
+
+
+def _compile(sources: dict[str, str], options: tuple[str, ...], out: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in sources.items():
+            (Path(folder) / name).write_text(text, encoding="utf-8")
+        files = sorted(name for name in sources if name.endswith(".c"))
+        done = subprocess.run(
+            [compiler(), *options, "-I.", *files, "-o", out / LIBRARY], cwd=folder, capture_output=True, text=True
+        )
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[:1]
+            raise Refused(f"the emitted C did not compile: {' '.join(lines[:1])}")

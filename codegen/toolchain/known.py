@@ -1,0 +1,89 @@
+"""What `build` found out before from the same input, so that asking again takes no emitting, building or measuring.
+
+Input is the mechanism and every file of this program that an answer follows from; an image is only known in the folder
+where it lies, with the sources that it was built from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from codegen.common.cache import entry_of, kept, key_of, sources
+from codegen.emit.digest import compiler_identity
+from codegen.mechanism.canonical import canonical
+from codegen.mechanism.description import Mechanism
+from codegen.toolchain.built import FOLDERS, BuildResult, existing
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("codegen", "firmware", "hil", "host")
+PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
+LATER = ".platformio/appstate.json"  # PlatformIO writes there too
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of one input."""
+
+    key: str
+
+    @staticmethod
+    def of(mechanism: Mechanism, feedforward: bool, pil: bool) -> Known:
+        variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
+        return Known(key_of(canonical(mechanism), str(feedforward), str(pil), sys.version, compiler_identity(),
+                            *map(_version, PACKAGES), *variables, *(part for room in ROOMS for part in sources(ROOT / room))))
+
+    def image(self, out: Path) -> BuildResult | None:
+        """The image in a folder, if that and all sources there are what building would leave."""
+        found = self._read("image")
+        out = out.resolve()
+        if found is None or any(_hash(out / name) != value for name, value in found["files"].items()):
+            return None
+        here = (path for folder in FOLDERS for path in (out / "src" / folder).rglob("*") if path.is_file())
+        if any(path.relative_to(out).as_posix() not in found["files"] for path in here):
+            return None
+        return existing(out, found["digest"])
+
+    def keep_image(self, digest: str, files: dict[str, bytes]) -> None:
+        """files: all of the project by their paths."""
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != LATER}
+        self._write("image", {"digest": digest, "files": hashes})
+
+    def cost(self) -> dict[str, Any] | None:
+        """What the image costs on the virtual board."""
+        return self._read("cost")
+
+    def keep_cost(self, cost: dict[str, Any]) -> None:
+        self._write("cost", cost)
+
+    def _read(self, what: str) -> dict[str, Any] | None:
+        try:
+            found = json.loads((entry_of(key_of(what, self.key)) / what).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _write(self, what: str, value: dict[str, Any]) -> None:
+        text = json.dumps(value)
+
+        def make(entry: Path) -> None:
+            (entry / what).write_text(text, encoding="utf-8")
+
+        kept(key_of(what, self.key), make, lambda entry: self._read(what) == json.loads(text))
+
+
+def _hash(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # of an extra
+        return ""

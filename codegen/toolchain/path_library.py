@@ -1,0 +1,200 @@
+"""The streamed path on this computer: knots -> ring -> quintic -> ft_step, in the C that the image is built from.
+
+This is the application's own motion and the emitted step between two arrays, without the law and the link.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import Refused
+from codegen.common.firmware import application
+from codegen.emit import sources as emit
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Knots
+from codegen.toolchain.host_compiler import Precision, build
+from codegen.toolchain.step_library import Turns
+
+SOURCES = ("ft_motion", "ft_pace", "ft_segment")
+HEADERS = ("ft_findings", "ft_loops", "ft_number", "ft_position", "ft_safety")
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+long ft_path_torque(long knots, long held, const void *state, const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration, const uint8_t *mode, ft_real *tau, ft_real *u, ft_turn *target);
+unsigned long ft_path_state_bytes(void);
+"""
+
+HOST_SOURCE = """\
+/* The motion and the step between arrays, for the host. */
+#include "ft_loops.h"
+#include "ft_messages.h"
+#include "ft_motion.h"
+#include "ft_safety.h"
+#include "ft_step.h"
+
+#include <string.h>
+
+long ft_path_torque(long knots, long held, const void *state,
+                    const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration, const uint8_t *mode,
+                    ft_real *tau, ft_real *u, ft_turn *target);
+unsigned long ft_path_state_bytes(void);
+
+/* The size of what the step keeps from tick to tick. */
+unsigned long ft_path_state_bytes(void)
+{
+    return (unsigned long)sizeof(ft_step_state);
+}
+
+static ft_knot knot(const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration)
+{
+    ft_knot k;
+
+    memcpy(k.q, q, sizeof k.q);
+    memcpy(k.rate, rate, sizeof k.rate);
+    memcpy(k.acceleration, acceleration, sizeof k.acceleration);
+    return k;
+}
+
+/* Push segments while there is room. Returns the next knot to come. */
+static long fill(ft_motion *m, long next, long knots, const ft_turn *q,
+                 const ft_real *rate, const ft_real *acceleration,
+                 const uint8_t *mode)
+{
+    for (; next < knots && ft_motion_credit(m) > 0; next++) {
+        ft_knot k = knot(q + next * FT_JOINTS, rate + next * FT_JOINTS,
+                         acceleration + next * FT_JOINTS);
+        ft_segment *g = ft_motion_slot(m);
+
+        ft_segment_build(g, &m->last, &k);
+        g->mode = mode[next - 1];
+        g->flags = (uint8_t)(m->begun | (next + 1 == knots ? FT_KNOT_END : 0));
+        ft_motion_push(m, &k);
+    }
+    return next;
+}
+
+/* Give the positions half a tick before a segment. */
+static void entry(const ft_segment *g, ft_turn q[FT_JOINTS])
+{
+    const ft_weights powers =
+        ft_segment_powers(FT_C(-0.5) / (ft_real)FT_TICK_HZ);
+    unsigned j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = ft_segment_position(&g->joint[j], &powers,
+                                   ft_joint[j].per_unit);
+}
+
+/* Play all knots, from a state of the step, or, where there is none, after so
+ * many ticks held at the first knot (-1: straight from half a tick before
+ * it). mode: from each knot on. Of every tick: torque, half increments from
+ * its middle to the next one's, and the target at its end. Returns ticks. */
+long ft_path_torque(long knots, long held, const void *state,
+                    const ft_turn *q, const ft_real *rate,
+                    const ft_real *acceleration, const uint8_t *mode,
+                    ft_real *tau, ft_real *u, ft_turn *target)
+{
+    static ft_sample rest;
+    static ft_motion m;
+    static ft_step_state s;
+    ft_turn before[FT_JOINTS];
+    ft_real primed[FT_JOINTS];
+    long next, k, ticks = (knots - 1) * FT_TICKS_PER_KNOT;
+    ft_knot first = knot(q, rate, acceleration);
+
+    ft_motion_clear(&m);
+    ft_motion_open(&m, &first);
+    next = fill(&m, 1, knots, q, rate, acceleration, mode);
+    entry(ft_motion_tail(&m), before);
+    memset(&s, 0, sizeof s);
+    ft_step_start(&s, held < 0 ? before : first.q);
+    memcpy(rest.q, first.q, sizeof rest.q);
+    for (; held > 0; held--)
+        ft_step(&s, &rest, primed);
+    if (held == 0)
+        ft_step_anchor(&s, first.q);
+    if (state != 0)
+        memcpy(&s, state, sizeof s);
+    ft_motion_start(&m);
+    for (k = -1; k < ticks; k++) {
+        ft_motion_prepare(&m);
+        ft_motion_tick(&m);
+        if (!ft_loops_step(&s, &m, k < 0 ? primed : tau + k * FT_JOINTS))
+            return -1;
+        if (FT_STEP_EXACT_AT_KNOTS && m.pairs != 0)
+            ft_step_take(&s, m.pairs);
+        next = fill(&m, next, knots, q, rate, acceleration, mode);
+        if (k < 0)
+            continue;
+        memcpy(u + k * FT_JOINTS, m.next.u, sizeof m.next.u);
+        memcpy(target + k * FT_JOINTS, m.newest->q, sizeof m.newest->q);
+    }
+    return m.phase == FT_MOTION_IDLE && !ft_loops_lost(&s) ? ticks : -1;
+}
+"""
+
+
+class CompiledPath:
+    """The streamed path of one mechanism. Raises Refused if it does not compile."""
+
+    def __init__(self, mechanism: Mechanism, precision: Precision = "single") -> None:
+        self.mechanism = mechanism
+        self.turns = Turns(Model.of(mechanism), precision)
+        double = precision == "double"
+        self.ffi, self.lib = build(
+            _sources(mechanism), CDEF.format(real="double" if double else "float", bits=64 if double else 32), precision
+        )
+
+    def torque(self, knots: Knots) -> NDArray[Any]:
+        """tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots as they go over the wire."""
+        q = np.asarray(knots.position, np.int64)
+        if self.turns.integer is np.int64:
+            q = q << 32
+        return self.run(q, knots.rate, knots.acceleration, mode=knots.mode)[0]
+
+    def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
+        """The same from knots (K, J) in rad or m, rounded to what this precision carries and no further."""
+        return self.run(self.turns.of(positions), rates, accelerations)[0]
+
+    def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,
+            mode: ArrayLike | None = None, state: bytes | None = None) -> tuple[NDArray[Any], ...]:
+        """(torque, u, target), each (N, J), from integer positions (K, J), rad/s or m/s and rad/s^2 or m/s^2.
+
+        held: ticks that the step runs at rest at the first knot before, as on a board that holds; -1: the motion is
+        entered half a tick before its first knot. mode (K,): from each knot on. state: instead, what the step on a board
+        goes on from, single precision. u: half the way from each tick's middle to the next one's, rad or m; target:
+        integer positions at the ticks' ends. Raises Refused if loops or modes stop it.
+        """
+        if state is not None and len(state) != self.lib.ft_path_state_bytes():
+            raise AssertionError("the board's step keeps other things than this one")
+        integer, real = self.turns.integer, self.turns.real
+        arrays: list[NDArray[Any]] = [
+            np.ascontiguousarray(q, integer), *(np.ascontiguousarray(x, real) for x in (rates, accelerations))]
+        control = self.mechanism.control
+        ticks = (len(arrays[0]) - 1) * (control.rate_hz // control.knot_hz)
+        shape = (ticks, arrays[0].shape[1])
+        out: list[NDArray[Any]] = [np.empty(shape, real), np.empty(shape, real), np.empty(shape, integer)]
+        pointers = [self.ffi.from_buffer("ft_turn[]" if a.dtype == integer else "ft_real[]", a) for a in arrays + out]
+        modes = np.zeros(len(arrays[0]), np.uint8) if mode is None else np.ascontiguousarray(mode, np.uint8)
+        begin = self.ffi.NULL if state is None else self.ffi.from_buffer(state)
+        played = self.lib.ft_path_torque(len(arrays[0]), held, begin, *pointers[:3],
+                                         self.ffi.from_buffer("uint8_t[]", modes), *pointers[3:])
+        if played != ticks:
+            raise Refused(f"{self.mechanism.name}: closed loops or a mode stop the motion before its last knot")
+        return tuple(out)
+
+
+def _sources(mechanism: Mechanism) -> dict[str, str]:
+    """The C files: emitted, the application's motion, and the loop over arrays."""
+    files = {n: t for n, t in emit.sources(mechanism, None).items() if n not in ("ft_digest.h", "ft_messages.c")}
+    names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
+    paths = application()
+    return files | {n: paths[n].read_text(encoding="utf-8") for n in names} | {"ft_host.c": HOST_SOURCE}

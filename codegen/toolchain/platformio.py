@@ -1,0 +1,317 @@
+"""From a mechanism to a flash image: a self-contained PlatformIO project in a folder of its own, built and examined.
+
+The folder holds all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
+takes arm-none-eabi-gcc from PATH, so `pio run` works there by hand, offline. Delete platformio.local.ini and the same
+project is built with PlatformIO's own platform and toolchain instead.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+from filelock import FileLock
+
+from codegen.board import reader as boards
+from codegen.board.chip import Chip
+from codegen.board.reader import Board
+from codegen.common.cache import kept, key_of
+from codegen.common.errors import BadInput, Refused
+from codegen.common.firmware import FIRMWARE, application
+from codegen.emit import sources as emit
+from codegen.emit.digest import COMPILER, compiler_identity, digest
+from codegen.mechanism.description import Mechanism
+from codegen.toolchain import stack_bound as stack
+from codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, record
+
+Progress = Callable[[int, int, str], None]  # done, total, what
+
+
+# ---------------------------------------------------------------- the project
+
+
+@dataclass(frozen=True)
+class Project:
+    """Every file of one project, by its path in the folder, and whom it makes. Nothing is written yet."""
+
+    name: str
+    board: Board
+    digest: str
+    files: dict[str, bytes]
+
+
+def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Project:
+    """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
+    if mechanism.board is None:
+        raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
+                       f'write [board] use = "{boards.DEFAULT}"')
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    boards.served(mechanism, board)
+    emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
+    identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
+    files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
+    files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
+    for folder in board.chip.folders:
+        files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
+    files |= _folder(FIRMWARE / "platform", "platform")
+    files |= _folder(FIRMWARE / "test", "test")
+    for script in ("flags.py", "libraries.py"):
+        files[script] = (FIRMWARE / script).read_bytes()
+    files["platformio.ini"] = _settings(board.chip)
+    return Project(mechanism.name, board, identity.hex(), files | _offline())
+
+
+def _settings(chip: Chip) -> bytes:
+    """platformio.ini of the chip's family."""
+    text = (FIRMWARE / "platformio.ini").read_text(encoding="utf-8")
+    default = next(line for line in text.splitlines() if line.startswith("board = "))
+    return text.replace(default, f"board = {chip.platformio_board}").encode()
+
+
+def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
+    """Write the project of one mechanism to `out`; what is there already and right stays untouched. Returns `out`."""
+    _write(out, project(mechanism, feedforward).files)
+    return out
+
+
+def _folder(source: Path, target: str) -> dict[str, bytes]:
+    paths = sorted(p for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
+
+
+def _write(out: Path, files: dict[str, bytes]) -> None:
+    """Write what differs; remove sources that are no longer part of the project."""
+    for name, content in files.items():
+        path = out / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    for folder in FOLDERS:
+        for path in (out / "src" / folder).rglob("*"):
+            if path.is_file() and path.relative_to(out).as_posix() not in files:
+                path.unlink()
+
+
+_LOCAL_INI = """\
+; Written by femtorque: build with arm-none-eabi-gcc from PATH, fetch nothing.
+; Delete this file to use PlatformIO's own platform and toolchain.
+[platformio]
+core_dir = .platformio
+
+[env]
+platform = symlink://platform
+platform_packages =
+"""
+
+_SCONS = """\
+# SCons as PyPI has it, where PlatformIO looks for its own package.
+import SCons.Script
+
+SCons.Script.main()
+"""
+
+
+def _offline() -> dict[str, bytes]:
+    """platformio.local.ini and a PlatformIO core folder that needs no registry.
+
+    The core wants its SCons package in a version of its own encoding (4.11.1 is 4.41101.0) with a .piopm record.
+    """
+    package = {"name": "tool-scons", "version": _scons_package_version(), "description": "SCons of this environment"}
+    spec = {"owner": "platformio", "id": None, "name": "tool-scons", "requirements": None, "uri": None}
+    record = {"type": "tool", "name": "tool-scons", "version": package["version"], "spec": spec}
+    settings = {"settings": {"enable_telemetry": False, "check_platformio_interval": 9999}}
+    tool = ".platformio/packages/tool-scons"
+    return {
+        "platformio.local.ini": _LOCAL_INI.encode(),
+        ".platformio/appstate.json": json.dumps(settings).encode(),
+        f"{tool}/package.json": json.dumps(package).encode(),
+        f"{tool}/.piopm": json.dumps(record).encode(),
+        f"{tool}/.piokeep": b"",
+        f"{tool}/scons.py": _SCONS.encode(),
+    }
+
+
+def _scons_package_version() -> str:
+    major, minor, patch = (*(int(n) for n in version("scons").split(".")[:3]), 0, 0)[:3]
+    return f"{major}.{major}{minor:02d}{patch:02d}.0"
+
+
+# ---------------------------------------------------------------- building
+
+
+def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
+          pil: bool = False) -> BuildResult:
+    """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
+
+    An image that is there already and belongs to this configuration is taken as it is; so is one that was built anywhere
+    else, from the cache. Raises Refused when a tool is missing, when the compiler refuses, when the image does not fit or
+    holds what it must not.
+    """
+    _require_tools()
+    wanted = project(mechanism, feedforward, pil)
+    out = out.resolve()
+
+    def make(entry: Path) -> None:
+        record(out, _run(out, wanted, progress))
+        for name in PRODUCTS:
+            shutil.copyfile(out / name, entry / name)
+
+    with _alone(out):
+        _write(out, wanted.files)
+        if found := existing(out, wanted.digest):
+            return found
+        entry = kept(_key(wanted), make, lambda entry: existing(entry, wanted.digest) is not None)
+        for name in PRODUCTS:
+            shutil.copyfile(entry / name, out / name)
+        found = existing(out, wanted.digest)
+        assert found is not None
+        return found
+
+
+def _key(wanted: Project) -> str:
+    """Of its image: all files, the compiler, and what environment variables may add to PlatformIO's options."""
+    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
+    contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
+    return key_of("image", compiler_identity(), *variables, *contents)
+
+
+def _require_tools() -> None:
+    if shutil.which(COMPILER) is None:
+        raise Refused(f"{COMPILER} is not on PATH: apt install gcc-arm-none-eabi libnewlib-arm-none-eabi")
+    for module, package in (("platformio", "platformio"), ("SCons", "scons")):
+        if importlib.util.find_spec(module) is None:
+            raise Refused(f"{package} is not installed: pip install {package}")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """One build at a time in one folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    with FileLock(out / ".lock"):
+        yield
+
+
+def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
+    built = out / ".pio" / "build" / "firmware"
+    for stale in built.rglob("*.ci"):
+        if stale.relative_to(built).with_suffix(".c").as_posix() not in wanted.files:
+            stale.unlink()
+    log = run_pio(out, ["run", "-e", "firmware"], progress)
+    for kind in ("elf", "bin"):
+        if not (built / f"firmware.{kind}").is_file():
+            raise Refused(f"PlatformIO wrote no firmware.{kind}: {_last_lines(log)}")
+        shutil.copyfile(built / f"firmware.{kind}", out / f"firmware.{kind}")
+    return examine(out, built, wanted.name, wanted.board, wanted.digest)
+
+
+def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:
+    """Read sizes and symbols of out/firmware.elf and the call graph below `built`. Raises Refused."""
+    elf = out / "firmware.elf"
+    _refuse_symbols(elf)
+    flash, ram, reserved = _sizes(elf)
+    chip = board.chip
+    if flash > chip.flash_bytes or ram > chip.ram_bytes:
+        raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
+                      f"{chip.ram_bytes} bytes")
+    need = stack.bound(stack.read(sorted(built.rglob("*.ci"))))
+    if need.bytes > reserved:
+        raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
+    return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,
+                       need.path, elf, out / "firmware.bin")
+
+
+def steps_of(line: str) -> list[str]:
+    """The files whose making a line of PlatformIO's log tells; jobs write side by side, so that two may stand on one."""
+    return re.findall(r"(?:Compiling|Linking|Building) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|Compiling|Linking|Building)", line)
+
+
+def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:
+    """Run PlatformIO in a project; returns its output. Raises Refused with the lines that matter."""
+    environment = os.environ | {
+        "PLATFORMIO_CORE_DIR": str(out / ".platformio"),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
+        "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "9999",
+        "PLATFORMIO_NO_ANSI": "true",
+    }
+    total = sum(1 for _ in (out / "src").rglob("*.c")) + 2
+    lines: list[str] = []
+    done = 0
+    with subprocess.Popen([sys.executable, "-m", "platformio", *arguments], cwd=out, env=environment, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line.rstrip())
+                for what in steps_of(line):
+                    done = min(done + 1, total)
+                    if progress:
+                        progress(done, total, what)
+        except BaseException:
+            process.terminate()  # it would outlive an interrupt, and wait for ever for a reader
+            raise
+    if process.returncode != 0:
+        raise Refused(_reason(out, lines))
+    return "\n".join(lines)
+
+
+def _reason(out: Path, lines: list[str]) -> str:
+    """One line out of a failed build's log."""
+    text = "\n".join(lines)
+    overflow = re.findall(r"region `(\w+)' overflowed by (\d+) bytes", text)
+    if overflow:
+        script = (out / "src" / "chip" / "memory.ld").read_text(encoding="utf-8")
+        room = {name: 1024 * int(size) for name, size in re.findall(r"(\w+) +\(.*LENGTH = (\d+)K", script)}
+        return "the image does not fit: " + ", ".join(
+            f"{region} is too small by {excess} bytes (there are {room.get(region, 0)})" for region, excess in overflow)
+    errors = [line for line in lines if re.search(
+        r"error: (?!ld returned)|undefined reference|multiple definition|Error:", line)]
+    return "the image could not be built: " + (" | ".join(errors[:3]) if errors else _last_lines(text))
+
+
+def _last_lines(text: str) -> str:
+    return " | ".join([line for line in text.splitlines() if line.strip()][-3:])
+
+
+# ---------------------------------------------------------------- examining
+
+FORBIDDEN = re.compile(
+    r"^(__aeabi_d\w+|__aeabi_[fil]+2d|__(add|sub|mul|div)df3|_?(malloc|calloc|realloc|free)(_r)?|_sbrk"
+    r"|(__ieee754_)?(sin|cos|tan|asin|acos|atan|atan2|sqrt|exp|log|pow|fmod|floor|ceil|round|hypot)f?)$")
+
+
+def _refuse_symbols(elf: Path) -> None:
+    """No double-precision arithmetic, no heap, no mathematical library."""
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        found = sorted({s.name for s in table.iter_symbols() if FORBIDDEN.match(s.name)})
+    if found:
+        raise Refused(f"the image holds what it must not (double arithmetic, heap or libm): {', '.join(found)}")
+
+
+def _sizes(elf: Path) -> tuple[int, int, int]:
+    """(flash, RAM, reserved stack) in bytes."""
+    flash = ram = reserved = 0
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        for segment in image.iter_segments():
+            if segment["p_type"] == "PT_LOAD":
+                flash += segment["p_filesz"]
+        for section in image.iter_sections():
+            if section["sh_flags"] & 2 and section["sh_addr"] >= 0x20000000:  # SHF_ALLOC
+                ram += section["sh_size"]
+            if section.name == ".stack":
+                reserved = section["sh_size"]
+    return flash, ram, reserved

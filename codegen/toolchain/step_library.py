@@ -1,0 +1,194 @@
+"""The emitted step on this computer: compiled with the host's C compiler, in single precision bit for bit the chip's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import Refused
+from codegen.emit import sources as emit
+from codegen.model.bodies import Model
+from codegen.model.modes import AHEAD
+from codegen.toolchain.host_compiler import Precision, build
+from codegen.wire.units import position_unit
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+void *ft_host_state(void);
+int ft_host_start(void *s, const ft_turn *q);
+void ft_step_start(void *s, const ft_turn *q);
+void ft_step_anchor(void *s, const ft_turn *q);
+void ft_step(void *s, const void *next, ft_real *tau);
+long ft_host_torque(void *s, long ticks, long knot, const void *samples, const uint32_t *modes, ft_real *tau);
+"""
+
+HOST_SOURCE = """\
+/* The step in a loop, for the host. */
+#include "ft_step.h"
+
+#include <string.h>
+
+void *ft_host_state(void);
+int ft_host_start(void *s, const ft_turn *q);
+long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+                    const uint32_t *modes, ft_real *tau);
+
+/* The one state of this library. */
+void *ft_host_state(void)
+{
+    static ft_step_state state;
+
+    return &state;
+}
+
+/* Whether closed loops are at a singular pose. */
+static int ft_host_stuck(const ft_step_state *s)
+{
+#if FT_STEP_CLOSED
+    return s->fault;
+#else
+    return s == 0;
+#endif
+}
+
+/* Start at q, from the start of the file. Returns whether that fails. */
+int ft_host_start(void *s, const ft_turn *q)
+{
+    memset(s, 0, sizeof(ft_step_state));
+    ft_step_start((ft_step_state *)s, q);
+    return ft_host_stuck((ft_step_state *)s);
+}
+
+/* One step, in the mode given, for so many more ticks. Returns whether that
+ * mode does not fit. */
+static int ft_host_step(ft_step_state *s, const uint32_t *mode,
+                        const ft_sample *next, ft_real *tau)
+{
+#if FT_STEP_MODES > 1
+    if (mode[0] != s->mode)
+        ft_step_enter(s, mode[0]);
+    ft_step_moded(s, mode[1], next, tau);
+    return s->refused;
+#else
+    (void)mode;
+    ft_step(s, next, tau);
+    return 0;
+#endif
+}
+
+/* A step a sample; anchored every `knot` ticks (0: never). modes: number and
+ * ticks it lasts, a sample; 0 where there is but one. Returns how many were
+ * made before a fault; of a mode that does not fit -1 minus that. */
+long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+                    const uint32_t *modes, ft_real *tau)
+{
+    ft_step_state *state = (ft_step_state *)s;
+    const ft_sample *next = (const ft_sample *)samples;
+    long k;
+
+    for (k = 0; k < ticks; k++, next++) {
+        if (ft_host_step(state, modes ? modes + 2 * k : modes, next,
+                         tau + k * FT_JOINTS))
+            return -1 - k;
+        if (knot && k % knot == 0)
+            ft_step_anchor(state, next->q);
+        if (ft_host_stuck(state))
+            return k;
+    }
+    return k;
+}
+"""
+
+
+def cdef_of(precision: Precision) -> str:
+    return CDEF.format(real="double" if precision == "double" else "float", bits=64 if precision == "double" else 32)
+
+
+class Turns:
+    """Positions in rad and m as the integers of one precision."""
+
+    def __init__(self, model: Model, precision: Precision) -> None:
+        self.units = np.array([position_unit(joint) for joint in model.mechanism.streamed])  # rad or m a wire step
+        self.integer: type = np.int64 if precision == "double" else np.int32
+        self.real: type = np.float64 if precision == "double" else np.float32
+        n = self.units.shape
+        self.sample = np.dtype([("q", self.integer, n), ("u", self.real, n), ("du", self.real, n)])  # ft_sample
+
+    def of(self, positions: ArrayLike) -> NDArray[Any]:
+        """Integer positions (..., J), rounded to nearest, wrapping at whole turns."""
+        steps = np.asarray(positions, np.float64) / self.units
+        whole = np.floor(steps)
+        if self.integer is np.int32:
+            return _wrap(np.rint(steps)).astype(np.uint32).view(np.int32)
+        part = np.rint((steps - whole) * 2.0**32)  # 32 more binary digits
+        return ((_wrap(whole) << np.uint64(32)) + part.astype(np.uint64)).view(np.int64)
+
+    def samples(self, positions: ArrayLike) -> NDArray[Any]:
+        """ft_sample (N-1,) of a motion that is at positions (N, J), rad or m, tick after tick, and begins from rest.
+
+        u and du are formed in double precision and then rounded.
+        """
+        positions = np.asarray(positions, np.float64)
+        u = 0.5 * np.diff(positions, axis=0)
+        made = np.empty(len(u), self.sample)
+        made["q"], made["u"] = self.of(positions[1:]), u
+        made["du"] = 0.5 * np.diff(u, axis=0, prepend=np.zeros_like(u[:1]))
+        return made
+
+
+def _wrap(steps: NDArray[np.float64]) -> NDArray[np.uint64]:
+    return np.mod(steps, 2.0**32).astype(np.uint64)
+
+
+class CompiledStep:
+    """The emitted step of a model on this computer: start(q), run(samples), torque(positions)."""
+
+    def __init__(self, model: Model, precision: Precision = "single",
+                 sources: dict[str, str] | None = None) -> None:
+        """sources: the emitted files of this model, where they are at hand already."""
+        self.model = model
+        self.turns = Turns(model, precision)
+        if sources is None:
+            sources = emit.step_sources(model)
+        self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
+        self.state = self.lib.ft_host_state()
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,), rad or m. Raises Refused if closed loops cannot be followed there from their start."""
+        if self.lib.ft_host_start(self.state, self.ffi.from_buffer("ft_turn[]", self.turns.of(q))):
+            raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
+
+    def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
+        """Torque (N, J), N m or N, of N steps, one a sample (N,) of Turns.samples; modes (N, 2) as in `schedule`.
+
+        Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
+        """
+        tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
+        control = self.model.mechanism.control
+        knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
+        given = self.ffi.from_buffer(np.ascontiguousarray(samples))
+        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self._table(modes, len(tau)),
+                                       self.ffi.from_buffer("ft_real[]", tau))
+        if made < 0:
+            raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-2 - made} does not fit the motion")
+        if made < len(tau):
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose in tick {made}")
+        return tau
+
+    def _table(self, modes: NDArray[np.uint32] | None, steps: int) -> Any:
+        """For the C; without any given, the first mode throughout."""
+        if modes is None:
+            modes = np.tile(np.array([0, AHEAD], np.uint32), (steps, 1))
+        return self.ffi.from_buffer("uint32_t[]", np.ascontiguousarray(modes, np.uint32))
+
+    def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
+        """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
+
+        modes (N+1, 2): where it leads through several, as codegen.model.modes.schedule has them.
+        """
+        positions = np.asarray(positions, np.float64)
+        self.start(positions[0])
+        return self.run(self.turns.samples(positions), modes)[1:]

@@ -1,0 +1,40 @@
+"""ft_step_wrench on this computer: what the joints bear against an external wrench, by the emitted C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.emit import step as step_source
+from codegen.emit import wrench as wrench_source
+from codegen.model.bodies import Model
+from codegen.reference.wrench import Wrench, place
+from codegen.toolchain.host_compiler import Precision, build
+from codegen.toolchain.step_library import Turns
+
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+void ft_step_wrench(const ft_turn *q, uint32_t link, const ft_real *force, const ft_real *moment, ft_real *tau);
+"""
+
+
+def sources(model: Model) -> dict[str, str]:
+    """{file name: text} of the wrench alone, with the headers that it needs."""
+    return step_source.headers(model) | wrench_source.render(model)
+
+
+def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "single") -> NDArray[np.float64]:
+    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as codegen.reference.wrench.torque."""
+    place(model.mechanism, wrench.link)
+    real, bits = ("double", 64) if precision == "double" else ("float", 32)
+    ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision)
+    turns = Turns(model, precision)
+    tau: NDArray[Any] = np.zeros((len(np.asarray(q)), model.n), turns.real)
+    link = list(wrench_source.moving_links(model)).index(wrench.link)
+    force, moment = (ffi.from_buffer("ft_real[]", x.astype(turns.real)) for x in (wrench.force, wrench.moment))
+    for at, row in zip(turns.of(q), tau, strict=True):
+        lib.ft_step_wrench(ffi.from_buffer("ft_turn[]", at), link, force, moment, ffi.from_buffer("ft_real[]", row))
+    return tau.astype(float)

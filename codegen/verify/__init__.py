@@ -1,0 +1,1 @@
+"""What a mechanism, a motion and the emitted code are worth."""

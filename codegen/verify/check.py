@@ -1,0 +1,511 @@
+"""What `femtorque check` says of a mechanism: what it is, as tables and as plain data, and what looks wrong with it.
+
+A file that cannot be right is refused when it is read. Here are the things that its author may mean (warnings), the
+one that no author means (gains that make the sampled loop unstable), and what cannot be emitted (supported.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from codegen.board import reader as board_module
+from codegen.common.errors import BadInput, Refused
+from codegen.control import constants as control_source
+from codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from codegen.control.observer import observer_gains
+from codegen.control.weight import falls, resolved
+from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
+from codegen.mechanism.refusal import refuse
+from codegen.model.beam_element import joint_springs
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import CLEAR, Assembly, Motion, assemble
+from codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
+from codegen.model.mass_matrix import mass_matrix
+from codegen.model.modes import Later, has_modes, in_mode, stretches
+from codegen.model.supported import supported
+from codegen.model.torsion import with_torsion
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.discrete_flexible import STEEPEST, Elastic
+from codegen.reference.rigid import newmark_growth, newton_euler
+from codegen.step.scheme import Chosen, chosen, scheme_of
+
+UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
+SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
+LIMITS = tuple(f.name for f in fields(Limits))
+NEAR_SINGULAR = CLEAR * SINGULAR_POSE
+START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
+SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
+SAG = 0.2  # slope at the tip of a flexible link
+COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found. `stability` and `rule` only where there are motors or gains; growth only for newmark."""
+
+    mechanism: Mechanism
+    lead: int
+    assemblies: tuple[tuple[str, Assembly], ...]
+    stability: Stability | None
+    rule: dict[str, Gains]
+    growth: float | None
+    warnings: tuple[str, ...]
+    chosen: Chosen | None
+    safety: Safety
+    falls: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Plain data for --json; infinite limits become null."""
+        m, c = self.mechanism, self.mechanism.control
+        loop = None
+        if self.stability is not None:
+            loop = {"spectral_radius": self.stability.radius, "rate_gain": self.stability.rate_gain,
+                    "stable": self.stability.radius <= UNSTABLE,
+                    "worst_pose": dict(zip([j.name for j in with_torsion(m).moving], self.stability.pose.tolist(),
+                                           strict=True))}
+        names = [j.name for j in m.moving]
+        return {
+            "name": m.name,
+            "file": str(m.source) if m.source else None,
+            "gravity": m.gravity.tolist(),
+            "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": scheme_of(m),
+                        "scheme_chosen": None if self.chosen is None else vars(self.chosen), "trig": c.trig,
+                        "observer_hz": c.observer_hz, "newmark_growth": self.growth},
+            "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
+                                                   "pwm_hz": m.board.pwm_hz, "lead": self.lead},
+            "links": [{"name": x.name, "mass": x.mass, "com": x.com.tolist(), "inertia": x.inertia.tolist()}
+                      for x in m.links],
+            "payloads": [{"name": p.name, "link": p.link, "mass": p.mass} for p in m.payloads],
+            "joints": [_joint_data(m, j) for j in m.joints],
+            "moving": names,
+            "streamed": [j.name for j in m.streamed],
+            "assembly": _assembly_data(self.assemblies[0][1]) if m.loops and not has_modes(m) else None,
+            "modes": {name: _assembly_data(a) for name, a in self.assemblies} if has_modes(m) else {},
+            "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
+            "loop": loop,
+            "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
+            "safety": asdict(self.safety),
+            "falls": list(self.falls),
+            "warnings": list(self.warnings),
+        }
+
+    def renderable(self) -> RenderableType:
+        """Tables for a terminal."""
+        parts: list[RenderableType] = [_heading(self)]
+        if self.chosen:
+            parts.append(Text(f"scheme {self.chosen}"))
+        parts += [_joint_table(self.mechanism), _drive_table(self), _link_table(self.mechanism)]
+        parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
+        if self.rule:
+            parts += [_gain_table(self), _loop_line(self)]
+        parts += [Text(line) for line in self.falls]
+        parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
+        return Group(*parts)
+
+
+def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
+    """Look at everything that one mechanism says, and at motions of it. Raises BadInput where its gains are unstable or
+    its board cannot."""
+    warnings = list(mechanism.warnings)
+    lead = _board(mechanism, warnings)
+    try:
+        supported(mechanism)
+    except BadInput as error:
+        warnings.append(f"{error.key}: {error.rule}")
+    growth = _newmark(mechanism, warnings)
+    if has_modes(mechanism):
+        models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
+    else:
+        models = [("", Model.of(in_mode(mechanism)))]
+    # refuses loops that do not close, and what actuated joints do not hold
+    assemblies = tuple((name, assemble(model)) for name, model in models)
+    for name, assembly in assemblies:
+        _loops(name, assembly, warnings)
+    for trajectory in trajectories:
+        _motion(mechanism, trajectory, warnings)
+    if mechanism.flexible:
+        _bending(models[0][1], warnings)
+    joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
+    _drives(mechanism, warnings)
+    stability: Stability | None = None
+    rule: dict[str, Gains] = {}
+    has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
+    driven = any(j.motor for j in mechanism.moving) or has_gains
+    if driven and all(_regular(model, warnings) for _, model in models):
+        for _, model in models:
+            rule = _softer(rule, stiffest_gains(model, lead))
+            found = loop_stability(model, lead) if has_gains else None
+            if found is not None and (stability is None or found.radius > stability.radius):
+                stability = found
+        if stability is not None:
+            _gains(mechanism, stability, rule, warnings)
+            _overlay(mechanism, lead)
+    if not mechanism.loops and not has_modes(mechanism):
+        _homing(models[0][1], warnings)
+    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
+                  resolved(mechanism), tuple(falls(mechanism)))
+
+
+def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
+    """The smaller gains of each joint, of two modes."""
+    return {name: Gains(*(min(getattr(g[name], key) for g in (a, b) if name in g) for key in ("ku", "kv")))
+            for name in a | b}
+
+
+def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -> None:
+    """How near a motion comes to singular poses of closed loops, and which passive joints leave their limits."""
+    dt, source = 1.0 / mechanism.control.knot_hz, trajectory.source.name if trajectory.source else "the motion"
+    ticks = round(trajectory.duration / dt)
+    at_knots = replace(mechanism, control=replace(mechanism.control, rate_hz=mechanism.control.knot_hz))
+    parts: list[tuple[Model, Motion, float, int]]
+    if has_modes(mechanism):
+        parts = [(p.model, Later(trajectory, p.first * dt, p.places), p.first * dt, p.ticks)
+                 for p in stretches(at_knots, trajectory.modes, ticks)]
+    else:
+        parts = [(Model.of(mechanism), trajectory, 0.0, ticks)]
+    for model, motion, begin, count in parts:
+        if not model.mechanism.loops:
+            continue
+        t = np.arange(count + 1) * dt
+        q = np.asarray(motion.at(t)[0], float)
+        near = dict(zip([j.name for j in model.mechanism.streamed], q[0], strict=True)) if mechanism.modes else None
+        assembly = assemble(model, near)
+        try:
+            full = assembly.follow(q)
+        except Refused as error:
+            warnings.append(f"{source}: {error}: a fault on the board")
+            continue
+        margin = assembly.margin(full)
+        k = int(np.argmin(margin))
+        if margin[k] < NEAR_SINGULAR:
+            warnings.append(f"{source}: at t = {begin + t[k]:.3f} s it is {margin[k]:.2g} from a singular pose (1 is far, "
+                            f"{SINGULAR_POSE:g} a fault)")
+        for i in assembly.passive:
+            joint = model.bodies[i].joint
+            over = np.maximum(full[:, i] - joint.limits.upper, joint.limits.lower - full[:, i])
+            k = int(np.argmax(over))
+            if over[k] > 1e-6:
+                warnings.append(f"{source}: at t = {begin + t[k]:.3f} s the passive joint {joint.name} is at {full[k, i]:.4g}, "
+                                f"outside its limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
+
+
+# ---- findings
+
+
+def _board(mechanism: Mechanism, warnings: list[str]) -> int:
+    """The board's lead in ticks. What it cannot do is refused; motors that are still missing are not."""
+    if mechanism.board is None:
+        return 0
+    board = board_module.load(mechanism.board.use)
+    driven = [j for j in mechanism.streamed if j.actuated]
+    lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven if getattr(j, part) is None]
+    if board.channels and lacking:
+        warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
+                        f"{'is' if len(lacking) == 1 else 'are'} missing")
+        return board.lead
+    board_module.render(mechanism, board)
+    control_source.render(mechanism, board)
+    return board.lead
+
+
+def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
+    """What the assembled loops make likely to be a mistake. A mode's loops close where a motion enters it."""
+    model = assembly.model
+    margin = float(assembly.margin(assembly.start))
+    if assembly.dependent and not mode and margin < NEAR_SINGULAR:
+        warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): forces at "
+                        "the cuts are large there")
+    for i in assembly.redundant:
+        joint, found = model.bodies[i].joint, assembly.start[i]
+        if not mode and abs(found - joint.start) > START_OFF:
+            warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the other "
+                            "actuated joints put it")
+    if assembly.passive and model.mechanism.control.allocation == "partition":
+        left = passive_torque(assembly)
+        told = ", ".join(f"{name} {value:.3g}" for name, value in left.items())
+        warnings.append('control.allocation = "partition" leaves the cuts without force, for comparison only: at the '
+                        f"start it asks for torques that passive joints cannot give ({told})")
+
+
+def passive_torque(assembly: Assembly) -> dict[str, float]:
+    """The open tree's torque at rest in the assembled pose, of the passive joints, which have no motor for it."""
+    still = np.zeros(assembly.model.n)
+    tau = newton_euler(assembly.model, assembly.start, still, still)
+    return {assembly.model.bodies[i].joint.name: float(tau[i]) for i in assembly.passive}
+
+
+def _bending(model: Model, warnings: list[str]) -> None:
+    """What bends too far at rest for deflections to be small."""
+    step, moving = Elastic(model), model.mechanism.moving
+    q = np.array([moving[j].start for j in step.driven])
+    z = step.sag(q)
+    if np.abs(step.unsettled(q, z)).max(initial=0.0) > SETTLED:
+        warnings.append("what bends finds no rest at the start: it is too soft for what hangs on it")
+        return
+    for k, j in enumerate(step.springs):
+        stretch = z[k] - moving[j].rest
+        if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
+            warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is computed "
+                            f"up to {STEEPEST:.2g}")
+    tips = step.dynamics.phi @ z[len(step.springs):]
+    for i, planes in step.layout.tips.items():
+        steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
+        if steepest > SAG:
+            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at the start; "
+                            f"beyond {SAG:g} it is no small deflection, and strains and statics are those of a linear beam")
+
+
+def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
+    """Driven by prescribed displacements, Newmark keeps errors when its growth is one and adds to them above."""
+    c = mechanism.control
+    if c.scheme != "newmark":
+        return None
+    growth = newmark_growth(c.beta, c.gamma)
+    if growth >= 1.0 - 1e-9:
+        how = "grow linearly" if growth < 1.0 + 1e-6 else f"grow {growth:.3g} times a tick"
+        warnings.append(
+            f"control.scheme: newmark with beta = {c.beta:g}, gamma = {c.gamma:g} is unstable when displacements are "
+            f"prescribed: its largest eigenvalue has modulus {growth:.4g}, so errors of acceleration {how}; "
+            "use midpoint, or damp it with gamma = 0.6, beta = 0.3025")
+    return growth
+
+
+def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
+    """Motors, encoders, friction, one joint at a time."""
+    for joint in mechanism.moving:
+        key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
+        sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
+        if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
+            warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole turns "
+                            "and would take the spring's short way round")
+        if not joint.actuated and not joint.elastic and not mechanism.loops:
+            warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
+        if motor is None:
+            continue
+        if voltage:
+            idle = voltage / (abs(motor.gear) * motor.K)
+            if math.isfinite(joint.limits.velocity) and joint.limits.velocity > idle:
+                warnings.append(f"{key}.limits.velocity = {joint.limits.velocity:g}: the motor runs at most V / "
+                                f"(gear K) = {idle:.4g} without load")
+            if math.isinf(joint.limits.effort):
+                stall = voltage * abs(motor.gear) * motor.K / motor.R
+                warnings.append(f"{key}.limits.effort is not given: torque is limited by the motor alone, "
+                                f"{stall:.4g} at stall")
+        if joint.encoder is None:
+            warnings.append(f"{key} has a motor but no encoder: it cannot be controlled")
+        elif joint.gains.ku == 0.0:
+            warnings.append(f"{key} has a motor but no gains.ku: nothing holds it in place")
+        else:
+            _resolution(mechanism, joint, warnings)
+        if joint.friction.coulomb == 0.0:
+            warnings.append(f"{key}.friction.coulomb is 0: dry friction will not be fed forward; "
+                            "'femtorque identify' measures it")
+
+
+def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
+    """The torque that one encoder count makes through the observer and Kv."""
+    assert joint.encoder is not None
+    dt = 1.0 / mechanism.control.rate_hz
+    turn = 2.0 * math.pi / joint.encoder.counts
+    if joint.encoder.at == "motor" and joint.motor is not None:
+        turn /= abs(joint.motor.gear)
+    torque = joint.gains.kv * observer_gains(mechanism.control.observer_hz, dt)[1] / dt * turn + joint.gains.ku * turn
+    if math.isfinite(joint.limits.effort) and torque > COARSE * joint.limits.effort:
+        warnings.append(f"joint.{joint.name}.encoder.counts = {joint.encoder.counts}: one count makes a torque of "
+                        f"{torque:.3g}, more than {COARSE:.0%} of limits.effort; lower control.observer_hz or the gains")
+
+
+def _regular(model: Model, warnings: list[str]) -> bool:
+    """Whether the mass matrix can be inverted at every sampled pose."""
+    if model.mechanism.loops:
+        return True  # what no body resists shows in a loop's assembly or in its mass at the independent joints
+    masses = mass_matrix(model, sample_poses(model))
+    diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))
+    for i, body in enumerate(model.bodies):
+        if np.any(diagonal[:, i] < 1e-9):
+            warnings.append(f"joint.{body.joint.name}: nothing resists its motion in some pose: no inertia about its "
+                            "axis; a motor's rotor inertia or a body with thickness would")
+            return False
+    scaled = masses / (diagonal[:, :, None] * diagonal[:, None, :])
+    if np.min(np.linalg.eigvalsh(scaled)) < SINGULAR:
+        warnings.append("the mass matrix is singular in some pose: two joints move the same mass in the same way")
+        return False
+    return True
+
+
+def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], warnings: list[str]) -> None:
+    """Refuse gains that make the sampled loop unstable; warn of those with less than a quarter of margin left."""
+    if stability.radius > UNSTABLE:
+        joint = max(mechanism.streamed, key=lambda j: max(j.gains.ku / rule[j.name].ku, j.gains.kv / rule[j.name].kv))
+        fit = rule[joint.name]
+        pose = ", ".join(f"{q:.3g}" for q in stability.pose[:8])
+        refuse(mechanism, f"joint.{joint.name}.gains", None,
+                f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
+                f"{stability.radius:.4g} at pose ({pose})", f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
+    for joint in mechanism.streamed:
+        g, fit = joint.gains, rule[joint.name]
+        if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
+            warnings.append(f"joint.{joint.name}.gains: above the stiffest with gain margin {MARGIN:g}, "
+                            f"ku = {fit.ku:g}, kv = {fit.kv:g}")
+        if g.ku > 0.0 and g.kv == 0.0:
+            warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
+
+
+def _overlay(mechanism: Mechanism, lead: int) -> None:
+    """Refuse an overlay that may make the sampled loop unstable, all gains at its most."""
+    most = mechanism.safety.gain_overlay[1]
+    if most <= 1.0:
+        return
+
+    def raised(joint: Joint) -> Joint:
+        g = joint.gains
+        return replace(joint, gains=replace(g, ku=most * g.ku, kv=most * g.kv, ki=most * g.ki))
+
+    louder = replace(mechanism, joints=tuple(map(raised, mechanism.joints)))
+    radius = loop_stability(Model.of(louder), lead).radius
+    if radius > UNSTABLE:
+        refuse(mechanism, "safety.gain_overlay", list(mechanism.safety.gain_overlay),
+                f"with all gains times {most:g} the sampled loop is unstable: spectral radius {radius:.4g}",
+                "lower its most, or the gains")
+
+
+def _homing(model: Model, warnings: list[str]) -> None:
+    """Warn of a joint that is not strong enough to seek its zero against its weight where it starts."""
+    joints = model.mechanism.moving
+    sought = [i for i, j in enumerate(joints) if j.encoder is not None and j.encoder.zero in ("index", "stop")]
+    if not sought:
+        return
+    pose, still = np.array([[j.start for j in joints]]), np.zeros((1, len(joints)))
+    weight = np.abs(newton_euler(model, pose, still, still)[0])
+    for i in sought:
+        effort = control_source.lab_row(model.mechanism, joints[i]).seek_torque
+        if weight[i] + joints[i].friction.coulomb > effort:
+            warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it starts: "
+                            f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
+
+
+# ---- plain data and tables
+
+
+def _number(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+def _assembly_data(a: Assembly) -> dict[str, Any]:
+    names = [body.joint.name for body in a.model.bodies]
+    return {
+        "mobility": a.mobility,
+        "actuated": [names[i] for i in a.actuated], "passive": [names[i] for i in a.passive],
+        "independent": [names[i] for i in a.independent], "redundant": [names[i] for i in a.redundant],
+        "equations": [a.row_name(row) for row in a.kept], "dropped": [a.row_name(row) for row in a.dropped],
+        "start": dict(zip(names, a.start.tolist(), strict=True)),
+        "residual": float(np.max(np.abs(a.residual(a.start)), initial=0.0)), "margin": float(a.margin(a.start)),
+        "passive_torque": passive_torque(a),
+    }
+
+
+def _assembly_table(mode: str, a: Assembly) -> Table:
+    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
+                   f"{a.margin(a.start):.2g} from a singular pose at the start", "joint", "at the start", "is")
+    for i, body in enumerate(a.model.bodies):
+        kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
+        table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)
+    kept = ", ".join(a.row_name(row) for row in a.kept)
+    dropped = ", ".join(a.row_name(row) for row in a.dropped)
+    table.caption = f"equations: {kept}" + (f"; contained in them, dropped: {dropped}" if dropped else "")
+    return table
+
+
+def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
+    plain = {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child, "axis": j.axis.tolist(),
+             "start": j.start, "actuated": j.actuated, "locked": mechanism.lock.get(j.name),
+             "limits": {k: _number(getattr(j.limits, k)) for k in LIMITS},
+             "friction": {"viscous": j.friction.viscous, "coulomb": j.friction.coulomb},
+             "gains": {"ku": j.gains.ku, "kv": j.gains.kv, "ki": j.gains.ki},
+             "motor": None, "encoder": None}
+    if j.motor is not None:
+        plain["motor"] = {"R": j.motor.R, "L": j.motor.L, "K": j.motor.K, "gear": j.motor.gear,
+                          "inertia": j.motor.inertia, "channel": j.motor.channel, "sign": j.motor.sign}
+        if mechanism.board is not None:
+            plain["motor"]["stall_effort"] = abs(j.motor.gear) * j.motor.K * mechanism.board.bus_voltage / j.motor.R
+    if j.encoder is not None:
+        plain["encoder"] = {"counts": j.encoder.counts, "at": j.encoder.at, "zero": j.encoder.zero}
+    return plain
+
+
+def _heading(report: Report) -> Text:
+    m, c = report.mechanism, report.mechanism.control
+    board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
+    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {scheme_of(m)} at "
+            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
+    return Text(text, style="bold")
+
+
+def _table(title: str, *columns: str) -> Table:
+    """Its first column tells the rows apart: a narrow terminal folds the others."""
+    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    for k, column in enumerate(columns):
+        table.add_column(column, no_wrap=not k, overflow="fold")
+    return table
+
+
+def _joint_table(mechanism: Mechanism) -> Table:
+    table = _table("joints", "joint", "type", "parent > child", "range", "velocity", "effort")
+    for j in mechanism.joints:
+        kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
+        where = f"{j.parent} > {j.child}"
+        if j.type == "fixed":
+            table.add_row(j.name, kind, where)
+            continue
+        span = "any" if math.isinf(j.limits.upper - j.limits.lower) else f"{j.limits.lower:.4g} .. {j.limits.upper:.4g}"
+        most = ("any" if math.isinf(x) else f"{x:g}" for x in (j.limits.velocity, j.limits.effort))
+        table.add_row(j.name, kind, where, span, *most)
+    return table
+
+
+def _drive_table(report: Report) -> Table:
+    gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
+    table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
+    for j in report.mechanism.moving:
+        motor = "-" if j.motor is None else (
+            f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
+        encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
+        table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
+                      *(f"{getattr(j.gains, name):g}" for name in gains))
+    return table
+
+
+def _link_table(mechanism: Mechanism) -> Table:
+    table = _table("links", "link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz")
+    bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links]
+    bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    for name, mass, com, J in bodies:
+        table.add_row(name, f"{mass:.4g}", ", ".join(f"{x:.4g}" for x in com),
+                      ", ".join(f"{x:.3g}" for x in np.diag(J)),
+                      ", ".join(f"{x:.3g}" for x in (J[0, 1], J[0, 2], J[1, 2])))
+    return table
+
+
+def _gain_table(report: Report) -> Table:
+    table = _table("gains", "joint", "ku", "kv", "stiffest ku", "stiffest kv")
+    for j in report.mechanism.streamed:
+        fit = report.rule[j.name]
+        table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")
+    return table
+
+
+def _loop_line(report: Report) -> Text:
+    text = f"stiffest: stable at every pose with all gains times {MARGIN:g}, damping ratio {DAMPING:g}, lead {report.lead}"
+    if report.stability is not None:
+        text += (f"\nthe file's gains: spectral radius {report.stability.radius:.5f} (stable below 1), "
+                 f"Kv M^-1 dt at most {report.stability.rate_gain:.3f}")
+    return Text(text)

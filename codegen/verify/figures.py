@@ -1,0 +1,41 @@
+"""Pictures in files: which there can be, and figures of torque curves in the manner of Isobe's Fig. 4."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from codegen.common.errors import BadInput
+from codegen.verify.torque import Torque
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def check_format(path: Path, key: str = "figure") -> None:
+    """Raise BadInput for a suffix that is none of a picture."""
+    if path.suffix.lower() not in FORMATS:
+        raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
+
+
+def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
+    """Three panels, one curve a joint: Newton-Euler, what was `computed`, difference. N m or N over s.
+    Raises BadInput for a suffix that is none of a picture."""
+    check_format(path)
+    with matplotlib.rc_context({"font.size": 9}):
+        figure = Figure(figsize=(13.0, 4.2), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        middle.sharey(left)
+        colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(result.joints)))
+        for axes, values, name in ((left, result.exact, "(a) Newton-Euler"), (middle, result.tau, f"(b) {computed}"),
+                                   (right, result.tau - result.exact, "(b) - (a)")):
+            for curve, joint, colour in zip(values.T, result.joints, colours, strict=True):
+                axes.plot(result.t, curve, label=joint, color=colour, linewidth=1.2)
+            axes.set(title=name, xlabel="t, s")
+            axes.grid(alpha=0.3)
+        left.set_ylabel("torque, N m (force, N)")
+        right.legend(ncols=1 + len(result.joints) // 8, fontsize=7, loc="best")
+        figure.suptitle(f"{title}: worst difference {result.error:.1e} of peak")
+        figure.savefig(path, dpi=130)

@@ -1,0 +1,145 @@
+"""The feed-forward torques of a whole motion: what `femtorque torque` does.
+
+The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
+of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of codegen.toolchain.step_library,
+`torque` of hil.chip.chip_step. So is what holds against an external wrench: `torque` of codegen.toolchain.wrench_library or
+hil.chip.chip_wrench.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import assemble
+from codegen.model.modes import has_modes, schedule
+from codegen.motion.trajectory import Trajectory
+from codegen.reference import rigid as reference
+from codegen.reference import wrench as external
+from codegen.reference.wrench import Wrench
+from codegen.step.scheme import model_of
+
+Array = NDArray[np.float64]
+
+Step = Callable[..., Array]
+"""The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
+several modes their `schedule`, to torques (N, n) at s_0 .. s_N-1."""
+
+Held = Callable[[Model, Array, Wrench], Array]
+"""What holds against a wrench, by the emitted C: positions (N, n), rad or m, to torques (N, n)."""
+
+
+@dataclass(frozen=True)
+class Torque:
+    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; exact (N, n): the same by Newton-Euler,
+    without increments; error: of tau_ID, over its peak."""
+
+    joints: tuple[str, ...]
+    t: Array
+    tau: Array
+    exact: Array
+    error: float
+
+    def summary(self) -> dict[str, object]:
+        """What `--json` prints of it, but for the error, whose name says the precision."""
+        return {
+            "ticks": len(self.t),
+            "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
+        }
+
+    def write(self, path: Path) -> None:
+        """As CSV: t and a column a joint, in digits enough to read every number back exactly."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["t", *self.joints])
+            for t, row in zip(self.t.tolist(), self.tau.tolist(), strict=True):
+                table.writerow([repr(round(t, 12)), *map(repr, row)])
+
+
+def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = None, total: bool = False,
+           wrench: Wrench | None = None, held: Held = external.torque) -> Torque:
+    """Torques of every control tick of a motion, by the float64 reference, or by the emitted `step` if one is given.
+
+    `total` adds what the motors themselves need (Eq. 19), `wrench` what holds against it, computed by `held`. Raises
+    BadInput if the motion is shorter than a tick.
+    """
+    if wrench is not None and mechanism.flexible:
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links", "make them rigid")
+    model = model_of(mechanism)
+    ticks = round(trajectory.duration * mechanism.control.rate_hz)
+    if ticks < 1:
+        raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,
+                       f"is shorter than one control tick, {model.dt:g} s")
+    if mechanism.flexible:
+        _at_rest(model, trajectory)
+    if has_modes(mechanism) and wrench is not None:
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes", "name one with --mode")
+    if step is None:
+        t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
+    else:
+        given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
+        t = (np.arange(ticks, dtype=float) + 0.5) * model.dt
+        tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
+    q, qd, qdd = trajectory.at(t)
+    exact = reference.exact(model, trajectory, t)
+    error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
+    if wrench is not None:
+        tau, exact = tau + _held(model, q, wrench, held), exact + _held(model, q, wrench, external.torque)
+    if total:
+        motors = motor_torque(mechanism, qd, qdd)
+        tau, exact = tau + motors, exact + motors
+    return Torque(tuple(j.name for j in mechanism.streamed), t, tau, exact, error)
+
+
+def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
+    """Torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
+    if not model.mechanism.loops:
+        return held(model, q, wrench)
+    assembly = assemble(model)
+    q = assembly.follow(q)
+    return assembly.allocate(q, held(model, q, wrench))[:, list(assembly.actuated)]
+
+
+def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
+    """Positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of their neighbours.
+
+    Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
+    """
+    newmark = model.mechanism.control.scheme == "newmark"
+    if newmark or model.mechanism.flexible:
+        _at_rest(model, trajectory)
+    if not newmark:
+        return trajectory.middles(ticks, model.dt)
+    return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
+
+
+def _at_rest(model: Model, trajectory: Trajectory) -> None:
+    """Raise BadInput if a motion does not start at rest."""
+    if trajectory.starts_at_rest:
+        return
+    newmark = model.mechanism.control.scheme == "newmark"
+    j = int(np.argmax(np.abs(trajectory.rates[0])))
+    raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
+                   float(trajectory.rates[0, j]),
+                   'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest",
+                   "lead into the motion" + (", or take --backend reference" if newmark else ""))
+
+
+def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
+    """What the motors need beyond tau_ID (Eq. 19, corrected): J qdd + D qd + f_c sgn(qd), each (samples, n).
+
+    J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
+    """
+    joints = mechanism.streamed
+    J = np.array([0.0 if j.motor is None else j.motor.gear**2 * j.motor.inertia for j in joints])
+    D = np.array([j.friction.viscous for j in joints])
+    f_c = np.array([j.friction.coulomb for j in joints])
+    return J * qdd + D * qd + f_c * np.sign(qd)

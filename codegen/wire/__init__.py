@@ -1,0 +1,1 @@
+"""What goes over the serial line: messages, their bytes, units."""

@@ -1,0 +1,188 @@
+"""The Python side of the wire: message classes from the table of codegen.wire.messages, frames in COBS with CRC-32.
+
+A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. COBS and its
+decoder come from the `cobs` package, the check sum from zlib; what is written here is only the layout.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from cobs import cobs
+
+from codegen.wire.messages import MESSAGES, Field, J, Message
+
+HEADER = struct.Struct("<BHH")
+CRC = struct.Struct("<I")
+OVERHEAD = HEADER.size + CRC.size
+ANY_TAG = ("HELLO", "IDENT", "ABOUT")  # valid under any tag: with them two sides find out that they differ
+
+_CODES = {"u8": "B", "u16": "H", "u32": "I", "i32": "i", "f32": "f"}
+SIZES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "f32": 4}
+
+
+class BadFrame(Exception):
+    """A frame that cannot be believed: wrong stuffing, check sum, type or length."""
+
+
+def _empty(f: Field) -> Any:
+    """What a field is where it is not given; arrays of a value a joint must be, but for those of bytes."""
+    if f.length == 1:
+        return 0.0 if f.type == "f32" else 0
+    if isinstance(f.length, str):  # J
+        return b"" if f.type == "u8" else ()
+    return bytes(f.length) if f.type == "u8" else (0,) * f.length
+
+
+def _class(message: Message) -> type[Any]:
+    """A frozen dataclass with the message's fields; arrays are tuples, u8 arrays are bytes."""
+    fields = [(f.name, Any, field(default=_empty(f), metadata={"doc": f.doc})) for f in message.fields]
+    kind = make_dataclass(message.name.title(), fields, frozen=True, namespace={"NAME": message.name})
+    kind.__doc__, kind.__module__ = message.doc, __name__
+    return kind
+
+
+CLASSES = {m.name: _class(m) for m in MESSAGES}
+Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
+    CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
+)
+Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About = (
+    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT")
+)
+
+
+class Frame(NamedTuple):
+    """One decoded frame: an instance of one of CLASSES and its header."""
+
+    message: Any
+    seq: int
+    tag: int
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How one message lies in bytes, for a given number of joints."""
+
+    message: Message
+    packer: struct.Struct
+    counts: tuple[int, ...]  # 0: a plain value; n: an array of n
+
+    @staticmethod
+    def of(message: Message, joints: int) -> _Layout:
+        counts = tuple(length(f, joints) if f.length != 1 else 0 for f in message.fields)
+        return _Layout(message, struct.Struct("<" + "".join(map(_code, message.fields, counts))), counts)
+
+    def pack(self, message: Any) -> bytes:
+        values: list[Any] = []
+        for f, n in zip(self.message.fields, self.counts, strict=True):
+            value = getattr(message, f.name)
+            if not n:
+                values.append(value)
+            elif f.type == "u8":
+                values.append(bytes(value))
+            elif len(value) != n:
+                raise ValueError(f"{self.message.name}.{f.name} has {len(value)} values where {n} are due")
+            else:
+                values.extend(np.asarray(value).tolist())
+        return self.packer.pack(*values)
+
+    def unpack(self, payload: bytes) -> Any:
+        values, i, items = [], 0, self.packer.unpack(payload)
+        for f, n in zip(self.message.fields, self.counts, strict=True):
+            step = n if n and f.type != "u8" else 1
+            values.append(items[i : i + step] if n and f.type != "u8" else items[i])
+            i += step
+        return CLASSES[self.message.name](*values)
+
+
+def length(f: Field, joints: int) -> int:
+    """Number of values of a field."""
+    return joints if f.length == J else int(f.length)
+
+
+def payload_size(message: Message, joints: int) -> int:
+    """Bytes of a message's payload."""
+    return sum(SIZES[f.type] * length(f, joints) for f in message.fields)
+
+
+def stuffed_size(frame: int) -> int:
+    """Most bytes that a frame of this size takes on the wire: COBS adds one in 254, and the zero that ends it."""
+    return frame + frame // 254 + 2
+
+
+def _code(f: Field, n: int) -> str:
+    if not n:
+        return _CODES[f.type]
+    return f"{n}s" if f.type == "u8" else f"{n}{_CODES[f.type]}"
+
+
+class Codec:
+    """Encodes and decodes every message of the table for a number of joints. Has no state."""
+
+    def __init__(self, joints: int) -> None:
+        self.joints = joints
+        layouts = [_Layout.of(m, joints) for m in MESSAGES]
+        self._by_type = {x.message.type: x for x in layouts}
+        self._by_name = {x.message.name: x for x in layouts}
+
+    def encode(self, message: Any, tag: int, seq: int = 0) -> bytes:
+        """The bytes of one frame on the wire, with the zero that ends it."""
+        layout = self._by_name[message.NAME]
+        body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)
+        return cobs.encode(body + CRC.pack(zlib.crc32(body))) + b"\0"
+
+    def decode(self, stuffed: bytes) -> Frame:
+        """One frame from the bytes between two zeros. Raises BadFrame."""
+        try:
+            frame = cobs.decode(stuffed)
+        except cobs.DecodeError as error:
+            raise BadFrame("stuffing") from error
+        if len(frame) < OVERHEAD:
+            raise BadFrame("length")
+        body, crc = frame[: -CRC.size], frame[-CRC.size :]
+        if CRC.unpack(crc)[0] != zlib.crc32(body):
+            raise BadFrame("check sum")
+        kind, seq, tag = HEADER.unpack_from(body)
+        layout = self._by_type.get(kind)
+        if layout is None:
+            raise BadFrame(f"type {kind}")
+        payload = body[HEADER.size :]
+        if len(payload) != layout.packer.size:
+            raise BadFrame(f"{layout.message.name} of {len(payload)} bytes where {layout.packer.size} are due")
+        return Frame(layout.unpack(payload), seq, tag)
+
+
+class FrameReader:
+    """Cuts a byte stream at its zeros and decodes. `bad` counts what had to be thrown away."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._longest = stuffed_size(OVERHEAD + max(payload_size(m, codec.joints) for m in MESSAGES))
+        self._buffer = bytearray()
+        self.good = 0
+        self.bad = 0
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take bytes as they come; yields the good frames that they complete."""
+        *complete, rest = (bytes(self._buffer) + data).split(b"\0")
+        self._buffer[:] = rest[-self._longest - 1 :]  # of an endless run without zeros only a tail too long to be good
+        for stuffed in complete:
+            if not stuffed:
+                continue
+            try:
+                frame = self._codec.decode(stuffed)
+            except BadFrame:
+                self.bad += 1
+                continue
+            self.good += 1
+            yield frame
+
+
+def text(padded: bytes) -> str:
+    """The text in a zero-padded field, as IDENT carries names."""
+    return padded.split(b"\0")[0].decode("ascii", "replace")

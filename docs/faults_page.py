@@ -1,0 +1,114 @@
+"""docs/faults.md, from the tables of codegen.wire.messages: run `python docs/faults_page.py` after changing them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
+from codegen.mechanism.description import Control, Safety  # noqa: E402
+from codegen.wire import messages  # noqa: E402
+
+PAGE = ROOT / "docs" / "faults.md"
+
+HEAD = """\
+# States, faults and refusals
+
+Made from the tables of `codegen/wire/messages.py` by `python docs/faults_page.py`; do not edit.
+
+A fault is latched: the first one is kept with the first joint that it concerns, named by host and log, told in IDENT
+after a reset, and cleared by CLEAR once its cause is gone. A limit is no fault: `limits` in STATUS says which one acts
+while the motion goes on. What is asked for in a state that does not allow it, or without what it needs, is refused by
+name and changes nothing.
+
+## What is done about a fault
+
+`[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for `host`:
+there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its friction holds
+is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes while another is latched can only take away more: hold gives way to brake, brake to coast.
+
+    [safety]
+    host = "coast"         # though gravity loads it: it drops its load when the cable is pulled
+    motion = "brake"
+
+Holding brakes, closed without power, hang on one output of the board (`[brake]` of its file) and are used where the
+mechanism file gives their times:
+
+    [safety.brake]
+    release_s = 0.03       # until they are open: START, JOG and FLOAT are refused for so long after ARM
+    engage_s = 0.05        # until they have closed: for so long the motors go on holding
+
+They open once the joints are held, by ARM or SEEK, and stay closed in PROBE, which holds none. DISARM, and faults that
+the board waits with until the arm stands (HOST_LOST, KNOT) or that are to be held, first let them close and switch the
+outputs off when they have. With an e-stop, a reset and every other fault they are let go together with the outputs: the
+arm falls for `engage_s` then, so keep that short, and wire their supply through the e-stop loop.
+
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    control, safety = Control(), Safety()
+    parts = [HEAD, _table(("reaction", "what it does"), [(f"`{k}`", doc) for k, (_, doc) in messages.REACTIONS.items()]),
+             "\n", _table(("class", "reactions", "about"), [
+                 (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
+                 for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
+             _after(control), "\n## States\n\n",
+             _table(("state", "what it is"), [(k, doc) for k, (_, doc) in messages.STATES.items()]),
+             "\n## Faults\n\n",
+             _table(("fault", "number", "class", "what it means", "found", "what to do"), [
+                 (name, str(number), _class_of(name), meaning, _found(safety).get(name, "at start"), mend)
+                 for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
+             "\n## Refusals\n\n",
+             _table(("refusal", "number", "what it means", "what to do"), [
+                 (name, str(number), meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
+             "\n## Limits\n\n",
+             _table(("limit", "what acts"), [(k, doc) for k, (_, doc) in messages.LIMITS.items()])]
+    return "".join(parts)
+
+
+def _after(control: Control) -> str:
+    lost = control.host_timeout_s * HOST_LOST
+    return f"""
+A host that is silent for `host_timeout_s` ({control.host_timeout_s:g} s) ends in two stages: the arm is stopped along its
+path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without power);
+after {HOST_LOST} times that ({lost:g} s) it is the fault HOST_LOST.
+"""
+
+
+def _class_of(fault: str) -> str:
+    return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")
+
+
+def _found(safety: Safety) -> dict[str, str]:
+    """When each fault is found, where that is not at the start alone."""
+    tick, slow = "in the tick", "between two ticks"
+    return {
+        "CLOCK": "at start; a crystal that stops later resets the chip into it",
+        "STACK": slow,
+        "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
+        "CONFIGURATION": "at start, and round and round while running",
+        "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
+        "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
+        "CURRENT_LOOP": "in the current loop",
+        "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
+        "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
+        "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",
+        "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
+        "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
+        "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
+        "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick, "HOMING": "when `travel` or its time is used up",
+        "HARD_FAULT": "at once: outputs safe, then a reset into it", "WATCHDOG": "by the watchdog, which resets into it",
+    }
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") or " " for cell in row) + " |\n" for row in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(), encoding="utf-8", newline="\n")

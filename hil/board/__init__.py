@@ -1,0 +1,1 @@
+"""The virtual board: chip, plant, power stages, serial line."""

@@ -1,0 +1,64 @@
+"""What a board's bridges put on its motors, as the pins and timers of the chip have it."""
+
+from __future__ import annotations
+
+from codegen.board import reader as board_file
+from codegen.mechanism.description import Joint
+from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32.gpio import Gpio
+
+
+class Bridge:
+    """The bridge of one motor. share: of the bus voltage (-1..1), with the motor's sign; None while it is off.
+
+    It is formed anew only after something at its timers or ports may have changed.
+    """
+
+    def __init__(self, board: board_file.Board, chip: Stm32, joint: Joint, channel: board_file.Channel) -> None:
+        assert joint.motor is not None
+        self._motor, self._channel = joint.motor, channel
+        self._timers = {pwm.timer: chip.timers[pwm.timer] for _, pwm in channel.switches}
+        self._direction = pin_of(chip, channel.direction) if channel.direction else None
+        self._wires: dict[str, list[tuple[Gpio, int, int]]] = {}  # of a switch: port, pin, alternate function
+        for name, pwm in channel.switches:
+            signal = f"{pwm.timer}_CH{pwm.output}"
+            pins = [(signal, pwm.pin)] + ([(f"{signal}N", pwm.low)] if pwm.low else [])
+            self._wires[name] = [(*pin_of(chip, pin), board.function(signal, pin)) for signal, pin in pins]
+        ports = [port for wires in self._wires.values() for port, _, _ in wires]
+        ports += [self._direction[0]] if self._direction else []
+        self._parts = list(dict.fromkeys([*self._timers.values(), *ports]))
+        self._changes = -1  # of all parts when the share was formed
+        self._share: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        changes = sum([part.changes for part in self._parts])
+        if changes != self._changes:
+            share = self._of_halves() if self._channel.opposite else self._of_bridge()
+            self._share = None if share is None else self._motor.sign * share
+            self._changes = changes
+        return self._share
+
+    def _connected(self, switch: str) -> bool:
+        """Whether the timer's signals are on the pins of an output."""
+        return all(port.alternate(pin) == function for port, pin, function in self._wires[switch])
+
+    def _of_bridge(self) -> float | None:
+        """Of an H-bridge with PWM and direction (or enable)."""
+        assert self._direction is not None
+        pwm, (port, pin) = self._channel.pwm, self._direction
+        high = self._timers[pwm.timer].duty(pwm.output) if self._connected("pwm") else 0.0
+        if self._motor.drive == "antiphase":
+            return 2.0 * high - 1.0 if port.driven(pin) else None
+        return -high if port.driven(pin) else high
+
+    def _of_halves(self) -> float | None:
+        """Of two half bridges: the difference of what they give."""
+        one, other = (self._timers[pwm.timer].half_bridge(pwm.output) if self._connected(name) else None
+                      for name, pwm in self._channel.switches)
+        return None if one is None or other is None else one - other
+
+
+def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
+    """Port and number of a pin, 'PA3'."""
+    return chip.gpio[name[1]], int(name[2:])

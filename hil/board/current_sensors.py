@@ -1,0 +1,79 @@
+"""The current sensors that the boards have in hardware: what they put on their pins, by the word of those who made them and
+of other firmware for the same board, none of it from the board files that the firmware is made from.
+
+A current is positive where it leaves the bridge at its first output, goes through the motor and comes back at the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hil.board.drv8301 import Drv8301
+from hil.chip.stm32.chip import Stm32
+
+Window = tuple[float, float]  # cycles between which a converter samples
+
+
+@dataclass(frozen=True)
+class InLine:
+    """A Hall sensor in the motor's line. V, V/A; low, high: where its output ends."""
+
+    zero_v: float
+    volts_per_ampere: float
+    low: float
+    high: float
+
+    def volts(self, amperes: float) -> float:
+        return min(max(self.zero_v + self.volts_per_ampere * amperes, self.low), self.high)
+
+
+@dataclass(frozen=True)
+class LowShunt:
+    """A shunt below one half bridge and the amplifier of its gate driver. timer, output: of that half bridge, the second
+    one of its motor. driver: which gate driver amplifies."""
+
+    timer: str
+    output: int
+    driver: int
+
+
+# Allegro ACS725LLCTR-20AB-T at 3.3 V (data sheet rev. 14): 66 mV/A about half the supply, output within 0.3 V of the rails.
+_HALL = InLine(1.65, 0.066, 0.3, 3.0)
+
+# ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware takes
+# (count - middle) / gain / shunt for the current into the motor at that half bridge, without a minus (motor.cpp,
+# phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic), and its current loop is stable: the pin is
+# above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the
+# reference of 3.3 V, 10 to 80 V/V, output from 0.3 V up; the converter's protection ends it at 3.3 V.
+_SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V = 500e-6, 1.65, 0.3
+
+# by board and pin; M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h, and half bridge B is output 2 of TIM1 and of TIM8
+PARTS: dict[str, dict[str, InLine | LowShunt]] = {
+    "f405rg-4": {pin: _HALL for pin in ("PC0", "PC1", "PC2", "PC3")},
+    "odrive-v3.6": {"PC0": LowShunt("TIM1", 2, 0), "PC3": LowShunt("TIM8", 2, 1)},
+}
+
+
+class CurrentSensor:
+    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows."""
+
+    def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
+        self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
+        self.backwards = False
+        self.stuck: float | None = None
+
+    def volts(self, amperes: float) -> float:
+        """V on the pin in the window in which it is sampled, A flowing."""
+        if self.stuck is not None:
+            return self.stuck
+        amperes = -amperes if self.backwards else amperes
+        part = self._part
+        return part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
+
+    def _of_shunt(self, part: LowShunt, amperes: float) -> float:
+        """Nothing flows through the shunt unless the low switch above it conducts."""
+        if not self._chip.timers[part.timer].low_switch_on(part.output, *self._window()):
+            return _MIDDLE_V
+        leaving = -amperes  # at this half bridge
+        return min(max(_MIDDLE_V + self._drivers[part.driver].gain * _SHUNT_OHM * leaving, _AMPLIFIER_LOW_V), 3.3)

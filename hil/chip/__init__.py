@@ -1,0 +1,1 @@
+"""The chip, instruction by instruction, and its peripherals."""

@@ -1,0 +1,186 @@
+/* What Unicorn calls before every basic block of the emulated processor:
+ * counts instructions and cycles, and stops when something is due. In C
+ * because a tick has hundreds of blocks; hil/chip/cpu.py explains it. */
+#include "flash_fetch.h"
+
+#define SLOTS 65536u /* of the table; a power of two */
+#define WATCHES 2u
+#define FLASH_MOST 0x100000u /* bytes */
+#define IT_STATE 0x0600FC00u /* in it */
+
+typedef struct {
+    uint64_t address;
+    uint32_t size; /* bytes; 0 is an empty slot */
+    uint32_t instructions, cycles;
+    uint32_t refill; /* cycles more if the block's branch is taken */
+    uint64_t runs;
+    uint64_t taken, fell; /* its branch, where nothing came between */
+    const instruction *code;
+    uint64_t round; /* of a watched handler: the last one it ran in */
+    uint32_t here, most; /* runs in that one, and in any */
+} block;
+
+/* The waiting for flash of one exception handler, with all that interrupts it.
+ * A round begins at its first block and ends when `running` is cleared. */
+typedef struct {
+    uint64_t handler; /* address */
+    uint32_t running;
+    flash_fetch *fetch;
+} flash_watch;
+
+typedef struct {
+    int64_t now, deadline; /* cycles */
+    int64_t began;         /* cycle at which the block was looked at */
+    uint64_t instructions;
+    uint64_t last_end; /* address behind the last block */
+    uint32_t last_refill, last_slot;
+    uint32_t stopped;  /* 1 deadline reached, 2 unknown block */
+    uint64_t unknown_address;
+    uint32_t unknown_size;
+    void (*stop)(void *);
+    int (*read_register)(void *, int, void *);
+    int (*write_register)(void *, int, const void *);
+    int status_register, program_counter; /* Unicorn's numbers */
+    flash_watch watches[WATCHES];
+    uint64_t rounds;
+    uint64_t flash_start;
+    uint8_t readers[FLASH_MOST / 16u]; /* bit a halfword: reads flash */
+    block blocks[SLOTS];
+} counter;
+
+uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
+void before_read(void *unicorn, int type, uint64_t address, int size,
+                 int64_t value, void *user);
+
+/* Find a block's slot, or the empty one where it belongs. */
+uint32_t slot_of(const counter *c, uint64_t address, uint32_t size)
+{
+    uint32_t slot = (uint32_t)(address >> 1) * 2654435761u >> 16;
+    while (c->blocks[slot].size != 0 && (c->blocks[slot].address != address ||
+                                         c->blocks[slot].size != size))
+        slot = (slot + 1u) % SLOTS;
+    return slot;
+}
+
+/* End execution before the block. */
+static void leave(counter *c, void *unicorn, uint32_t why)
+{
+    c->stopped = why;
+    c->stop(unicorn);
+}
+
+/* Account for the way that the last block's branch has gone. */
+static void note_way(counter *c, uint64_t address)
+{
+    block *last = &c->blocks[c->last_slot];
+    if (address == c->last_end) {
+        last->fell++;
+        return;
+    }
+    last->taken++;
+    c->now += c->last_refill;
+}
+
+/* Begin a round of the watched handler whose first block this is; one that
+ * comes above the first of them is part of that one's round. */
+static void begin_round(counter *c, const block *b)
+{
+    flash_watch *w;
+    for (w = c->watches; w < c->watches + WATCHES && w->fetch != 0; w++) {
+        if (b->address != w->handler)
+            continue;
+        if (w == c->watches || !c->watches[0].running)
+            c->rounds++;
+        flash_empty(w->fetch);
+        w->running = 1;
+    }
+}
+
+/* Let the watched handlers that run execute a block. */
+static void watch_block(counter *c, block *b)
+{
+    uint32_t running = 0;
+    flash_watch *w;
+    begin_round(c, b);
+    for (w = c->watches; w < c->watches + WATCHES && w->fetch != 0; w++) {
+        if (!w->running)
+            continue;
+        flash_execute(w->fetch, b->code, b->instructions);
+        running = 1;
+    }
+    if (!running)
+        return;
+    b->here = b->round == c->rounds ? b->here + 1u : 1u;
+    b->round = c->rounds;
+    if (b->here > b->most)
+        b->most = b->here;
+}
+
+/* Account for one block that is about to run. */
+void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
+{
+    counter *c = user;
+    block *b;
+    uint32_t slot = slot_of(c, address, size);
+    if (c->now >= c->deadline) {
+        leave(c, unicorn, 1u);
+        return;
+    }
+    b = &c->blocks[slot];
+    if (b->size == 0) {
+        c->unknown_address = address;
+        c->unknown_size = size;
+        leave(c, unicorn, 2u);
+        return;
+    }
+    c->began = c->now;
+    if (c->last_refill != 0)
+        note_way(c, address);
+    b->runs++;
+    c->now += b->cycles;
+    c->instructions += b->instructions;
+    c->last_end = address + size;
+    c->last_refill = b->refill;
+    c->last_slot = slot;
+    if (c->watches[0].fetch != 0)
+        watch_block(c, b);
+}
+
+/* Keep which instruction it is that loads from flash. */
+static void note_reader(counter *c, void *unicorn)
+{
+    uint32_t at = 0, i;
+    c->read_register(unicorn, c->program_counter, &at);
+    i = (at - (uint32_t)c->flash_start) / 2u;
+    if (i < 8u * sizeof c->readers)
+        c->readers[i / 8u] |= (uint8_t)(1u << (i % 8u));
+}
+
+/* End the IT block that Unicorn has put into the program status register. It
+ * does so before each load that it calls somebody for. The code of the block,
+ * translated as a whole, does not use and never clears it, so that the next
+ * block would be under its condition. */
+static void leave_it_block(const counter *c, void *unicorn)
+{
+    uint32_t status = 0;
+    c->read_register(unicorn, c->status_register, &status);
+    if ((status & IT_STATE) == 0)
+        return;
+    status &= ~IT_STATE;
+    c->write_register(unicorn, c->status_register, &status);
+}
+
+/* Account for a load from flash. */
+void before_read(void *unicorn, int type, uint64_t address, int size,
+                 int64_t value, void *user)
+{
+    counter *c = user;
+    flash_watch *w;
+    (void)type, (void)size, (void)value;
+    for (w = c->watches; w < c->watches + WATCHES && w->fetch != 0; w++)
+        if (w->running)
+            flash_read(w->fetch, (uint32_t)address);
+    note_reader(c, unicorn);
+    leave_it_block(c, unicorn);
+}

@@ -1,0 +1,59 @@
+"""The emitted step of a mechanism on the emulated Cortex-M4F, over a whole motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.emit import sources as emit
+from codegen.model.bodies import Model
+from codegen.toolchain.step_library import Turns
+from hil.chip.chip_library import ChipLibrary
+
+STATE_ROOM = 64 * 1024  # bytes, more than any state needs
+
+
+@dataclass(frozen=True)
+class Run:
+    """tau (N, J), N m or N; instructions (N,) of the step in every tick."""
+
+    tau: NDArray[np.float32]
+    instructions: NDArray[np.int64]
+
+
+def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
+        modes: NDArray[np.uint32] | None = None) -> Run:
+    """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
+
+    sources: the emitted files of this model, where they are at hand already. modes (N+1, 2): where the motion leads
+    through several, as codegen.model.modes.schedule has them.
+    """
+    turns, positions = Turns(model, "single"), np.asarray(positions, float)
+    samples = turns.samples(positions)
+    chip = ChipLibrary(sources or emit.step_sources(model))
+    state, next_at, tau_at = chip.put(STATE_ROOM), chip.put(samples[0]), chip.put(samples["u"][0])
+    chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
+    tau, instructions = np.empty_like(samples["u"]), np.zeros(len(samples), np.int64)
+    control = model.mechanism.control
+    knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
+    mode = 0
+    for k, sample in enumerate(samples):
+        chip.write(next_at, sample)
+        if modes is None:
+            instructions[k] = chip.call("ft_step", state, next_at, tau_at).instructions
+        else:
+            number, left = (int(x) for x in modes[k])
+            if number != mode:
+                mode, instructions[k] = number, chip.call("ft_step_enter", state, number).instructions
+            instructions[k] += chip.call("ft_step_moded", state, left, next_at, tau_at).instructions
+        tau[k] = chip.read(tau_at, np.float32, tau.shape[1])
+        if knot and k % knot == 0:
+            chip.call("ft_step_anchor", state, next_at)  # its q comes first
+    return Run(tau[1:], instructions[1:])
+
+
+def torque(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:
+    """The torques alone."""
+    return run(model, positions, modes=modes).tau

@@ -1,0 +1,15 @@
+"""Which model runs which family's images."""
+
+from __future__ import annotations
+
+from codegen.board.chip import Chip
+from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32f4.chip import Stm32F405
+from hil.chip.stm32g4.chip import Stm32G474
+
+_MODELS: dict[str, type[Stm32]] = {model.FAMILY.name: model for model in (Stm32F405, Stm32G474)}
+
+
+def model(chip: Chip) -> type[Stm32]:
+    """The model of a chip."""
+    return _MODELS[chip.name]

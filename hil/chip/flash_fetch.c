@@ -1,0 +1,75 @@
+/* The model of flash that hil/chip/timing.py describes. In C because a tick has a
+ * thousand instructions, and every tick of a run is looked at. */
+#include "flash_fetch.h"
+
+#include <string.h>
+
+/* Begin with empty caches and nothing waited for. */
+void flash_empty(flash_fetch *f)
+{
+    f->stalls = 0;
+    f->at = -2;
+    f->spent = 0;
+    f->code.used = f->data.used = 0;
+}
+
+/* Return how far in front a line stands in a cache, or how many there are. */
+static uint32_t place_of(const flash_cache *c, uint32_t line)
+{
+    uint32_t i = 0;
+    while (i < c->used && c->lines[i] != line)
+        i++;
+    return i;
+}
+
+/* Make a line the one used last; where it stood is given up, or the line that
+ * has not been used for longest. */
+static void put_first(flash_cache *c, uint32_t line, uint32_t place)
+{
+    if (place == c->room)
+        place--;
+    else if (place == c->used)
+        c->used++;
+    memmove(c->lines + 1, c->lines, place * sizeof *c->lines);
+    c->lines[0] = line;
+}
+
+/* Wait for the line that comes next. */
+static void enter(flash_fetch *f, uint32_t line)
+{
+    uint32_t place = place_of(&f->code, line), reading = 1u + f->wait_states;
+    if (place < f->code.used) {
+        put_first(&f->code, line, place);
+    } else if ((int64_t)line == f->at + 1) {
+        if (f->spent < reading)
+            f->stalls += reading - f->spent;
+    } else {
+        f->stalls += f->wait_states;
+        put_first(&f->code, line, place);
+    }
+    f->at = (int64_t)line;
+    f->spent = 0;
+}
+
+/* Execute instructions. Each starts when its last byte is there. */
+void flash_execute(flash_fetch *f, const instruction *code, uint32_t count)
+{
+    const instruction *i;
+    for (i = code; i < code + count; i++) {
+        uint32_t line = i->address / f->line;
+        uint32_t last = (i->address + i->size - 1u) / f->line;
+        for (; line <= last; line++)
+            if ((int64_t)line != f->at)
+                enter(f, line);
+        f->spent += i->cycles;
+    }
+}
+
+/* Load a constant. */
+void flash_read(flash_fetch *f, uint32_t address)
+{
+    uint32_t line = address / f->line, place = place_of(&f->data, line);
+    if (place == f->data.used)
+        f->stalls += f->wait_states;
+    put_first(&f->data, line, place);
+}

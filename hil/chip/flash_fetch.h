@@ -1,0 +1,32 @@
+/* What a processor waits for its flash, line by line; hil/chip/timing.py says what
+ * is modelled. */
+#ifndef FLASH_FETCH_H
+#define FLASH_FETCH_H
+
+#include <stdint.h>
+
+enum { CACHE_ROOM = 128 }; /* lines of the largest */
+
+typedef struct {
+    uint32_t address, size, cycles;
+} instruction;
+
+/* Lines of a cache, the one used last first. */
+typedef struct {
+    uint32_t room, used;
+    uint32_t lines[CACHE_ROOM];
+} flash_cache;
+
+typedef struct {
+    uint32_t wait_states, line; /* bytes of a line */
+    uint64_t stalls;            /* cycles waited so far */
+    int64_t at;                 /* line that executes */
+    uint32_t spent;             /* cycles executed from it */
+    flash_cache code, data;
+} flash_fetch;
+
+void flash_empty(flash_fetch *f);
+void flash_execute(flash_fetch *f, const instruction *code, uint32_t count);
+void flash_read(flash_fetch *f, uint32_t address);
+
+#endif

@@ -1,0 +1,282 @@
+"""The system control space of an ARMv7-M processor as registers: SysTick, NVIC, SCB, and DWT beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from hil.chip.events import Event, Events
+from hil.chip.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
+from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
+
+BASE, DWT_BASE = 0xE000E000, 0xE0001000
+_IRQ_WORDS = 4  # 128 interrupt lines
+_KEY = 0x05FA  # AIRCR writes without it are ignored
+_SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
+
+
+def _registers() -> dict[int, Register]:
+    table = {
+        0x004: Register("ICTR", _IRQ_WORDS - 1, 0),
+        0x010: Register("SYST_CSR", 0, 0x7), 0x014: Register("SYST_RVR", 0, 0xFFFFFF),
+        0x018: Register("SYST_CVR"), 0x01C: Register("SYST_CALIB", 0, 0),
+        0xD00: Register("CPUID", 0x410FC241, 0), 0xD04: Register("ICSR", 0, 0x9E000000),
+        0xD08: Register("VTOR", 0, 0x3FFFFF80), 0xD0C: Register("AIRCR", 0, 0xFFFF0704),
+        0xD10: Register("SCR", 0, 0), 0xD14: Register("CCR", 0x200, 0x218),
+        0xD18: Register("SHPR1"), 0xD1C: Register("SHPR2"), 0xD20: Register("SHPR3"),
+        0xD24: Register("SHCSR", 0, 0x70000), 0xD28: Register("CFSR"), 0xD2C: Register("HFSR", 0, 0xC0000002),
+        0xD34: Register("MMFAR"), 0xD38: Register("BFAR"), 0xD88: Register("CPACR", 0, 0xF << 20),
+        0xDFC: Register("DEMCR", 0, 1 << 24), 0xF34: Register("FPCCR", 0xC0000000, 0xC0000000),
+    }
+    for word in range(_IRQ_WORDS):
+        for start, name in ((0x100, "ISER"), (0x180, "ICER"), (0x200, "ISPR"), (0x280, "ICPR")):
+            table[start + 4 * word] = Register(f"{name}{word}")
+        table[0x300 + 4 * word] = Register(f"IABR{word}", 0, 0)
+    for word in range(8 * _IRQ_WORDS):
+        table[0x400 + 4 * word] = Register(f"IPR{word}")
+    return table
+
+
+class Core(Protocol):
+    """What these registers ask of the core that they belong to."""
+
+    nvic: Nvic
+    events: Events
+    dwt: Dwt
+    floating_point: bool
+    on_systick: Callable[[], None]
+
+    def request_reset(self) -> None: ...
+
+
+class SystemControl(Peripheral):
+    """SCB and NVIC registers over the core's exception state."""
+
+    REGISTERS = _registers()
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.systick = _SysTick(core)
+        super().__init__("SCS", BASE)
+        for word in range(_IRQ_WORDS):
+            for name in ("ISER", "ICER", "ISPR", "ICPR", "IABR"):
+                self._bind(name, word)
+        for word in range(8 * _IRQ_WORDS):
+            self._bind_priority(0x400 + 4 * word, FIRST_IRQ + 4 * word)
+        for word in range(3):
+            self._bind_priority(0xD18 + 4 * word, 4 + 4 * word)
+
+    def reset(self) -> None:
+        self.clear()
+        self.systick.stop()
+
+    def _bind(self, name: str, word: int) -> None:
+        nvic, first = self.core.nvic, FIRST_IRQ + 32 * word
+        offset = next(at for at, r in self.REGISTERS.items() if r.name == f"{name}{word}")
+
+        def members() -> set[int]:
+            group = {"S": nvic.enabled, "C": nvic.enabled}[name[1]] if name.endswith("ER") else nvic.pending
+            return set(nvic.active) if name == "IABR" else group
+
+        def read() -> int:
+            return sum(1 << n - first for n in members() if first <= n < first + 32)
+
+        def write(value: int) -> None:
+            chosen = {first + bit for bit in range(32) if value >> bit & 1}
+            target = nvic.enabled if name.endswith("ER") else nvic.pending
+            if name[1] == "S":
+                target |= chosen
+            else:
+                target -= chosen
+                if target is nvic.pending:
+                    target |= chosen & nvic.lines - set(nvic.active)
+            self.core.events.attend()
+
+        self._read[offset], self._write[offset] = read, (write, self._write[offset][1])
+
+    def _bind_priority(self, offset: int, first: int) -> None:
+        priority = self.core.nvic.priority
+
+        def read() -> int:
+            return sum(self.core.nvic.priority[first + i] << 8 * i for i in range(4))
+
+        def write(value: int) -> None:
+            for i in range(4):
+                self.core.nvic.priority[first + i] = value >> 8 * i & 0xF0  # four bits are implemented
+            self.core.events.attend()
+
+        assert first + 3 < len(priority)
+        self._read[offset], self._write[offset] = read, (write, WORD)
+
+    # SysTick
+    def read_SYST_CSR(self) -> int:
+        return self.systick.control()
+
+    def write_SYST_CSR(self, value: int) -> None:
+        self.systick.configure(value, self.value["SYST_RVR"])
+
+    def write_SYST_RVR(self, value: int) -> None:
+        self.value["SYST_RVR"] = value
+        self.systick.load(value)
+
+    def read_SYST_CVR(self) -> int:
+        return self.systick.counter()
+
+    def write_SYST_CVR(self, value: int) -> None:
+        self.systick.restart()
+
+    # SCB
+    def read_ICSR(self) -> int:
+        nvic = self.core.nvic
+        pending = nvic.candidate() or 0
+        value = (nvic.active[-1] if nvic.active else 0) | pending << 12
+        value |= (SYSTICK in nvic.pending) << 26 | (PENDSV in nvic.pending) << 28 | (NMI in nvic.pending) << 31
+        return value | (any(n >= FIRST_IRQ for n in nvic.pending & nvic.enabled)) << 22 | (len(nvic.active) <= 1) << 11
+
+    def write_ICSR(self, value: int) -> None:
+        nvic = self.core.nvic
+        for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)):
+            if value >> bit & 1:
+                nvic.pend(number)
+        for bit, number in ((25, SYSTICK), (27, PENDSV)):
+            if value >> bit & 1:
+                nvic.pending.discard(number)
+        self.core.events.attend()
+
+    def read_AIRCR(self) -> int:
+        return 0xFA05 << 16 | self.core.nvic.group_shift << 8
+
+    def write_AIRCR(self, value: int) -> None:
+        if value >> 16 != _KEY:
+            return
+        self.core.nvic.group_shift = value >> 8 & 7
+        if value & 4:
+            self.core.request_reset()
+
+    def write_SHCSR(self, value: int) -> None:
+        self.value["SHCSR"] = value
+        for bit, number in _SHCSR_FAULTS.items():
+            (self.core.nvic.enabled.add if value >> bit & 1 else self.core.nvic.enabled.discard)(number)
+
+    def write_CFSR(self, value: int) -> None:
+        self.value["CFSR"] &= ~value
+
+    def write_HFSR(self, value: int) -> None:
+        self.value["HFSR"] &= ~value
+
+    def write_CPACR(self, value: int) -> None:
+        if value not in (0, 0xF << 20):
+            raise Unmodelled(f"CPACR = 0x{value:X}: only all or no access to the floating-point unit is modelled")
+        self.value["CPACR"] = value
+        self.core.floating_point = value != 0
+
+    def write_DEMCR(self, value: int) -> None:
+        self.value["DEMCR"] = value
+        self.core.dwt.traced = value != 0
+
+
+class _SysTick:
+    """The 24-bit down counter, kept as the cycle at which it was last loaded."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.event: Event | None = None
+        self.stop()
+
+    def stop(self) -> None:
+        self._held, self._held_at = False, 0
+        self.enabled = self.interrupt = self.flag = False
+        self.divider, self.reload, self.loaded = 1, 0, 0
+        self._from = 0  # what the counter was last loaded with
+        self._schedule()
+
+    @property
+    def period(self) -> int:
+        return (self._from + 1) * self.divider
+
+    def control(self) -> int:
+        value = self.enabled | self.interrupt << 1 | (self.divider == 1) << 2 | self.flag << 16
+        self.flag = False
+        return value
+
+    def configure(self, value: int, reload: int) -> None:
+        starts = value & 1 and not self.enabled
+        self.enabled, self.interrupt = bool(value & 1), bool(value & 2)
+        self.divider, self.reload = 1 if value & 4 else 8, reload
+        if starts:
+            self.loaded, self._from = self.core.events.now, reload
+        self._schedule()
+
+    def load(self, reload: int) -> None:
+        """The counter takes a new value from here at its next clock after it has come to 0, or was started at 0."""
+        self.reload = reload
+        if self.enabled and self.core.events.now == self.loaded:
+            self._from = reload
+            self._schedule()
+
+    def restart(self) -> None:
+        self.flag, self.loaded, self._from = False, self.core.events.now, self.reload
+        self._schedule()
+
+    def counter(self) -> int:
+        if not self.enabled or not self._from or self.core.events.now == self.loaded:
+            return 0
+        now = self._held_at if self._held else self.core.events.now
+        return self._from - (now - self.loaded) // self.divider % (self._from + 1)
+
+    def hold(self, held: bool) -> None:
+        """The processor is halted, or goes on."""
+        if held:
+            self._held_at = self.core.events.now
+        else:
+            self.loaded += self.core.events.now - self._held_at
+        self._held = held
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self.event:
+            self.event.cancel()
+        running = self.enabled and self._from and not self._held
+        self.event = self.core.events.at(self.loaded + self.period, self._expire) if running else None
+
+    def _expire(self) -> None:
+        assert self.event is not None
+        self.loaded, self._from = self.event.at, self.reload
+        self.flag = True
+        if self.interrupt:
+            self.core.nvic.pend(SYSTICK)
+        self.core.on_systick()
+        self._schedule()
+
+
+class Dwt(Peripheral):
+    """The cycle counter of the data watchpoint and trace unit."""
+
+    REGISTERS = {0x0: Register("CTRL", 0x40000000, 1), 0x4: Register("CYCCNT"), 0xFB0: Register("LAR")}
+
+    def __init__(self, core: Core) -> None:
+        self.core, self.traced = core, False
+        self._base = self._held = 0
+        super().__init__("DWT", DWT_BASE)
+
+    def _counting(self) -> bool:
+        return self.traced and bool(self.value["CTRL"] & 1)
+
+    def hold(self, held: bool) -> None:
+        """The processor is halted, or goes on."""
+        if held:
+            self._held = self.read_CYCCNT()
+        else:
+            self.write_CYCCNT(self._held)
+
+    def write_CTRL(self, value: int) -> None:
+        count = self.read_CYCCNT()
+        self.value["CTRL"] = value | 0x40000000
+        self.write_CYCCNT(count)
+
+    def read_CYCCNT(self) -> int:
+        return (self.core.events.now - self._base if self._counting() else self.value["CYCCNT"]) & WORD
+
+    def write_CYCCNT(self, value: int) -> None:
+        self.value["CYCCNT"] = value
+        self._base = self.core.events.now - value

@@ -1,0 +1,274 @@
+"""An STM32 as the families share it: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family brings its
+addresses, clock controller, links and DMA."""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from codegen.board.chip import Chip
+from hil.chip.cpu import CortexM4, Region
+from hil.chip.nvic import NMI
+from hil.chip.registers import Bus, Peripheral
+from hil.chip.reset_values import after_reset
+from hil.chip.stm32.clocks import LSI_HZ, ClockController
+from hil.chip.stm32.debug import DebugUnit
+from hil.chip.stm32.gpio import Gpio
+from hil.chip.stm32.serial import Serial
+from hil.chip.stm32.spi import Spi
+from hil.chip.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
+from hil.chip.stm32.timer import Timer
+from hil.chip.stm32.watchdog import Watchdog
+
+FLASH_START, SRAM_START = 0x08000000, 0x20000000
+SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, what is unique
+SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
+
+Gate = tuple[str, int]  # enable register and bit
+
+
+# Of the boot loader only that it has been entered: its vector table, then it sleeps.
+ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex("30bf fde7")
+
+
+def unique(number: int) -> bytes:
+    """The 96 bits of a part: place on the wafer, wafer, lot as ASCII (RM0090 section 39.1, RM0440 section 48.1)."""
+    return struct.pack("<HHB7s", number & 0xFFFF, number >> 16, 0x1F, b"VIRTUAL")
+
+
+class Stm32(ABC):
+    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board around
+    it hangs on the hooks of the parts.
+
+    before_change: called before any output changes, so that what the outputs drive can be brought up to date.
+    UNIQUE: where its 96 bits are. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
+    """
+
+    FAMILY: ClassVar[Chip]
+    REGIONS: ClassVar[tuple[Region, ...]]
+    UNIQUE: ClassVar[int]
+    TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
+    PORT_BASE: ClassVar[int]
+    PORT_GATE: ClassVar[str]
+    converters: tuple[Any, ...]  # of voltages; a family's
+    spi: Spi  # for gate drivers; of a family that has one
+    debug: DebugUnit
+    interrupts: ExternalInterrupts
+    detector: VoltageDetector
+    FULL_SPEED_VOLTS: ClassVar[float]
+    LOW_VOLTAGE_HZ: ClassVar[int]
+    lsi_hz = LSI_HZ
+
+    def __init__(self, image: bytes, hse_hz: int | None, number: int = 0) -> None:
+        self.before_change: Callable[[], None] = lambda: None
+        self.before_read: Callable[[], None] = lambda: None
+        self.bus = Bus(after_reset(self.FAMILY.name))
+        self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
+        self.core.load(self.UNIQUE, unique(number))
+        self.core.load(SYSTEM_START, ROM)
+        self.powered = True
+        self.seconds_before = 0.0  # of simulated time until the clock last changed
+        self._cycles_then = 0
+        events = self.core.events
+        self.rcc = self._clocks(hse_hz)
+        self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
+                     for i, letter in enumerate(self.FAMILY.ports)}
+        self.timers = {name: self._timer(name, base, self._timer_cycles(second))
+                       for name, (base, second, _) in self.TIMERS.items()}
+        self.usarts, links = self._links()
+        self.detector.on_low = self._supply_is_low
+        self.watchdog = Watchdog(0x40003000, events, lambda: self.rcc.hclk)
+        self._wire(links)
+        self.resets: list[str] = []
+        self._reset("power")
+
+    # -- what a family brings -----------------------------------------------
+
+    @abstractmethod
+    def _clocks(self, hse_hz: int | None) -> ClockController: ...
+
+    @property
+    def debug_closed(self) -> bool:
+        """Whether the image has switched the debug port off."""
+        return False
+
+    @abstractmethod
+    def _ungated(self) -> tuple[Peripheral, ...]:
+        """Peripherals that are always clocked."""
+
+    @abstractmethod
+    def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
+        """The links by name; they and what serves them by the gates of their clocks."""
+
+    def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
+        return Timer(name, base, self.core.events, self.FAMILY.timers[name], cycles)
+
+    def _lsi_period(self) -> float:
+        """Cycles of the processor's clock."""
+        return self.rcc.hclk / self.lsi_hz
+
+    # -- the chip's own supply ----------------------------------------------
+
+    def supply(self, volts: float) -> None:
+        """Let the supply have that voltage from now on. Below the power-down threshold the chip is in reset."""
+        self.detector.set(volts)
+        if volts < POWER_DOWN and self.powered:
+            self.powered = False
+            self._reset("power")
+        elif volts > POWER_ON and not self.powered:
+            self.powered = True
+            self._reset("power")
+
+    @property
+    def out_of_specification(self) -> bool:
+        """Whether the processor runs faster than is specified at this voltage: it may compute anything."""
+        return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
+
+    def _supply_is_low(self, low: bool) -> None:
+        if low:
+            self.interrupts.edge()
+            self.core.events.attend()
+        if self.detector_breaks:
+            self._break(low)
+
+    @property
+    def detector_breaks(self) -> bool:
+        """Whether the voltage detector acts on the timers' break inputs."""
+        return False
+
+    def _break(self, active: bool) -> None:
+        for timer in self.timers.values():
+            timer.set_system_break(active)
+
+    # -- wiring -------------------------------------------------------------
+
+    def _timer_cycles(self, second: bool) -> Callable[[], float]:
+        return lambda: self.rcc.hclk / self.rcc.timer_hz(second)
+
+    def _bus_cycles(self, second: bool) -> Callable[[], float]:
+        return lambda: self.rcc.hclk / (self.rcc.apb2 if second else self.rcc.apb1)
+
+    def _wire(self, links: dict[Gate, Peripheral]) -> None:
+        gated = dict(links)
+        gated |= {self.TIMERS[name][2]: timer for name, timer in self.timers.items()}
+        gated |= {(self.PORT_GATE, i): port for i, port in enumerate(self.gpio.values())}
+        self.rcc.gates = gated
+        for peripheral in (self.rcc, self.watchdog, self.debug, self.interrupts, *self._ungated(), *gated.values()):
+            self.bus.attach(peripheral)
+        parts: list[Gpio | Timer] = [*self.gpio.values(), *self.timers.values()]
+        for part in parts:
+            part.before_change = self._announcement(part)
+        for reader in (*self.timers.values(), *self.converters):
+            reader.before_read = lambda: self.before_read()
+        for name, usart in self.usarts.items():
+            usart.request = self._line(self.FAMILY.usarts[name].interrupt)
+        self.rcc.on_clock = self._clock_changed
+        self.rcc.on_tree = self._tree_changed
+        self.rcc.on_clock_failure = self._clock_failed
+        self.watchdog.on_bite = self._bite
+
+    def _announcement(self, part: Peripheral) -> Callable[[], None]:
+        """What a part calls before it changes what it puts out."""
+        def announce() -> None:
+            self.before_change()
+            part.changes += 1
+        return announce
+
+    def _line(self, number: int) -> Callable[[bool], None]:
+        """What drives one interrupt request."""
+        def drive(asserted: bool) -> None:
+            self.core.nvic.line(number, asserted)
+            if asserted:
+                self.core.events.attend()
+        return drive
+
+    # -- time ---------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Simulated seconds since power-on."""
+        return self.seconds_before + (self.core.now - self._cycles_then) / self.rcc.hclk
+
+    def _clock_changed(self, old: int, new: int) -> None:
+        self.seconds_before += (self.core.now - self._cycles_then) / old
+        self._cycles_then = self.core.now
+
+    def _tree_changed(self) -> None:
+        for timer in self.timers.values():
+            timer.clock_changed()
+
+    def run(self, seconds: float) -> None:
+        """Run until `seconds` after power-on, through clock changes and resets."""
+        while (left := (seconds - self.seconds) * self.rcc.hclk) > 0.5:
+            def clock_changed(hclk: float = self.rcc.hclk) -> bool:
+                return self.rcc.hclk != hclk
+
+            self.core.run(self.core.now + max(int(left), 1), stop=clock_changed)
+            if self.core.reset_requested:
+                self._reset(self._why)
+
+    # -- debugging ----------------------------------------------------------
+
+    def halt(self) -> None:
+        """A debugger halts the processor; what the debug unit says stops with it, and nothing else."""
+        self.core.halt(True)
+        for name, timer in self.timers.items():
+            timer.freeze(self.debug.freezes(name))
+        if self.debug.freezes_watchdog:
+            self.watchdog.hold(True)
+
+    def resume(self) -> None:
+        """It goes on where it was."""
+        self.core.halt(False)
+        for timer in self.timers.values():
+            timer.freeze(False)
+        self.watchdog.hold(False)
+
+    # -- resets -------------------------------------------------------------
+
+    _why = "software"
+
+    def _bite(self) -> None:
+        self._why = "watchdog"
+        self.core.request_reset()
+
+    @property
+    def in_rom(self) -> bool:
+        """Whether the processor runs ST's boot loader."""
+        return SYSTEM_START <= self.core._pc < SYSTEM_START + SYSTEM_SIZE
+
+    def reset(self, cause: str = "pin") -> None:
+        """A reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
+        self._reset(cause)
+
+    def _reset(self, cause: str) -> None:
+        self.resets.append(cause)
+        self._why = "software"
+        if cause == "power":
+            self._scramble_memory()
+            self.debug.power_on()
+        self.rcc.flag_reset(cause)
+        self.before_change()
+        for peripheral in self.bus.peripherals:
+            if peripheral not in (self.core.scs, self.core.dwt):
+                peripheral.reset()
+        self.core.reset()
+        self.core.halted = not self.powered
+        self.detector.look()
+
+    def _scramble_memory(self) -> None:
+        """Memory after power-on holds anything: always the same anything, so that runs repeat."""
+        random = np.random.default_rng(0x5EED)
+        for region in self.REGIONS:
+            if region.writable:
+                self.core.load(region.start, random.bytes(region.size))
+
+    def _clock_failed(self) -> None:
+        for timer in self.timers.values():
+            timer.clock_failed()
+        self.core.nvic.pend(NMI)
+        self.core.events.attend()

@@ -1,0 +1,94 @@
+"""A GPIO port (RM0090 section 8, RM0440 section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from hil.chip.registers import Peripheral, Register
+
+
+class Gpio(Peripheral):
+    """Pins 0 to 15. `drive(pin, level)` is what is wired to an input; None lets it float to its pull resistor."""
+
+    REGISTERS = {
+        0x00: Register("MODER"), 0x04: Register("OTYPER", 0, 0xFFFF), 0x08: Register("OSPEEDR"),
+        0x0C: Register("PUPDR"), 0x10: Register("IDR", 0, 0), 0x14: Register("ODR", 0, 0xFFFF),
+        0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
+    }
+
+    def __init__(self, name: str, base: int) -> None:
+        self._wired: dict[int, bool] = {}
+        self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
+        self.before_change: Callable[[], None] = lambda: None  # called before outputs change
+        self.on_output: Callable[[], None] = lambda: None  # called after
+        super().__init__(name, base)
+
+    def reset(self) -> None:
+        self.before_change()
+        self.clear()
+        self.on_output()
+
+    def drive(self, pin: int, level: bool | None) -> None:
+        if level is None:
+            self._wired.pop(pin, None)
+        else:
+            self._wired[pin] = level
+
+    def mode(self, pin: int) -> int:
+        """0 input, 1 output, 2 alternate function, 3 analogue."""
+        return self.value["MODER"] >> 2 * pin & 3
+
+    def alternate(self, pin: int) -> int | None:
+        """The alternate function a pin is switched to, if any."""
+        if self.mode(pin) != 2:
+            return None
+        return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
+
+    def level(self, pin: int) -> bool:
+        """The level on a pin, as its input register sees it."""
+        if self.mode(pin) == 1:
+            return bool(self.value["ODR"] >> pin & 1)
+        if pin in self.sources:
+            return self.sources[pin]()
+        if pin in self._wired:
+            return self._wired[pin]
+        return (self.value["PUPDR"] >> 2 * pin & 3) == 1
+
+    def driven(self, pin: int) -> bool:
+        """The level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
+        return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
+
+    def read_IDR(self) -> int:
+        outputs, analogue = _pins(self.value["MODER"], 1), _pins(self.value["MODER"], 3)
+        levels = self.value["ODR"] & outputs | _pins(self.value["PUPDR"], 1) & ~outputs
+        for pin in {**self._wired, **self.sources}:
+            if not (outputs | analogue) >> pin & 1:
+                levels = levels & ~(1 << pin) | self.level(pin) << pin
+        return levels & ~analogue
+
+    def _output(self, value: int) -> None:
+        if value != self.value["ODR"]:
+            self.before_change()
+            self.value["ODR"] = value
+            self.on_output()
+
+    def write_ODR(self, value: int) -> None:
+        self._output(value)
+
+    def write_BSRR(self, value: int) -> None:
+        self._output(self.value["ODR"] & ~(value >> 16) | value & 0xFFFF)
+
+    def read_BSRR(self) -> int:
+        return 0
+
+    def write_MODER(self, value: int) -> None:
+        self.before_change()
+        self.value["MODER"] = value
+        self.on_output()
+
+
+@cache
+def _pins(register: int, code: int) -> int:
+    """The pins, as bits, whose two bits in a register are `code`."""
+    return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))

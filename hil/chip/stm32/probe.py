@@ -1,0 +1,34 @@
+"""A debug probe on the SWD pins of the chip."""
+
+from __future__ import annotations
+
+from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
+
+
+class NoAnswer(Exception):
+    """The chip does not answer on SWD."""
+
+
+class Probe:
+    """A debugger without a reset line, as OpenOCD's stm32f4x.cfg and stm32g4x.cfg drive one: once it is there it stops the
+    watchdogs with the processor and keeps the clocks of one that sleeps."""
+
+    def __init__(self, chip: Stm32) -> None:
+        self.chip = chip
+
+    def attach(self) -> None:
+        """Raises NoAnswer where SWD is closed: by the flash interface, or by a sleep that takes the clocks away."""
+        debug = self.chip.debug
+        if self.chip.debug_closed:
+            raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")
+        if self.chip.core.asleep and not debug.keeps_clocks:
+            raise NoAnswer("the processor sleeps and DBGMCU_CR.DBG_SLEEP is 0")
+        debug.value["CR"] |= SLEEP | STOP | STANDBY
+        debug.value[debug.WATCHDOG_FREEZE] |= IWDG | WWDG
+
+    def halt(self) -> None:
+        self.chip.halt()
+
+    def resume(self) -> None:
+        self.chip.resume()

@@ -1,0 +1,246 @@
+"""Serial links and the DMA streams that serve them, as the families share them: bytes take their time on the wire.
+
+Nothing but the end of a burst is scheduled. The rest is brought up to date whenever the image looks at it or the board
+asks, byte by byte with each byte's own time. Interrupts come on an idle line and on errors; others are refused.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from hil.chip.events import Event, Events
+from hil.chip.registers import Peripheral, Unmodelled
+
+TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
+PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
+ERRORS = PE | FE | NE | ORE
+EIE, DMAR, DMAT = 1 << 0, 1 << 6, 1 << 7
+_BITS = 10  # start, eight data, stop
+
+
+class Serial(Peripheral):
+    """8 data bits, no parity, one stop bit. A family names its registers and where UE is; STEPS: of BRR a clock.
+
+    request: drives the interrupt request.
+    """
+
+    UE: ClassVar[int]
+    STEPS: ClassVar[int] = 1
+    LEAST: ClassVar[int] = 16
+
+    def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
+        self.events, self._cycles_per_clock = events, cycles_per_clock
+        self.request: Callable[[bool], None] = lambda asserted: None
+        self.receive_stream: Stream | None = None  # set while a DMA stream serves this request
+        self.transmit_stream: Stream | None = None
+        self._line_in: deque[tuple[float, int, int]] = deque()  # (cycle at which it has arrived, byte, its errors)
+        self._line_free = 0.0
+        self._out = bytearray()
+        self._quiet: Event | None = None
+        super().__init__(name, base)
+        self.reset()
+
+    def reset(self) -> None:
+        self.clear()
+        self._status = TXE | TC
+        self._received = 0
+        self._held: int | None = None  # the transmit data register, while the shift register is busy
+        self._shifting: tuple[float, int] | None = None  # (cycle at which it is out, byte)
+        self.receive_stream = self.transmit_stream = None
+        self.request(False)
+
+    @property
+    @abstractmethod
+    def receive_address(self) -> int:
+        """Of the data register that DMA reads."""
+
+    @property
+    @abstractmethod
+    def transmit_address(self) -> int: ...
+
+    @property
+    def byte_cycles(self) -> float:
+        return _BITS * self.value["BRR"] / self.STEPS * self._cycles_per_clock()
+
+    def line_in(self, data: bytes, errors: int = 0) -> None:
+        """Bytes that the other side puts on the wire, one after another from now on; errors: FE, NE of each of them."""
+        self.catch_up()
+        spacing = self.byte_cycles
+        at = max(float(self.events.now), self._line_free)
+        for byte in data:
+            at += spacing
+            self._line_in.append((at, byte, errors))
+        self._line_free = at
+        if self._quiet:
+            self._quiet.cancel()
+        self._quiet = self.events.at(round(at + spacing), self._line_idle) if data else None
+
+    def _line_idle(self) -> None:
+        """A character's time has passed without one."""
+        self._quiet = None
+        self.catch_up()
+        if self.value["CR1"] & (self.UE | RE) == self.UE | RE:
+            self._status |= IDLE
+            self._ask()
+
+    def _ask(self) -> None:
+        """Drive the interrupt request as the flags and their enables say."""
+        self.request(bool(self.value["CR1"] & IDLEIE and self._status & IDLE
+                          or self.value["CR3"] & EIE and self._status & (FE | NE | ORE)))
+
+    def line_out(self) -> bytes:
+        """Bytes that have left since last asked."""
+        self.catch_up()
+        data, self._out = bytes(self._out), bytearray()
+        return data
+
+    @property
+    def waiting(self) -> int:
+        """Bytes on the wire that have not arrived yet."""
+        return len(self._line_in)
+
+    def catch_up(self) -> None:
+        self._receive()
+        self._transmit()
+
+    def _receive(self) -> None:
+        """Take in what has arrived: by DMA as long as it takes bytes, then through the data register."""
+        line, now = self._line_in, self.events.now
+        if not line or line[0][0] > now:
+            return
+        arrived, errors = bytearray(), 0
+        while line and line[0][0] <= now:
+            _, byte, wrong = line.popleft()
+            arrived.append(byte)
+            errors |= wrong
+        if self.value["CR1"] & (self.UE | RE) != self.UE | RE:
+            return
+        self._status |= errors
+        stream = self.receive_stream if self.value["CR3"] & DMAR else None
+        for byte in arrived[stream.put(arrived) if stream else 0:]:
+            if self._status & RXNE:
+                self._status |= ORE
+            else:
+                self._received = byte
+                self._status |= RXNE
+        if self._status & ERRORS:
+            self._ask()
+
+    def _transmit(self) -> None:
+        """Let out what has been shifted out by now, and what had its turn after it."""
+        self._refill()
+        now = float(self.events.now)
+        if self._shifting is None:
+            if self._held is not None:
+                self._shifting, self._held = (now + self.byte_cycles, self._held), None
+                self._refill()
+            return
+        end, byte = self._shifting
+        if end > now:
+            return
+        period = self.byte_cycles
+        gone = 1 + int((now - end) // period)
+        queue = [byte, *([] if self._held is None else [self._held]), *self._fetched(gone)]
+        self._out += bytes(queue[:gone])
+        follows, self._held, *_ = *queue[gone:], None, None
+        self._shifting = None if follows is None else (end + gone * period, follows)
+
+    def _refill(self) -> None:
+        """DMA fills the transmit data register as soon as it is empty."""
+        if self._held is None and (fetched := self._fetched(1)):
+            self._held = fetched[0]
+
+    def _fetched(self, count: int) -> bytes:
+        """As many of the next bytes as DMA has."""
+        stream = self.transmit_stream
+        return stream.take(count) if stream and stream.left and self.value["CR3"] & DMAT else b""
+
+    # registers that the families name
+    def _flags(self) -> int:
+        self.catch_up()
+        idle = self._shifting is None and self._held is None
+        return self._status & ~(TXE | TC) | (TXE if self._held is None else 0) | (TC if idle else 0)
+
+    def _take_received(self) -> int:
+        self.catch_up()
+        self._status &= ~RXNE
+        return self._received
+
+    def _give(self, value: int) -> None:
+        self.catch_up()
+        if self.value["CR1"] & (self.UE | TE) != self.UE | TE:
+            raise Unmodelled(f"{self.name} sent to while its transmitter is off")
+        self._held = value & 0xFF
+        self._transmit()
+
+    def write_BRR(self, value: int) -> None:
+        if value < self.LEAST:
+            raise Unmodelled(f"{self.name}.BRR = {value}: below {self.LEAST}")
+        self.catch_up()
+        self.value["BRR"] = value
+
+    def write_CR1(self, value: int) -> None:
+        self.catch_up()
+        self.value["CR1"] = value
+        self._ask()
+
+    def write_CR3(self, value: int) -> None:
+        self.catch_up()
+        self.value["CR3"] = value
+        self._ask()
+
+
+class Stream:
+    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: memory."""
+
+    def __init__(self, fetch: Callable[[int, int], bytes], store: Callable[[int, bytes], None], circular: int) -> None:
+        self._fetch, self._store, self._circular = fetch, store, circular
+        self.clear()
+
+    def clear(self) -> None:
+        self.control = self.left = self.peripheral = self.memory = 0
+        self.reload = 0
+        self.half = self.complete = False
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self.control & 1)
+
+    def ended(self) -> None:
+        """All bytes have been moved, and it does not go round."""
+        self.control &= ~1
+
+    def _moved(self, count: int) -> None:
+        """So many bytes have been moved, of those that are left."""
+        half = self.reload // 2
+        self.half |= self.left - count <= half < self.left
+        self.left -= count
+        if self.left == 0:
+            self.complete = True
+            if self.control & self._circular:
+                self.left = self.reload
+            else:
+                self.ended()
+
+    def _pieces(self, count: int) -> Iterator[tuple[int, int]]:
+        """Where the next `count` bytes lie, fewer if there are not so many: address and length; they count as moved."""
+        while count and self.enabled and self.left:
+            length = min(self.left, count)
+            yield self.memory + self.reload - self.left, length
+            self._moved(length)
+            count -= length
+
+    def put(self, data: bytes | bytearray) -> int:
+        """Bytes from the peripheral to memory; how many of them the stream has taken."""
+        taken = 0
+        for address, length in self._pieces(len(data)):
+            self._store(address, bytes(data[taken:taken + length]))
+            taken += length
+        return taken
+
+    def take(self, count: int) -> bytes:
+        """The next bytes from memory for the peripheral, fewer if there are not so many."""
+        return b"".join([self._fetch(address, length) for address, length in self._pieces(count)])

@@ -1,0 +1,89 @@
+"""The chip's own supply: the voltage that it gets, the voltage detector, external interrupt line 16, and what the chip does
+below the voltage at which it is specified.
+
+Thresholds: typical values of the F405's data sheet (embedded reset and power control block characteristics); those of the
+G474 are the same within 0.05 V, but that its level 7 is an external input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from hil.chip.nvic import Nvic
+from hil.chip.registers import Peripheral, Register
+
+NOMINAL = 3.3  # V
+FALLING = (2.04, 2.18, 2.33, 2.48, 2.63, 2.84, 2.93, 3.03)  # V, by PLS
+HYSTERESIS = 0.1  # V
+POWER_DOWN, POWER_ON = 1.68, 1.72  # V
+LINE = 1 << 16
+_PVD_INTERRUPT = 1
+
+
+class ExternalInterrupts(Peripheral):
+    """As far as the voltage detector goes: line 16. PR is cleared by writing 1."""
+
+    def __init__(self, base: int, nvic: Nvic) -> None:
+        self.nvic = nvic
+        super().__init__("EXTI", base)
+
+    def edge(self) -> None:
+        """The detector's output rises."""
+        if self.value[self.RTSR] & LINE:
+            self.value[self.PR] |= LINE
+        self._ask()
+
+    def _ask(self) -> None:
+        self.nvic.line(_PVD_INTERRUPT, bool(self.value[self.PR] & self.value[self.IMR] & LINE))
+
+    def reset(self) -> None:
+        self.clear()
+        self._ask()
+
+    def _mask(self, value: int) -> None:
+        self.value[self.IMR] = value
+        self._ask()
+
+    def _pending(self, value: int) -> None:
+        self.value[self.PR] &= ~value
+        self._ask()
+
+    IMR: ClassVar[str]
+    RTSR: ClassVar[str]
+    PR: ClassVar[str]
+
+
+class ExternalInterruptsF4(ExternalInterrupts):
+    REGISTERS = {0x00: Register("IMR", 0, LINE), 0x08: Register("RTSR", 0, LINE), 0x14: Register("PR")}
+    IMR, RTSR, PR = "IMR", "RTSR", "PR"
+    write_IMR, write_PR = ExternalInterrupts._mask, ExternalInterrupts._pending
+
+
+class ExternalInterruptsG4(ExternalInterrupts):
+    REGISTERS = {0x00: Register("IMR1", 0, LINE), 0x08: Register("RTSR1", 0, LINE), 0x14: Register("PR1")}
+    IMR, RTSR, PR = "IMR1", "RTSR1", "PR1"
+    write_IMR1, write_PR1 = ExternalInterrupts._mask, ExternalInterrupts._pending
+
+
+class VoltageDetector:
+    """Compares the supply with the level that is set. level(): PLS, or None while it is off. on_low: told of each change."""
+
+    def __init__(self, level: Callable[[], int | None]) -> None:
+        self._level = level
+        self.volts = NOMINAL
+        self.low = False
+        self.on_low: Callable[[bool], None] = lambda low: None
+
+    def set(self, volts: float) -> None:
+        self.volts = volts
+        self.look()
+
+    def look(self) -> None:
+        """The supply or the level has changed."""
+        level = self._level()
+        threshold = None if level is None else FALLING[level] + (HYSTERESIS if self.low else 0.0)
+        low = threshold is not None and self.volts < threshold
+        if low != self.low:
+            self.low = low
+            self.on_low(low)

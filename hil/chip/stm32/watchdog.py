@@ -1,0 +1,65 @@
+"""The independent watchdog (RM0090 section 21, RM0440 section 43): runs from its own 32 kHz oscillator and really resets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.chip.events import Event, Events
+from hil.chip.registers import Peripheral, Register
+from hil.chip.stm32.clocks import LSI_HZ
+
+_UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
+
+
+class Watchdog(Peripheral):
+    """`on_bite` is called when it was not fed in time. Once started only a reset stops it."""
+
+    REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
+                 0xC: Register("SR", 0, 0)}
+
+    def __init__(self, base: int, events: Events, hclk: Callable[[], int]) -> None:
+        self.events, self._hclk = events, hclk
+        self.on_bite: Callable[[], None] = lambda: None
+        self._event: Event | None = None
+        super().__init__("IWDG", base)
+        self.reset()
+
+    def reset(self) -> None:
+        self.clear()
+        if self._event:
+            self._event.cancel()
+        self._event = None
+        self._running = self._unlocked = False
+        self._left: int | None = None  # cycles, while it is held
+
+    def timeout_s(self) -> float:
+        return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
+
+    def hold(self, held: bool) -> None:
+        """The debug unit stops it with the processor, or lets it go on."""
+        if held and self._event:
+            self._left = self._event.at - self.events.now
+            self._event.cancel()
+            self._event = None
+        elif not held and self._left is not None:
+            self._event, self._left = self.events.after(self._left, lambda: self.on_bite()), None
+
+    def write_KR(self, value: int) -> None:
+        self._unlocked = value == _UNLOCK
+        if value == _START:
+            self._running = True
+        if value in (_START, _FEED) and self._running:
+            if self._event:
+                self._event.cancel()
+            self._event = self.events.after(round(self.timeout_s() * self._hclk()), lambda: self.on_bite())
+
+    def read_KR(self) -> int:
+        return 0
+
+    def write_PR(self, value: int) -> None:
+        if self._unlocked:
+            self.value["PR"] = value
+
+    def write_RLR(self, value: int) -> None:
+        if self._unlocked:
+            self.value["RLR"] = value

@@ -1,0 +1,96 @@
+"""RCC, FLASH and PWR of the STM32F405 (RM0090 sections 7, 3, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.chip.events import Events
+from hil.chip.registers import Peripheral, Register, Unmodelled
+from hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+
+_HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
+_LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
+
+
+class Flash(Peripheral):
+    """The flash interface: wait states and caches. options: the option bytes, as delivered (RM0090 section 3.9.5)."""
+
+    REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x14: Register("OPTCR", 0, 0)}
+    options = 0x0FFFAAED
+
+    def read_OPTCR(self) -> int:
+        return self.options
+
+    @property
+    def fastest_hz(self) -> int:
+        return ((self.value["ACR"] & 7) + 1) * _HZ_PER_WAIT_STATE
+
+
+class Power(Peripheral):
+    """The voltage regulator's scale, and the voltage detector's level."""
+
+    REGISTERS = {0x00: Register("CR", 0, 0x40F0), 0x04: Register("CSR", 0, 0)}
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when that was set
+    is_low: Callable[[], bool] = staticmethod(lambda: False)
+
+    def level(self) -> int | None:
+        """Of the voltage detector, None while it is off."""
+        return self.value["CR"] >> 5 & 7 if self.value["CR"] & 0x10 else None
+
+    def write_CR(self, value: int) -> None:
+        self.value["CR"] = value
+        self.on_level()
+
+    def read_CSR(self) -> int:
+        return self.value["CSR"] | self.is_low() << 2
+
+
+class Rcc(ClockController):
+    REGISTERS = {
+        0x00: Register("CR", 0, 0x010D00F9), 0x04: Register("PLLCFGR", 0, 0x0F437FFF),
+        0x08: Register("CFGR", 0, 0x0000FCF3), 0x0C: Register("CIR", 0, 0x00800000),
+        0x10: Register("AHB1RSTR"), 0x14: Register("AHB2RSTR"), 0x18: Register("AHB3RSTR"),
+        0x20: Register("APB1RSTR"), 0x24: Register("APB2RSTR"),
+        0x30: Register("AHB1ENR"), 0x34: Register("AHB2ENR"), 0x38: Register("AHB3ENR"),
+        0x40: Register("APB1ENR"), 0x44: Register("APB2ENR"),
+        0x74: Register("CSR", 0, 0xFF000001),
+    }
+    HSION, HSIRDY = 1 << 0, 1 << 1
+    SOURCES = {0: HSIRDY, 1: HSERDY, 2: PLLRDY}
+    APB_SHIFTS = (10, 13)
+    LIMITS_HZ = {"HCLK": 168_000_000, "APB1": 42_000_000, "APB2": 84_000_000}
+    RESET_FLAGS = {"brownout": 1 << 25, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28, "watchdog": 1 << 29}
+    CLEAR_FLAGS = 1 << 24
+    GATES = ("AHB1ENR", "APB1ENR", "APB2ENR")
+
+    def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:
+        self.flash, self.power = flash, power
+        super().__init__(base, events, hse_hz)
+
+    def _pll_uses_hse(self) -> bool:
+        return bool(self.value["PLLCFGR"] >> 22 & 1)
+
+    def _source_hz(self, source: int) -> int:
+        if source == 0:
+            return self.hsi_hz
+        if source == 1:
+            return self.hse_hz or 0
+        pll = self.value["PLLCFGR"]
+        m, n, p = pll & 0x3F, pll >> 6 & 0x1FF, 2 * (pll >> 16 & 3) + 2
+        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / max(m, 1)
+        if m < 2 or not 0.95e6 <= vco_in <= 2.1e6 or not 100e6 <= vco_in * n <= 432e6:
+            raise Unmodelled(f"PLL out of range: VCO input {vco_in:.0f} Hz, output {vco_in * n:.0f} Hz")
+        return round(vco_in * n / p)
+
+    def _check(self, hclk: int) -> None:
+        if hclk > self.flash.fastest_hz:
+            raise Unmodelled(f"HCLK at {hclk} Hz with flash wait states for {self.flash.fastest_hz} Hz")
+        if hclk > _LOW_VOLTAGE_HZ and not self.power.value["CR"] & 0x4000:
+            raise Unmodelled(f"HCLK at {hclk} Hz with the regulator at its low scale")
+
+    def _note_failure(self) -> None:
+        self.value["CIR"] |= 1 << 7
+
+    def write_CIR(self, value: int) -> None:
+        if value & 1 << 23:
+            self.value["CIR"] &= ~(1 << 7)

@@ -1,0 +1,152 @@
+"""USART and DMA of the STM32F405 (RM0090 sections 30, 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from hil.chip.registers import Peripheral, Register, Unmodelled
+from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
+
+
+class Usart(Serial):
+    """16 times oversampling. Reading SR, then DR clears the errors and the idle flag."""
+
+    UE = 1 << 13
+    REGISTERS = {
+        0x00: Register("SR", TXE | TC, 0x3FF), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
+        0x0C: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x10: Register("CR2", 0, 0),
+        0x14: Register("CR3", 0, DMAR | DMAT | EIE),
+    }
+    _seen = 0  # flags that a read of SR has shown
+
+    @property
+    def receive_address(self) -> int:
+        return self.base + 4
+
+    transmit_address = receive_address
+
+    def read_SR(self) -> int:
+        self._seen = self._flags()
+        return self._seen
+
+    def write_SR(self, value: int) -> None:
+        self.catch_up()
+        self._status &= value | ~RXNE
+
+    def read_DR(self) -> int:
+        byte = self._take_received()
+        self._status &= ~(self._seen & (ERRORS | IDLE))
+        self._seen = 0
+        self._ask()
+        return byte
+
+    def write_DR(self, value: int) -> None:
+        self._give(value)
+
+
+_CONTROL_BITS = 0x0E030541  # CHSEL, PL, MINC, CIRC, DIR to peripheral, EN
+_FLAG_SHIFT = (0, 6, 16, 22)  # of a stream's FEIF 0, DMEIF 2, TEIF 3, HTIF 4, TCIF 5
+_CIRCULAR = 1 << 8
+
+
+def _dma_registers() -> dict[int, Register]:
+    table = {0x00: Register("LISR", 0, 0), 0x04: Register("HISR", 0, 0),
+             0x08: Register("LIFCR", 0, 0x0F7D0F7D), 0x0C: Register("HIFCR", 0, 0x0F7D0F7D)}
+    for i in range(8):
+        at = 0x10 + 0x18 * i
+        table |= {at: Register(f"S{i}CR", 0, _CONTROL_BITS), at + 4: Register(f"S{i}NDTR", 0, 0xFFFF),
+                  at + 8: Register(f"S{i}PAR"), at + 0xC: Register(f"S{i}M0AR"),
+                  at + 0x14: Register(f"S{i}FCR", 0x21, 0)}
+    return table
+
+
+class Dma(Peripheral):
+    """One DMA controller. `requests` maps (stream, channel) to (USART, 'receive' or 'transmit')."""
+
+    REGISTERS = _dma_registers()
+
+    def __init__(self, name: str, base: int, fetch: Callable[[int, int], bytes],
+                 store: Callable[[int, bytes], None]) -> None:
+        self.requests: dict[tuple[int, int], tuple[Serial, str]] = {}
+        self.streams = [Stream(fetch, store, _CIRCULAR) for _ in range(8)]
+        super().__init__(name, base)
+        for i, stream in enumerate(self.streams):
+            self._bind(0x10 + 0x18 * i, i, stream)
+
+    def reset(self) -> None:
+        self.clear()
+        for stream in self.streams:
+            stream.clear()
+
+    def _bind(self, at: int, number: int, stream: Stream) -> None:
+        def setter(key: str) -> Callable[[int], None]:
+            def write(value: int) -> None:
+                if stream.enabled:
+                    raise Unmodelled(f"{self.name} stream {number}: {key} written while the stream runs")
+                setattr(stream, key, value)
+            return write
+
+        def left() -> int:
+            self._catch_up()
+            return stream.left
+
+        def control() -> int:
+            self._catch_up()
+            return stream.control
+
+        self._read[at], self._write[at] = control, (lambda v: self._control(number, stream, v), _CONTROL_BITS)
+        self._read[at + 4], self._write[at + 4] = left, (setter("left"), 0xFFFF)
+        for offset, key in ((8, "peripheral"), (0xC, "memory")):
+            self._read[at + offset] = partial(getattr, stream, key)
+            self._write[at + offset] = (setter(key), self._write[at + offset][1])
+
+    def _catch_up(self) -> None:
+        for usart in dict.fromkeys([usart for usart, _ in self.requests.values()]):
+            usart.catch_up()
+
+    def _control(self, number: int, stream: Stream, value: int) -> None:
+        self._catch_up()
+        starts = value & 1 and not stream.enabled
+        if stream.enabled and value & 1 and value != stream.control:
+            raise Unmodelled(f"{self.name} stream {number}: control changed while the stream runs")
+        if stream.enabled and not value & 1:
+            stream.complete = True
+        stream.control = value
+        if not starts:
+            return
+        if stream.half or stream.complete:
+            raise Unmodelled(f"{self.name} stream {number}: enabled with its flags not cleared")
+        request = self.requests.get((number, value >> 25 & 7))
+        if request is None or not value & 0x400 or not stream.left:
+            raise Unmodelled(f"{self.name} stream {number}: control 0x{value:X} is not modelled")
+        usart, side = request
+        if (side == "transmit") != bool(value & 0x40) or stream.peripheral != getattr(usart, f"{side}_address"):
+            raise Unmodelled(f"{self.name} stream {number} does not fit {usart.name} {side}")
+        stream.reload = stream.left
+        setattr(usart, f"{side}_stream", stream)
+        usart.catch_up()
+
+    def _flags(self, first: int) -> int:
+        self._catch_up()
+        streams = self.streams[first:first + 4]
+        return sum((s.half << 4 | s.complete << 5) << _FLAG_SHIFT[i] for i, s in enumerate(streams))
+
+    def _clear_flags(self, first: int, value: int) -> None:
+        self._catch_up()
+        for i in range(4):
+            stream, cleared = self.streams[first + i], value >> _FLAG_SHIFT[i]
+            stream.half &= not cleared & 0x10
+            stream.complete &= not cleared & 0x20
+
+    def read_LISR(self) -> int:
+        return self._flags(0)
+
+    def read_HISR(self) -> int:
+        return self._flags(4)
+
+    def write_LIFCR(self, value: int) -> None:
+        self._clear_flags(0, value)
+
+    def write_HIFCR(self, value: int) -> None:
+        self._clear_flags(4, value)

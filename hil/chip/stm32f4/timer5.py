@@ -1,0 +1,51 @@
+"""TIM5 of the STM32F405: its fourth channel can capture the slow oscillator (RM0090 18.4.21)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hil.chip.registers import Register, Unmodelled
+from hil.chip.stm32.capture import LsiCapture
+from hil.chip.stm32.timer import CEN, Timer
+
+_LSI = 1 << 6  # OR.TI4_RMP
+
+
+class Timer5(Timer):
+    """A timer like the others, and LSI on channel 4."""
+
+    REGISTERS = Timer.REGISTERS | {0x50: Register("OR", 0, 0xC0)}
+
+    def __init__(self, *rest: Any, lsi_period: Callable[[], float]) -> None:
+        self.lsi: LsiCapture | None = None
+        super().__init__(*rest)
+        self.lsi = LsiCapture(self.events, lsi_period)
+        self._began = 0.0
+
+    def reset(self) -> None:
+        super().reset()
+        if self.lsi:
+            self.lsi.stop()
+
+    def write_CR1(self, value: int) -> None:
+        super().write_CR1(value)
+        assert self.lsi is not None
+        if value & CEN and self.value["OR"] == _LSI:
+            if self.value["CCMR2"] != 0xD00 or self.value["CCER"] != 1 << 12 or self._cycles_per_clock() != 1.0:
+                raise Unmodelled(f"{self.name}: only every eighth edge of LSI is captured, at the processor's clock")
+            self._began = self.events.now
+            self.lsi.start()
+
+    def read_SR(self) -> int:
+        assert self.lsi is not None
+        return self.value["SR"] | self.lsi.flag << 4
+
+    def write_SR(self, value: int) -> None:
+        super().write_SR(value)
+        if self.lsi and not value & 1 << 4:
+            self.lsi.clear()
+
+    def read_CCR4(self) -> int:
+        assert self.lsi is not None
+        return self.value["CCR4"] if self.lsi.since is None else self.lsi.taken(self._began)

@@ -1,0 +1,77 @@
+"""An STM32G474: its addresses, links, DMA requests and what its pins are out of reset (RM0440)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codegen.board.chip import family
+from hil.chip.cpu import Region
+from hil.chip.registers import Peripheral
+from hil.chip.stm32.capture import CaptureTimer
+from hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
+from hil.chip.stm32.debug import DebugUnitG4
+from hil.chip.stm32.serial import Serial
+from hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
+from hil.chip.stm32g4.adc import Adc, AdcCommon
+from hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
+from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
+
+# name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
+_USARTS = {
+    "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24), "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
+    "USART3": (Usart, 0x40004800, False, ("APB1ENR1", 18), 28), "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
+}
+
+
+class Stm32G474(Stm32):
+    FAMILY = family("stm32g4")
+    REGIONS = (Region("flash", FLASH_START, 512 << 10, writable=False), Region("sram", SRAM_START, 128 << 10), SYSTEM)
+    UNIQUE = 0x1FFF7590  # UID_BASE of ST's stm32g474xx.h
+    TIMERS = {
+        "TIM1": (0x40012C00, True, ("APB2ENR", 11)), "TIM2": (0x40000000, False, ("APB1ENR1", 0)),
+        "TIM3": (0x40000400, False, ("APB1ENR1", 1)), "TIM4": (0x40000800, False, ("APB1ENR1", 2)),
+        "TIM5": (0x40000C00, False, ("APB1ENR1", 3)), "TIM8": (0x40013400, True, ("APB2ENR", 13)),
+        "TIM15": (0x40014000, True, ("APB2ENR", 16)), "TIM20": (0x40015000, True, ("APB2ENR", 20)),
+    }
+    PORT_BASE, PORT_GATE = 0x48000000, "AHB2ENR"
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to there
+
+    def _clocks(self, hse_hz: int | None) -> Rcc:
+        self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
+        self._adc_common, self.debug = AdcCommon(0x50000300), DebugUnitG4()
+        self.interrupts = ExternalInterruptsG4(0x40010400, self.core.nvic)
+        self.detector = VoltageDetector(self.power.level)
+        self.system = SystemConfiguration("SYSCFG", 0x40010000)
+        self.power.on_level, self.power.is_low = self.detector.look, lambda: self.detector.low
+        self.power.locked = lambda: self.system.detector_breaks
+        self.system.on_change = lambda: self._break(self.detector.low and self.detector_breaks)
+        self.capture = CaptureTimer("TIM16", 0x40014400, self.core.events, self._lsi_period, self._timer_cycles(True))
+        return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
+
+    @property
+    def debug_closed(self) -> bool:
+        return not self.flash.value["ACR"] & DBG_SWEN
+
+    def _ungated(self) -> tuple[Peripheral, ...]:
+        return self.flash, self._adc_common
+
+    @property
+    def detector_breaks(self) -> bool:
+        return self.system.detector_breaks
+
+    def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
+        core = self.core
+        usarts = {name: kind(name, base, core.events, self._bus_cycles(second))
+                  for name, (kind, base, second, _, _) in _USARTS.items()}
+        self.mux = DmaMux("DMAMUX1", 0x40020800)
+        dmas = [Dma(f"DMA{i + 1}", 0x40020000 + 0x400 * i, 8 * i, self.mux, core.memory, core.uc.mem_write)
+                for i in range(2)]
+        for dma in dmas:
+            for name, (*_, request) in _USARTS.items():
+                dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
+        adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
+        self.converters = (adc,)
+        gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
+                                         ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
+        gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
+        return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}

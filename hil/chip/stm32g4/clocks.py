@@ -1,0 +1,131 @@
+"""RCC, FLASH and PWR of the STM32G474 (RM0440 sections 7, 3, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.chip.events import Events
+from hil.chip.registers import Peripheral, Register, Unmodelled
+from hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+
+_HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
+_NORMAL_HZ = 150_000_000  # fastest HCLK without boost
+DBG_SWEN = 1 << 18  # of ACR
+_SLOW_HZ = 80_000_000  # a PLL faster than that is switched to by way of HPRE
+
+
+class Flash(Peripheral):
+    """The flash interface: wait states, caches, and whether the debug port works (Klipper's pull request 5927: a 0 written to
+    DBG_SWEN disables SWD). options: the option bytes, as delivered (RM0440 section 3.4.1)."""
+
+    REGISTERS = {0x00: Register("ACR", 0, 0x70F0F), 0x20: Register("OPTR", 0, 0)}
+    options = 0xFFEFF8AA
+
+    def read_OPTR(self) -> int:
+        return self.options
+
+
+class Power(Peripheral):
+    """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS lets go of PB4 and PB6."""
+
+    REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
+                 0x08: Register("CR3", 0, 0xE000), 0x14: Register("SR2", 0, 0), 0x80: Register("CR5", 0, 0x0100)}
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when the voltage detector was set
+    is_low: Callable[[], bool] = staticmethod(lambda: False)
+    locked: Callable[[], bool] = staticmethod(lambda: False)
+
+    def level(self) -> int | None:
+        """Of the voltage detector, None while it is off; 7 is an external input."""
+        return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
+
+    def write_CR2(self, value: int) -> None:
+        if value >> 1 & 7 == 7:
+            raise Unmodelled("the voltage detector on its external input")
+        if not self.locked():
+            self.value["CR2"] = value
+        self.on_level()
+
+    def read_SR2(self) -> int:
+        return self.is_low() << 11
+
+    @property
+    def boost(self) -> bool:
+        return not self.value["CR5"] & 0x100
+
+    @property
+    def dead_battery(self) -> bool:
+        return not self.value["CR3"] & 1 << 14
+
+
+class SystemConfiguration(Peripheral):
+    """CFGR2.PVDL lets the voltage detector act on the timers' break inputs, and locks its level until a reset."""
+
+    REGISTERS = {0x1C: Register("CFGR2", 0, 0xF)}
+    on_change: Callable[[], None] = staticmethod(lambda: None)
+
+    @property
+    def detector_breaks(self) -> bool:
+        return bool(self.value["CFGR2"] & 1 << 2)
+
+    def write_CFGR2(self, value: int) -> None:
+        self.value["CFGR2"] |= value
+        self.on_change()
+
+
+class Rcc(ClockController):
+    REGISTERS = {
+        0x00: Register("CR", 0, 0x010D0500), 0x04: Register("ICSCR", 0, 0),
+        0x08: Register("CFGR", 0, 0x00003FF3), 0x0C: Register("PLLCFGR", 0, 0xFF737FF3),
+        0x18: Register("CIER", 0, 0), 0x1C: Register("CIFR", 0, 0), 0x20: Register("CICR", 0, 0x100),
+        0x28: Register("AHB1RSTR"), 0x2C: Register("AHB2RSTR"), 0x30: Register("AHB3RSTR"),
+        0x38: Register("APB1RSTR1"), 0x3C: Register("APB1RSTR2"), 0x40: Register("APB2RSTR"),
+        0x48: Register("AHB1ENR"), 0x4C: Register("AHB2ENR"), 0x50: Register("AHB3ENR"),
+        0x58: Register("APB1ENR1"), 0x5C: Register("APB1ENR2"), 0x60: Register("APB2ENR"),
+        0x94: Register("CSR", 0, 0xFE800001),
+    }
+    HSION, HSIRDY = 1 << 8, 1 << 10
+    SOURCES = {1: HSIRDY, 2: HSERDY, 3: PLLRDY}
+    APB_SHIFTS = (8, 11)
+    LIMITS_HZ = {"HCLK": 170_000_000, "APB1": 170_000_000, "APB2": 170_000_000}
+    RESET_FLAGS = {"brownout": 1 << 27, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28, "watchdog": 1 << 29}
+    CLEAR_FLAGS = 1 << 23
+    GATES = ("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR")
+
+    def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:
+        self.flash, self.power = flash, power
+        super().__init__(base, events, hse_hz)
+
+    def _pll_uses_hse(self) -> bool:
+        return self.value["PLLCFGR"] & 3 == 3
+
+    def _source_hz(self, source: int) -> int:
+        if source == 1:
+            return self.hsi_hz
+        if source == 2:
+            return self.hse_hz or 0
+        pll = self.value["PLLCFGR"]
+        m, n, r = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> 25 & 3) + 2
+        vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
+        if not pll & 1 << 24 or not 2.66e6 <= vco_in <= 16e6 or not 96e6 <= vco_in * n <= 344e6:
+            raise Unmodelled(f"PLL out of range or not let out: VCO {vco_in:.0f} Hz to {vco_in * n:.0f} Hz")
+        return round(vco_in * n / r)
+
+    def write_CFGR(self, value: int) -> None:
+        switches = value & 3 == 3 and self.value["CFGR"] & 0xC != 0xC and self.value["CR"] & PLLRDY
+        if switches and self._source_hz(3) > _SLOW_HZ and not value & 0x80:
+            raise Unmodelled("switched to a PLL of more than 80 MHz at once, not by way of half the speed")
+        super().write_CFGR(value)
+
+    def _check(self, hclk: int) -> None:
+        boost, waits = self.power.boost, self.flash.value["ACR"] & 15
+        if hclk > (waits + 1) * _HZ_PER_WAIT_STATE[boost]:
+            raise Unmodelled(f"HCLK at {hclk} Hz with {waits} flash wait states")
+        if hclk > _NORMAL_HZ and not boost:
+            raise Unmodelled(f"HCLK at {hclk} Hz without the regulator's boost")
+
+    def _note_failure(self) -> None:
+        self.value["CIFR"] |= 1 << 8
+
+    def write_CICR(self, value: int) -> None:
+        if value & 1 << 8:
+            self.value["CIFR"] &= ~(1 << 8)

@@ -1,0 +1,163 @@
+"""What a basic block costs: instructions (exact) and cycles (a model).
+
+The cycle model has the classes of the Cortex-M4 technical reference manual with zero-wait-state memory; divisions at
+their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch adds what waiting for flash costs. Both
+are models, not silicon.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
+
+from codegen.toolchain import host_compiler
+
+REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
+EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
+EXCEPTION_RETURN = 10
+FLOATING_POINT_FRAME = 17  # more, when the floating-point registers are stacked too
+
+_CYCLES = {
+    "mla": 2, "mls": 2, "sdiv": 12, "udiv": 12,
+    "vdiv": 14, "vsqrt": 14, "vfma": 3, "vfms": 3, "vfnma": 3, "vfnms": 3, "vmla": 3, "vmls": 3, "vnmla": 3, "vnmls": 3,
+    "vldr": 2, "vstr": 2, "ldrd": 3, "strd": 3, "tbb": 2, "tbh": 2, "mrs": 2, "msr": 2,
+}
+_MULTIPLE = ("push", "pop", "ldm", "stm", "vpush", "vpop", "vldm", "vstm")
+_CHANGES_FLOW = ("b", "bl", "bx", "blx", "cbz", "cbnz", "tbb", "tbh")
+
+_decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
+
+
+class Block:
+    """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction; refill:
+    cycles more if its branch is taken."""
+
+    __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
+
+    def __init__(self, start: int, code: bytes) -> None:
+        decoded = list(_decoder.disasm_lite(code, start))
+        if sum(size for _, size, _, _ in decoded) != len(code):
+            raise ValueError(f"code at 0x{start:08X} does not decode: {code.hex()}")
+        self.start, self.end = start, start + len(code)
+        self.code = [(address, size, cycles(name, operands)) for address, size, name, operands in decoded]
+        self.cycles = sum(cost for _, _, cost in self.code)
+        last, operands = (decoded[-1][2], decoded[-1][3]) if decoded else ("", "")
+        self.refill = REFILL if _branches(last, operands) else 0
+        self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
+
+
+FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("flash_fetch.h", "flash_fetch.c")}
+FLASH_CDEF = """
+typedef struct { uint32_t address, size, cycles; } instruction;
+typedef struct { uint32_t room, used, lines[128]; } flash_cache;
+typedef struct {
+    uint32_t wait_states, line; uint64_t stalls; int64_t at; uint32_t spent; flash_cache code, data;
+} flash_fetch;
+void flash_empty(flash_fetch *f);
+void flash_execute(flash_fetch *f, const instruction *code, uint32_t count);
+void flash_read(flash_fetch *f, uint32_t address);
+"""
+
+
+@dataclass(frozen=True)
+class FlashMemory:
+    """What a family's flash is, in FlashFetch's terms. line: bytes read at once."""
+
+    wait_states: int
+    line: int
+    code_lines: int
+    data_lines: int
+
+
+FLASH_MEMORIES = {
+    "stm32f4": FlashMemory(5, 16, 64, 8),
+    "stm32g4": FlashMemory(4, 8, 128, 32),  # 64 bits at once; caches of 1 KB and 256 bytes
+}
+
+
+class FlashFetch:
+    """Cycles that a chip waits for its flash, caches empty at first; as it stands an STM32F405 at 168 MHz. What is
+    modelled (RM0090, 3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
+
+    - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
+    - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
+      straight code of 4-byte instructions of one cycle takes 6 cycles a line instead of 4;
+    - a jump to a line that is nowhere waits for all of it; only such lines enter the instruction cache (CODE_LINES,
+      least recently used goes first), prefetched ones do not;
+    - constants come through a cache of their own (DATA_LINES); a line that is not there costs all wait states, during
+      which nothing is prefetched.
+
+    Not modelled: a prefetch in the way of a jump, and whatever else reads flash meanwhile.
+    """
+
+    WAIT_STATES = 5
+    LINE = 16
+    CODE_LINES, DATA_LINES = 64, 8
+
+    def __init__(self, memory: FlashMemory | None = None) -> None:
+        m = memory or FlashMemory(self.WAIT_STATES, self.LINE, self.CODE_LINES, self.DATA_LINES)
+        self._ffi, self._lib = _flash_model()
+        self._state: Any = self._ffi.new("flash_fetch *")
+        self._state.wait_states, self._state.line = m.wait_states, m.line
+        self._state.code.room, self._state.data.room = m.code_lines, m.data_lines
+        self.empty()
+
+    def empty(self) -> None:
+        """Nothing in the caches, nothing waited for."""
+        self._lib.flash_empty(self._state)
+
+    @property
+    def stalls(self) -> int:
+        return self._state.stalls
+
+    @property
+    def address(self) -> int:
+        """Where the C's state lies."""
+        return int(self._ffi.cast("uintptr_t", self._state))
+
+    def execute(self, address: int, size: int, cycles: int) -> None:
+        """One instruction. It starts when its last byte is there."""
+        self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
+
+    def read(self, address: int) -> None:
+        """A load of a constant from flash."""
+        self._lib.flash_read(self._state, address)
+
+
+@cache
+def _flash_model() -> tuple[Any, Any]:
+    return host_compiler.build(FLASH_SOURCES, FLASH_CDEF)
+
+
+def _branches(name: str, operands: str) -> bool:
+    stem = name.split(".")[0]
+    conditional = stem[:1] == "b" and len(stem) == 3 and stem != "bic"
+    return stem in _CHANGES_FLOW or stem[:-2] in _CHANGES_FLOW or "pc" in operands or conditional
+
+
+def cycles(name: str, operands: str) -> int:
+    """Cycles of one instruction, without the refill of a taken branch."""
+    stem = name.split(".")[0]
+    if stem.startswith(_MULTIPLE):
+        return 1 + _registers(operands)
+    for known in (stem, stem[:-2]):  # with and without a condition code
+        if known in _CYCLES:
+            return _CYCLES[known]
+    if stem.startswith(("ldr", "str")):
+        return 2
+    if stem == "vmov" and operands.count("r") >= 2 and operands.count(",") >= 2:
+        return 2
+    return 1
+
+
+def _registers(operands: str) -> int:
+    """How many registers {r4, s16-s19, ...} names."""
+    count = 0
+    for item in operands[operands.index("{") + 1:operands.index("}")].split(","):
+        first, _, last = item.strip().partition("-")
+        count += int(last.strip()[1:]) - int(first.strip()[1:]) + 1 if last else 1
+    return count

@@ -1,0 +1,171 @@
+"""Which ways the branches of an image have gone: every conditional one of the functions that the control tick can reach.
+
+Functions are read from the image itself, instruction by instruction along their flow. A branch is one that sends the
+flow another way; instructions that a condition makes do nothing take their time all the same and are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn
+from capstone import arm as codes
+
+from hil.chip.cpu import CortexM4
+from hil.chip.elf import Image
+
+TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
+CURRENT = "ft_current_interrupt"
+HANDLERS = (*TICK, CURRENT)
+TABLES = ("ft_faults", "ft_conditions", "table")  # of functions that the tick calls: checks, actions of states
+_decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
+_decoder.detail = True
+
+
+@dataclass(frozen=True, order=True)
+class Branch:
+    """A conditional branch. end: the address behind it."""
+
+    function: str
+    address: int
+    end: int
+    text: str
+
+
+@dataclass
+class Function:
+    """What the flow through a function comes to. instructions: by address. ways: from an instruction to all that may be
+    next, where that is not the one behind it alone; an empty list leaves the function. calls: functions by the
+    instruction that may call each of them; unknown ones, by pointer, are those that the tables hold."""
+
+    name: str
+    address: int
+    instructions: dict[int, CsInsn] = field(default_factory=dict)
+    ways: dict[int, list[int]] = field(default_factory=dict)
+    calls: dict[int, list[int]] = field(default_factory=dict)
+    branches: list[CsInsn] = field(default_factory=list)
+
+
+def of_tick(image: Image, tables: Iterable[str] = TABLES) -> list[Branch]:
+    """Every conditional branch that a control tick can come to. tables: objects that hold the functions that are called
+    through pointers."""
+    return sorted(Branch(function.name, i.address, i.address + i.size, f"{i.mnemonic} {i.op_str}")
+                  for function in functions(image, HANDLERS, tables).values() for i in function.branches)
+
+
+def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
+    """All functions, by address, that the roots, as far as there are any, come to."""
+    entries = {symbol.address: name for name, symbol in image.symbols.items() if symbol.size and name in _code(image)}
+    pointed = sorted({address for table in tables if table in image.symbols for address in _pointers(image, table)
+                      if address in entries})
+    waiting = [image.symbol(name).address for name in roots if name in image.symbols]
+    seen: dict[int, Function] = {}
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen[at] = _flow(image, entries[at], at, image.symbol(entries[at]).end)
+        for place, calls in seen[at].calls.items():
+            seen[at].calls[place] = [call for call in calls if call in entries] or pointed
+            waiting += seen[at].calls[place]
+    return seen
+
+
+def _code(image: Image) -> set[str]:
+    return {name for name in image.symbols if not name.startswith("$")}
+
+
+def _pointers(image: Image, table: str) -> set[int]:
+    symbol = image.symbol(table)
+    first = symbol.address - image.start
+    words = (int.from_bytes(image.flash[i:i + 4], "little") for i in range(first, first + symbol.size - 3, 4))
+    return {word - 1 for word in words if word & 1}
+
+
+def _flow(image: Image, name: str, start: int, end: int) -> Function:
+    """Follow a function's instructions from its entry."""
+    found, waiting = Function(name, start), [start]
+    while waiting:
+        at = waiting.pop()
+        while start <= at < end and at not in found.instructions:
+            first = at - image.start
+            i = found.instructions[at] = next(_decoder.disasm(image.flash[first:first + 4], at, 1))
+            following, goes_on = _ways(image, i, found, end)
+            if following or not goes_on:
+                inside = [target for target in following if start <= target < end]
+                found.ways[at] = inside + ([at + i.size] if goes_on else [])
+                waiting += inside
+            if not goes_on:
+                break
+            at += i.size
+    return found
+
+
+def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
+    """Where an instruction may send the flow, and whether it may go on behind it."""
+    name = i.mnemonic.split(".")[0]
+    conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
+    target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
+    if name in ("cbz", "cbnz"):
+        found.branches.append(i)
+        return target, True
+    if name == "bl":
+        found.calls[i.address] = target
+        return [], True
+    if name.startswith("blx"):
+        found.calls[i.address] = []
+        return [], True
+    if name in ("tbb", "tbh"):
+        return _table(image, i, end, 1 if name == "tbb" else 2), False
+    returns = (name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
+    if i.id == codes.ARM_INS_B:
+        if conditional:
+            found.branches.append(i)
+        if not found.address <= target[0] < end:  # a call that does not come back
+            found.calls[i.address] = target
+        return target, conditional
+    if returns:
+        if conditional:
+            found.branches.append(i)
+        return [], conditional
+    if name.startswith("bx"):
+        found.calls[i.address] = []
+        return [], False
+    return [], True
+
+
+def _table(image: Image, i: CsInsn, end: int, size: int) -> list[int]:
+    """The targets of a table of branches, which lies behind the instruction up to the nearest of them."""
+    at, first = i.address + i.size, i.address + 4
+    nearest, targets = end, []
+    while at < nearest:
+        entry = int.from_bytes(image.flash[at - image.start:at - image.start + size], "little")
+        targets.append(first + 2 * entry)
+        nearest = min(nearest, targets[-1])
+        at += size
+    return targets
+
+
+@dataclass
+class Coverage:
+    """Ways gone so far. taken, fell: addresses behind branches that were, and were not."""
+
+    taken: set[int] = field(default_factory=set)
+    fell: set[int] = field(default_factory=set)
+
+    def add(self, core: CortexM4) -> None:
+        """What a processor has executed since power-on."""
+        for region in core.regions:
+            for block in core.blocks_in(region.start, region.start + region.size):
+                end = block.address + block.size
+                if block.taken:
+                    self.taken.add(end)
+                if block.fell:
+                    self.fell.add(end)
+
+    def missing(self, branches: Iterable[Branch]) -> list[tuple[Branch, str]]:
+        """Branches with a way not gone: 'taken', 'not taken' or 'reached'."""
+        ways = {(False, False): "reached", (False, True): "taken", (True, False): "not taken"}
+        found = [(b, (b.end in self.taken, b.end in self.fell)) for b in branches]
+        return [(b, ways[gone]) for b, gone in found if gone in ways]

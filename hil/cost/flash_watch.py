@@ -1,0 +1,60 @@
+"""What waiting for flash costs the control ticks of an image: the instructions of every tick, as they are executed, through
+the model of the chip's flash (hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which is the worst."""
+
+from __future__ import annotations
+
+from hil.board.virtual import VirtualBoard
+from hil.chip.cpu import Handled
+from hil.chip.nvic import FIRST_IRQ
+from hil.chip.stm32.chip import FLASH_START
+from hil.chip.timing import FLASH_MEMORIES, FlashFetch
+
+BEGINS = ("ft_boundary_interrupt", "ft_tick_interrupt")  # a tick, by the first of these that an image has
+CURRENT = "ft_current_interrupt"  # comes above it
+
+
+class TooLong(Exception):
+    """A tick takes longer than it may. cycles: of it, with those that it waits for flash."""
+
+    def __init__(self, cycles: int, waiting: int) -> None:
+        super().__init__(f"a tick takes {cycles} cycles")
+        self.cycles, self.waiting = cycles, waiting
+
+
+class FlashWatch:
+    """Hung on a board before it runs. limit: cycles; raises TooLong at the first tick that takes more.
+
+    stalls: cycles of every tick so far, what comes above it in the meantime included. worst: cycles and stalls of the
+    tick that has taken longest, both together. current: cycles, with stalls, of the longest run of the current loops.
+    """
+
+    def __init__(self, board: VirtualBoard, limit: int) -> None:
+        self._board, self._limit, core = board, limit, board.chip.core
+        self.stalls: list[int] = []
+        self.worst, self.current = (0, 0), 0
+        symbols, memory = board.image.symbols, FLASH_MEMORIES[board.board.chip.name]
+        handlers = [next(name for name in BEGINS if name in symbols), *(name for name in (CURRENT, ) if name in symbols)]
+        self._fetches = [FlashFetch(memory) for _ in handlers]
+        addresses = [symbols[name].address for name in handlers]
+        end = FLASH_START + board.chip.REGIONS[0].size
+        self._watches = core.watch_flash(dict(zip(addresses, self._fetches, strict=True)), FLASH_START, end)
+        self._before = 0
+        done = core.on_exception
+
+        def on_exception(number: int, handled: Handled) -> None:
+            done(number, handled)
+            self._ended(number, handled.cycles)
+
+        core.on_exception = on_exception
+
+    def _ended(self, number: int, cycles: int) -> None:
+        if number == self._board.tick_exception:
+            self._watches[0].running = 0
+            self.stalls.append(self._fetches[0].stalls)
+            self.worst = max(self.worst, (self._board.tick_cycles, self.stalls[-1]), key=sum)
+            if sum(self.worst) > self._limit:
+                raise TooLong(sum(self.worst), self.worst[1])
+        elif len(self._watches) > 1 and self._watches[1].running and number >= FIRST_IRQ:
+            self._watches[1].running = 0
+            self.current = max(self.current, cycles - self._before + self._fetches[1].stalls)
+            self._before = cycles

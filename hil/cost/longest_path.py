@@ -1,0 +1,297 @@
+"""The longest path through a control tick, seen or not: implicit path enumeration (Li and Malik, 1995).
+
+Every way of every branch counts as one that can be gone. How often the basic blocks of the tick run in one tick is found
+by linear programming: as often as flow comes in and goes out, functions as often as they are called, and so that the sum
+of their cycles is the most. Three things are not read from the image:
+
+- how often code that has run may run in one tick: as often at most as it has been seen to, and as much more as paths
+  never gone would call its function;
+- how often a function is called through a table of pointers: as often at most as the one of them that was seen to be
+  called most often in one tick;
+- how often a loop that has never gone round does: as often at most as is said, which is as often as there are joints, each
+  time that it is come to. Code within it that has run may then run as often again with each turn.
+
+Each block has the cycles of hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is in the
+caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from capstone import CsInsn
+from scipy.optimize import linprog
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from hil.chip import timing
+from hil.chip.cpu import CortexM4
+from hil.chip.elf import Image
+from hil.chip.timing import FlashFetch, FlashMemory
+from hil.cost import branches
+from hil.cost.branches import Function
+
+EXCEPTION = timing.EXCEPTION_ENTRY + timing.EXCEPTION_RETURN + 2 * timing.FLOATING_POINT_FRAME
+TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two lines
+
+
+@dataclass
+class Seen:
+    """What boards have shown. most: by address, the times an instruction has run in one tick at most; readers: addresses
+    of the instructions that have loaded constants from flash."""
+
+    most: dict[int, int] = field(default_factory=dict)
+    readers: set[int] = field(default_factory=set)
+
+    def add(self, core: CortexM4, functions: Iterable[Function]) -> None:
+        """All that a processor under hil.cost.flash_watch has done since power-on."""
+        addresses = sorted(at for function in functions for at in function.instructions)
+        runs: dict[int, int] = defaultdict(int)
+        for region in core.regions:
+            for block in core.blocks_in(region.start, region.start + region.size):
+                first = bisect_left(addresses, block.address)
+                for at in addresses[first:bisect_left(addresses, block.address + block.size)]:
+                    runs[at] += block.most
+        for at, count in runs.items():
+            self.most[at] = max(self.most.get(at, 0), count)
+        self.readers |= core.flash_readers
+
+
+@dataclass
+class _Block:
+    """A straight run of instructions of one function. most: times it has been seen to run in a tick, 0: never."""
+
+    function: int
+    instructions: list[CsInsn]
+    after: list[int] = field(default_factory=list)  # blocks, by index
+    cycles: int = 0
+    most: int = 0
+
+    @property
+    def last(self) -> CsInsn:
+        return self.instructions[-1]
+
+
+def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
+            tables: Iterable[str] = branches.TABLES) -> int:
+    """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to their
+    ends. unseen: only those in code that no tick has run, of the path on which they are the most.
+
+    turns: of loops that have never gone round. tables: as in branches.functions.
+    """
+    roots = [name for name in roots if name in image.symbols]
+    if not roots:
+        return 0
+    functions = branches.functions(image, roots, tables)
+    blocks = [block for function in functions.values() for block in _blocks(function)]
+    _link(blocks, functions)
+    fetch = FlashFetch(memory)
+    for block in blocks:
+        block.most = max(seen.most.get(i.address, 0) for i in block.instructions)
+        block.cycles = _cycles(block, functions[block.function], seen.readers, fetch, memory.wait_states)
+    cost = np.array([0 if unseen and block.most else block.cycles for block in blocks])
+    most = _most(blocks, functions, {image.symbol(name).address for name in roots}, turns, cost)
+    return int(np.ceil(most - 1e-6)) + (0 if unseen else EXCEPTION * len(roots))
+
+
+# -- basic blocks -------------------------------------------------------------------------------------------------------
+
+
+def _blocks(function: Function) -> list[_Block]:
+    """Those of one function; calls end them, because what comes behind has to be fetched again."""
+    leaders = {function.address, *(target for ways in function.ways.values() for target in ways)}
+    found: list[_Block] = []
+    ended, before = True, None
+    for at in sorted(function.instructions):
+        if ended or at in leaders or at != before:
+            found.append(_Block(function.address, []))
+        i = function.instructions[at]
+        found[-1].instructions.append(i)
+        ended, before = at in function.ways or at in function.calls, at + i.size
+    return found
+
+
+def _link(blocks: list[_Block], functions: Mapping[int, Function]) -> None:
+    """Give every block those that may come next."""
+    starts = {(block.function, block.instructions[0].address): n for n, block in enumerate(blocks)}
+    for block in blocks:
+        ways = functions[block.function].ways.get(block.last.address, [block.last.address + block.last.size])
+        block.after = [starts[block.function, at] for at in dict.fromkeys(ways) if (block.function, at) in starts]
+
+
+def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFetch,
+            wait_states: int) -> int:
+    """Cycles of one run, its caches empty."""
+    fetch.empty()
+    spent = 0
+    for i in block.instructions:
+        cost = timing.cycles(i.mnemonic, i.op_str)
+        fetch.execute(i.address, i.size, cost)
+        spent += cost
+        if i.address in readers or block.most == 0 and _may_read_flash(i) or "[pc" in i.op_str:
+            spent += wait_states * (2 if i.mnemonic.startswith(TWO_LINES) else 1)
+    jumps = block.last.address in function.ways or block.last.address in function.calls
+    return spent + fetch.stalls + (timing.REFILL if jumps else 0)
+
+
+def _may_read_flash(i: CsInsn) -> bool:
+    """Whether an instruction loads from somewhere else than the stack."""
+    return i.mnemonic.startswith(("ldr", "vldr", "ldm", "vldm")) and "[sp" not in i.op_str
+
+
+# -- flow ---------------------------------------------------------------------------------------------------------------
+
+
+class _Programme:
+    """A linear programme in the making: variables >= 0, rows of coefficients."""
+
+    def __init__(self) -> None:
+        self.variables = 0
+        self.equal: list[dict[int, float]] = []
+        self.equal_to: list[float] = []
+        self.most: list[dict[int, float]] = []
+        self.at_most: list[float] = []
+
+    def variable(self) -> int:
+        self.variables += 1
+        return self.variables - 1
+
+    def equals(self, row: dict[int, float], value: float) -> None:
+        self.equal.append(row)
+        self.equal_to.append(value)
+
+    def is_at_most(self, row: dict[int, float], value: float) -> None:
+        self.most.append(row)
+        self.at_most.append(value)
+
+    def matrix(self, rows: list[dict[int, float]]) -> coo_matrix:
+        entries = [(r, c, value) for r, row in enumerate(rows) for c, value in row.items()]
+        r, c, values = zip(*entries, strict=True) if entries else ((), (), ())
+        return coo_matrix((values, (r, c)), shape=(len(rows), self.variables))
+
+
+def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[int], turns: int,
+          cost: np.ndarray) -> float:
+    """The most that the sum of the blocks' runs, each times its cost (B,), can be."""
+    p = _Programme()
+    runs = [p.variable() for _ in blocks]
+    entered = {at: p.variable() for at in functions}  # calls of a function
+    extra = {at: p.variable() for at in functions}  # those of them that nobody has seen
+    into: list[dict[int, float]] = [{} for _ in blocks]
+    edges: list[tuple[int | None, int, int]] = []  # block, or None for a call, block behind it, its variable
+    for n, block in enumerate(blocks):
+        out = {runs[n]: -1.0}
+        for following in block.after:
+            edge = p.variable()
+            out[edge] = into[following][edge] = 1.0
+            edges.append((n, following, edge))
+        leaves = p.variable()  # a return, or nothing
+        if not block.after:
+            out[leaves] = 1.0
+        p.equals(out, 0.0)
+        if block.instructions[0].address == block.function:
+            into[n][entered[block.function]] = 1.0
+            edges.append((None, n, entered[block.function]))
+    for n in range(len(blocks)):
+        p.equals(into[n] | {runs[n]: -1.0}, 0.0)
+    _bound_calls(p, blocks, functions, roots, runs, entered, extra)
+    _bound_loops(p, blocks, edges, runs, extra, turns)
+    objective = np.zeros(p.variables)
+    objective[runs] = -cost
+    found = linprog(objective, p.matrix(p.most), p.at_most, p.matrix(p.equal), p.equal_to, method="highs")
+    if found.status != 0:
+        raise RuntimeError(f"the longest path of the tick was not found: {found.message}")
+    return -found.fun
+
+
+def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int], runs: list[int],
+                 entered: dict[int, int], extra: dict[int, int]) -> None:
+    """Functions run as often as they are called. Of calls nobody has seen some come from blocks that have never run, some
+    from functions that are themselves called more often than was seen."""
+    calls: dict[int, dict[int, float]] = {at: {entered[at]: -1.0} for at in functions}
+    more: dict[int, dict[int, float]] = {at: {extra[at]: 1.0} for at in functions}
+    pointed: dict[int, dict[int, float]] = defaultdict(dict)  # calls through tables
+    starts = {block.function: block.most for block in blocks if block.instructions[0].address == block.function}
+    for n, block in enumerate(blocks):
+        called = functions[block.function].calls.get(block.last.address)
+        if called is None:
+            continue
+        share = {runs[n]: -1.0}
+        for at in called:
+            call = p.variable()
+            share[call] = calls[at][call] = 1.0
+            if len(called) > 1:
+                pointed[at][call] = 1.0
+            row, variable = (more[at], call) if block.most == 0 else (more[at], extra[block.function])
+            row[variable] = row.get(variable, 0.0) - max(block.most, 1)
+        p.equals(share, 0.0)
+    for ways in pointed.values():
+        p.is_at_most(ways, float(max([1, *(starts[at] for at in pointed)])))
+    for at in functions:
+        p.equals(calls[at], 0.0) if at not in roots else p.equals({entered[at]: 1.0}, 1.0)
+        p.is_at_most(more[at], 0.0) if at not in roots else p.equals({extra[at]: 1.0}, 0.0)
+
+
+@dataclass
+class _Loop:
+    """Blocks, by index, of which each leads to each. into: variables of the ways by which it is come to; latches: blocks
+    from which it begins anew; anew: variables of the ways there, with their latches. Loops within it are its own matter."""
+
+    blocks: list[int]
+    headers: set[int]
+    into: list[int]
+    anew: list[tuple[int, int]]
+
+    @property
+    def latches(self) -> set[int]:
+        return {latch for _, latch in self.anew}
+
+
+def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
+    """All loops, those within others behind them: strongly connected parts, and again those of what is left of a part
+    without the ways to where it is come to (Steensgaard, 1993)."""
+    found: list[_Loop] = []
+    left = [(n, after, edge) for n, after, edge in edges if n is not None]
+    while left:
+        size = 1 + max(max(n, after) for n, after, _ in left)
+        graph = coo_matrix((np.ones(len(left)), ([n for n, _, _ in left], [after for _, after, _ in left])), (size, size))
+        part = connected_components(graph, connection="strong")[1]
+        within: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for n, after, edge in left:
+            if part[n] == part[after]:
+                within[part[n]].append((n, after, edge))
+        left = []
+        for ways in within.values():
+            blocks = {n for n, _, _ in ways}
+            into = [(after, edge) for n, after, edge in edges if after in blocks and n not in blocks]
+            headers = {after for after, _ in into} or blocks  # or nothing leads there
+            found.append(_Loop(sorted(blocks), headers, [edge for _, edge in into],
+                               [(edge, n) for n, after, edge in ways if after in headers]))
+            left += [way for way in ways if way[1] not in headers]
+    return found
+
+
+def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
+                 extra: dict[int, int], turns: int) -> None:
+    """Blocks run as often as seen, and as often again for each turn that nobody has seen of a loop around them, of which
+    there are `turns` for each time that the loop is come to; and no block of a loop runs, if that is not come to."""
+    more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
+    for loop in reversed(_loops(edges)):  # from within
+        new = {latch for latch in loop.latches if not blocks[latch].most}
+        if len(new) < len(loop.latches) and all(blocks[header].most for header in loop.headers):
+            new = set()  # it has gone round
+        if new:
+            p.is_at_most({runs[n]: 1.0 for n in new} | {edge: -float(turns) for edge in loop.into}, 0.0)
+        for n in loop.blocks:
+            most = float(blocks[n].most)
+            more[n] |= {edge: -most for edge, latch in loop.anew if latch in new}
+            if most:
+                own = {variable: value for variable, value in more[n].items() if variable != extra[blocks[n].function]}
+                p.is_at_most({runs[n]: 1.0} | own | {edge: -most for edge in loop.into}, 0.0)
+    for n, block in enumerate(blocks):
+        if block.most:
+            p.is_at_most({runs[n]: 1.0} | more[n], block.most)

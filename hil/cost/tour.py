@@ -1,0 +1,195 @@
+"""What a board is taken through so that its worst tick shows: short, with any mechanism, and recording all the while.
+
+The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, and those of a
+motion that leaves its pace; tests/hil/cost/test_branches.py holds what is seen here to all that a board can be asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import Refused
+from codegen.control.constants import lab_row
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import Knots
+from codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from codegen.wire.units import from_wire
+from hil.board.virtual import GRIP, VirtualBoard, VirtualClock
+from hil.plant.encoders import counts_per_unit
+from host.link.capture import COLUMNS, Column, Recorder
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.requests import jog_rate
+from host.link.retransmit import message
+from host.link.session import PERIOD, Session
+
+Array = NDArray[np.float64]
+
+MOMENT = 0.02  # s, some STATUS frames long
+STILL = 25  # MOMENTs for joints to come to rest
+DAMPED = 1.3  # times the speed above which a floating joint is damped
+FAST = 2.0  # times the greatest speed of a joint
+BAD = 2**30  # farther from one knot to the next than any joint gets, in wire units
+
+
+class Life:
+    """A board without power on its motors, with a host of its own. motion: from rest to rest, from a pose (J,) of the
+    joints on."""
+
+    def __init__(self, board: VirtualBoard, mechanism: Mechanism, motion: Callable[[Array], Knots],
+                 feedforward: bool = True) -> None:
+        self.board, self.mechanism, self.motion = board, mechanism, motion
+        self.clock = VirtualClock(board)
+        configuration = Configuration.of(mechanism, feedforward)
+        self.session = Session(Link(board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.recorder = Recorder(self.session)
+        self.float_speed = mechanism.safety.float_speed
+
+    def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
+        """Go through all parts; here they are watched, not judged. on_part: told how many are done, and what comes. Returns
+        those that the board did not go through to their end."""
+        refused = []
+        with suppress(Refused):
+            self.session.connect()
+            self.ready()
+        for done, (what, part) in enumerate(PARTS.items()):
+            on_part(done, what)
+            try:
+                part(self)
+            except Refused:
+                refused.append(what)
+        self.session.close()
+        return tuple(refused)
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def is_stopped_and_runs_out(self) -> None:
+        self.begins()
+        self.wait(MOMENT)
+        self.take("STOP")
+        self.session.wait(lambda: self.session.in_state("HOLD"), 1.0, "does not stop")
+        self.take("RESUME")
+        self.session.wait(lambda: self.session.in_state("HOLD"), 1.0, "does not stop before its knots end")
+        self.take("FLUSH")
+
+    def jogs(self) -> None:
+        rate = 0.1 * jog_rate(self.mechanism, 0)
+        self.session.ask(Jog(0, 0, rate), "JOG")
+        self.session.tell(Jog(0, 0, rate))
+        self.wait(MOMENT)
+        self.take("STOP")
+        self.session.wait(lambda: self.session.in_state("HOLD"), 1.0, "does not hold")
+        self.ask(Gains(0, 0, 64, 64, 64))
+
+    def is_led_by_hand(self) -> None:
+        for command in ("START", "STOP"):  # refused, after all has been looked at; taken
+            self.floats()
+            self.seems_to_move(DAMPED * self.float_speed, partial(self.session.post, command))
+
+    def finds_a_fault(self) -> None:
+        """One that the mechanism file lets a board react to by holding the arm, if it does."""
+        first, ack = message(self.motion(self.held()), 0), self.session.status.ack
+        far = (np.array(first.position) + BAD + 2**31) % 2**32 - 2**31
+        self.floats()
+        if self.mechanism.safety.motion == "hold":
+            self.seems_to_move(FAST)
+        self.session.link.send(first, seq=ack)
+        self.session.link.send(replace(first, flags=0, position=far.tolist()), seq=ack + 1)
+        self.session.wait(lambda: self.session.in_state("FAULT"), 0.1, "takes a bad knot")
+
+    def probes(self) -> None:
+        self.rests()
+        self.ask(Seek(0, 0))
+        self.take("DISARM")
+        self.session.ask(Probe(0, 0, 0.0), "PROBE")
+        self.session.tell(Probe(0, 0, 0.05 * self.mechanism.streamed[0].limits.effort))
+        self.wait(MOMENT)
+
+    def changes_modes(self) -> None:
+        """Into each in turn, where it fits or not, soon after the start of a motion."""
+        for mode in range(1, len(self.mechanism.modes)):
+            self.begins(mode)
+            self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 1.0, "does not stop before its knots end")
+            if not self.session.in_state("HOLD"):
+                self.rests()
+                self.ready()
+            self.take("FLUSH")
+
+    # -- pieces of them -----------------------------------------------------------------------------------------------
+
+    def ready(self) -> None:
+        """Homed where the joints are, recording, holding."""
+        self.session.home(self.board.plant.q)
+        n = len(self.mechanism.streamed)
+        self.recorder.start([Column("torque_ff", j % n) for j in range(COLUMNS)], mode="RING")
+        self.take("FLUSH")
+        self.session.arm()
+
+    def held(self) -> Array:
+        """Where the joints are held (J,), rad or m."""
+        self.wait(MOMENT)
+        return from_wire(self.session.status.target, self.session.configuration.joints)
+
+    def begins(self, mode: int = 0) -> None:
+        """Play a motion, all of it but its last knots buffered, in another mode after a few knots."""
+        motion, first = self.motion(self.held()), self.session.status.ack
+        if mode:
+            motion = replace(motion, mode=np.where(np.arange(len(motion)) < 8, 0, mode))
+        sent = len(motion) - 2
+        for i in range(sent):
+            self.session.link.send(message(motion, i), seq=first + i)
+            if i % 8 == 7:
+                self.wait(PERIOD)
+        self.session.wait(lambda: self.session.status.ack - first & 0xFFFF >= sent, 1.0, "takes no knots")
+        self.session.start()
+
+    def floats(self) -> None:
+        self.session.ask(Float(0, 40), "FLOAT")
+
+    def seems_to_move(self, speed: float, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Encoders count on, tick by tick, at a share of each joint's greatest speed."""
+        dt, faults = self.board.dt, self.board.encoder_faults
+        ways = [speed * dt * lab_row(self.mechanism, joint).float_rate / self.float_speed * counts_per_unit(joint)
+                for joint in self.mechanism.streamed]
+        before, last = [fault.offset for fault in faults], round(1.5 * MOMENT / dt)
+        for tick in range(1, last + 1):
+            for fault, offset, way in zip(faults, before, ways, strict=True):
+                fault.offset = offset + round(tick * way)
+            if tick == last // 3:
+                meanwhile()
+            self.session.pump()
+            self.clock.sleep(dt)
+
+    def rests(self) -> None:
+        """Without power, and still if it can be."""
+        self.take("CLEAR")
+        self.take("DISARM")
+        for _ in range(STILL):
+            self.wait(MOMENT)
+            if np.all(np.abs(self.board.plant.v) < GRIP):
+                break
+
+    def take(self, command: str) -> None:
+        with suppress(Refused):
+            self.session.command(command)
+
+    def ask(self, message: Any) -> None:
+        with suppress(Refused):
+            self.session.ask(message, type(message).__name__.upper())
+
+    def wait(self, seconds: float) -> None:
+        end = self.board.seconds + seconds
+        while self.board.seconds < end:
+            self.session.pump()
+            self.clock.sleep(PERIOD)
+
+
+PARTS = {"a stop on the path": Life.is_stopped_and_runs_out, "a jog": Life.jogs, "leading by hand": Life.is_led_by_hand,
+         "its modes": Life.changes_modes, "a fault": Life.finds_a_fault, "a probe": Life.probes}

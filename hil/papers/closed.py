@@ -1,0 +1,127 @@
+"""Closed loops (Isobe, Eq. 16): what the bare partition lacks, and what it costs, on the virtual board."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from codegen.model.bodies import Model, placed_links
+from codegen.model.kinematics import pose
+from codegen.model.loop_assembly import ClosedMotion, assemble
+from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
+from hil.play.run import wrapped
+from hil.scenarios.closed_loops import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play
+
+IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
+FRAMES = 6
+SMOOTHER = 0.1  # largest torque step with the ramp over that without
+BOARD_BETTER = 10.0  # the same with friction, encoders, motors and latency
+
+
+def closed_loops(short: bool) -> Finding:
+    """Tracking of the closed examples: PD, PD + partition, PD + lambda."""
+    played = play(EXAMPLES[:1] if short else EXAMPLES, brief=short)
+    numbers = []
+    for p in played:
+        ideal = float(np.min(p.ideal["PD"] / p.ideal["PD + lambda"]))
+        board = float(np.min(p.board["PD"].tracking_rms / p.board["PD + lambda"].tracking_rms))
+        numbers += [
+            Number(f"{p.name}: the motion is played under all three laws", ", ".join(p.board[law].ended for law in LAWS), "done",
+                   all(p.board[law].ended == "done" and not p.board[law].faults for law in LAWS)),
+            Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
+                   f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
+            Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.0f} times",
+                   f"at least {BOARD_BETTER:g}", board >= BOARD_BETTER),
+        ]
+    four_bar = played[0].board
+    worse = float(four_bar["PD + partition"].tracking_rms[0] / four_bar["PD"].tracking_rms[0])
+    numbers.append(Number("four_bar: rms error of PD + partition over that of PD", f"{worse:.2f}",
+                          "above 1: the partition, cut here, is worse than nothing", worse > 1.0))
+    table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad a joint",
+                  ("mechanism", *LAWS), tuple(
+                      (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS)) for p in played))
+    return Finding(tuple(numbers), (_picture(played[0]),), (table,))
+
+
+def changing(short: bool) -> Finding:
+    """Two arms that take an object, carry it and put it down; in full also an arm that does and a biped's steps."""
+    mechanism, motion = example("two_arm_grasp")
+    names = ("two_arm_grasp",) if short else CHANGING
+    results = {name: on_board(*example(name), "PD + lambda") for name in names}
+    sudden = replace(mechanism, name=f"{mechanism.name}-sudden",
+                     modes=tuple(replace(mode, ramp_s=0.0) for mode in mechanism.modes))
+    steps = {True: results["two_arm_grasp"], False: on_board(sudden, motion, "PD + lambda")}
+    numbers = []
+    for name, result in results.items():
+        wanted = [mode for _, mode in example(name)[1].modes[1:]]
+        found = [mode if not missed else f"{mode} missed: {missed}" for _, mode, missed in result.switched]
+        numbers.append(Number(f"{name}: played through its modes", f"{result.ended}; {', '.join(found)}; rms error "
+                              f"{', '.join(f'{x:.1e}' for x in result.tracking_rms)} rad", f"done; {', '.join(wanted)}",
+                              result.ended == "done" and not result.faults and found == wanted))
+    # the right arm carries nothing of the object but through the closure
+    with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
+                          for ramp in (True, False))
+    numbers.append(Number("largest step of feed-forward a tick, the arm that is joined", f"{with_ramp:.3f} N m with a ramp of "
+                          f"{1e3 * max(mode.ramp_s for mode in mechanism.modes):g} ms, {without:.3f} without",
+                          f"at most {SMOOTHER:g} of that without", with_ramp <= SMOOTHER * without))
+    figure = canvas(13.0, 3.8)
+    left, right, error = figure.subplots(1, 3)
+    for ramp, style in ((False, ":"), (True, "-")):
+        result = steps[ramp]
+        t = result.record.seconds[result.moving] - result.record.seconds[result.moving.start]
+        for axes, arm in ((left, (0, 1)), (right, (2, 3))):
+            for j in arm:
+                axes.plot(t, result.record.torque_ff[result.moving, j], color=f"C{j}", linestyle=style,
+                          label=result.mechanism.streamed[j].name if ramp else None)
+    gap = wrapped(steps[True].target_positions - steps[True].record.q, mechanism)[steps[True].moving]
+    for j, joint in enumerate(mechanism.streamed):
+        error.plot(t[: len(gap)], 1e3 * gap[: len(t), j], color=f"C{j}", label=joint.name)
+    label(left, "left arm, which takes the object", y="feed-forward, N m")
+    label(right, "right arm, joined by the closure", y="feed-forward, N m")
+    label(error, "target minus true angle", y="mrad")
+    for axes in (left, right, error):
+        axes.legend(fontsize=7)
+    return Finding(tuple(numbers), (picture(figure, "Two arms grasp at 0.7 s, carry and release at 1.9 s; dotted: the "
+                                            "closure's force not ramped"),))
+
+
+def _picture(played: Played) -> Picture:
+    figure = canvas(13.0, 4.2)
+    drawing, path, error = figure.subplots(1, 3)
+    _draw(drawing, played)
+    for law, colour in zip(LAWS, ("C3", "C1", "C0"), strict=True):
+        result = played.board[law]
+        record, moving = result.record, result.moving
+        t = record.seconds[moving] - record.seconds[moving.start]
+        gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
+        if law == "PD":
+            path.plot(t, (record.q[moving] + gap)[:, 0], color="0.6", linewidth=4.0, label="target")
+        path.plot(t, record.q[moving][:, 0], color=colour, linewidth=1.0, label=law)
+        error.plot(t, 1e3 * gap[:, 0], color=colour, label=law)
+    joint = played.mechanism.streamed[0].name
+    label(path, f"{joint}", y="angle, rad")
+    label(error, f"{joint}: target minus true angle", y="mrad")
+    for axes in (path, error):
+        axes.legend(fontsize=8)
+    return picture(figure, f"{played.name}: one motor, two passive joints; the exact image on the virtual board")
+
+
+def _draw(axes: Axes, played: Played) -> None:
+    """The mechanism in its plane at some instants of the motion: every link from its joint to what hangs on it."""
+    model = Model.of(played.mechanism)
+    motion = ClosedMotion(assemble(model), played.motion)
+    at = pose(model, motion.at(np.linspace(0.0, played.motion.duration, FRAMES))[0])
+    places = placed_links(played.mechanism)
+    anchors = [places[x.link][:1] + (places[x.link][2] + places[x.link][1] @ x.xyz,)
+               for loop in played.mechanism.loops for x in (loop.a, loop.b)]
+    for k in range(FRAMES):
+        for i, body in enumerate(model.bodies):
+            ends = [at.origin[k, child] for child in body.children]
+            ends += [at.origin[k, i] + at.R[k, i] @ point for carrier, point in anchors if carrier == i]
+            for end in ends:
+                axes.plot(*np.array([at.origin[k, i], end])[:, :2].T, color=f"C{i}", alpha=0.15 + 0.85 * k / FRAMES,
+                          marker="o", markersize=3)
+    axes.set(title="the linkage", xlabel="x, m", ylabel="y, m")
+    axes.set_aspect("equal")

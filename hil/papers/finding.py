@@ -1,0 +1,80 @@
+"""What a reproduced figure or table consists of: pictures, numbers beside their oracles, tables, remarks."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hil.scenarios.scenario import Check
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A PNG as a data URL."""
+
+    url: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """what was found, against which oracle or bound; good: whether it holds, None where it is only shown."""
+
+    what: str
+    found: str
+    against: str
+    good: bool | None = None
+
+    @staticmethod
+    def of(check: Check) -> Number:
+        return Number(check.what, check.found, check.allowed, check.good)
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    numbers: tuple[Number, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        return all(number.good is not False for number in self.numbers)
+
+
+def within(what: str, value: float, bound: float, against: str, unit: str = "of peak") -> Number:
+    """A number that may be at most `bound`."""
+    return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:g} {unit}".strip(), bool(value <= bound))
+
+
+def picture(figure: Figure, caption: str) -> Picture:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return Picture("data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode(), caption)
+
+
+def canvas(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
+    axes.set(title=title, xlabel=x, ylabel=y)
+    axes.grid(alpha=0.3)
+
+
+def colours(count: int) -> Sequence[Any]:
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](k / max(count - 1, 1) * 0.9) for k in range(count)]

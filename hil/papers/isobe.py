@@ -1,0 +1,195 @@
+"""The numerical examples and the control experiment of Isobe's paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.model.kinematics import pose
+from codegen.motion.trajectory import Trajectory
+from codegen.reference import pinocchio as pinocchio_rnea
+from codegen.reference import rigid as reference
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify.torque import torque
+from hil.papers.finding import Finding, Number, Picture, canvas, colours, label, picture, within
+from hil.play.run import Result, wrapped
+from hil.scenarios import scenario
+
+Array = NDArray[np.float64]
+
+MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
+REFERENCE, SINGLE = 1e-5, 1e-4  # of peak, at 1 ms
+NEWMARK = (0.25, 0.5)  # the paper's beta, and its gamma
+CORE_HZ = 168e6  # of the STM32F405
+PAPER_STEP, PAPER_SAMPLING = 0.5e-3, 10e-3  # s: "about 0.5 ms, which is short enough ... (10 ms)"
+
+
+def example(name: str) -> tuple[Mechanism, Trajectory]:
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    return mechanism, Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+
+
+def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Array, str]:
+    """Torques (N, n) of the motion at t by an oracle that shares nothing with the scheme, and its name."""
+    if version := pinocchio_rnea.version():
+        return pinocchio_rnea.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
+    return reference.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
+
+
+def eight_link(short: bool) -> Finding:
+    """Fig. 4: joint torques of the eight-link chain, Newton-Euler beside FEM."""
+    mechanism, motion = example("eight_link")
+    model = Model.of(mechanism)
+    fem = torque(mechanism, motion)
+    single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
+    exact, oracle = newton_euler(mechanism, motion, fem.t)
+    peak = np.max(np.abs(exact))
+    slow = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=100, knot_hz=100)))
+    growth = reference.newmark_growth(*NEWMARK)
+
+    def worst(tau: Array, against: Array) -> float:
+        return float(np.max(np.abs(tau - against)) / np.max(np.abs(against)))
+
+    numbers = (
+        within("FEM, matrix form in float64, 1 ms", worst(fem.tau, exact), REFERENCE, oracle),
+        within("FEM, the emitted C in float32, 1 ms", worst(single.tau, exact), SINGLE, oracle),
+        within("FEM with the paper's Newmark beta = 1/4, 10 ms, motion of zero initial jerk",
+               worst(*_newmark(slow, motion)), 1e-2, oracle),
+        Number("the same on a motion with initial jerk (quintic): the scheme used inversely is not stable",
+               f"{worst(*_newmark(slow, _quintic(motion))):.2g} of peak", f"largest eigenvalue {growth:g}, twice: errors grow in "
+               "proportion to time, so the momentum form is the default"),
+    )
+    return Finding(numbers, (_torque_picture(fem.t, exact, fem.tau, [b.joint.name for b in model.bodies],
+                                             f"Eight links of 20 cm and 107.5 g; worst difference "
+                                             f"{np.max(np.abs(fem.tau - exact)) / peak:.1e} of peak"),))
+
+
+def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
+    """Torques by the paper's scheme and by the oracle at the sampled instants."""
+    t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
+    start = reference.newmark_start(model, *motion.at(0.0))
+    tau = reference.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
+    return tau, newton_euler(model.mechanism, motion, t)[0]
+
+
+def _quintic(motion: Trajectory) -> Trajectory:
+    """From the same start to the same end with a jerk at the start."""
+    x = np.polynomial.Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
+    s, first, way = motion.times / motion.duration, motion.positions[0], motion.positions[-1] - motion.positions[0]
+    parts = [np.outer(x.deriv(k)(s) if k else x(s), way) / motion.duration**k for k in range(3)]
+    return Trajectory(motion.joints, motion.times, first + parts[0], parts[1], parts[2])
+
+
+def _torque_picture(t: Array, exact: Array, fem: Array, joints: list[str], caption: str) -> Picture:
+    figure = canvas(13.0, 4.2)
+    panels = figure.subplots(1, 3)
+    panels[1].sharey(panels[0])
+    for axes, values, name in zip(panels, (exact, fem, fem - exact),
+                                  ("(a) Newton-Euler", "(b) finite elements", "(b) - (a)"), strict=True):
+        for curve, joint, colour in zip(values.T, joints, colours(len(joints)), strict=True):
+            axes.plot(t, curve, label=joint, color=colour, linewidth=1.2)
+        label(axes, name, y="torque, N m")
+    panels[2].legend(fontsize=7, ncols=2)
+    return picture(figure, caption)
+
+
+def six_joints(short: bool) -> Finding:
+    """Fig. 5: a six-joint arm carries 5.0 kg along a straight line."""
+    mechanism, motion = example("six_axis_line")
+    model, load = Model.of(mechanism), mechanism.payloads[0]
+    fem = torque(mechanism, motion)
+    single = torque(mechanism, motion, lambda m, positions: CompiledStep(m, "single").torque(positions))
+    exact, oracle = newton_euler(mechanism, motion, fem.t)
+    peak = np.max(np.abs(exact))
+    at = pose(model, motion.at(fem.t)[0])
+    path = at.origin[:, -1] + at.R[:, -1] @ load.com
+    way = path[-1] - path[0]
+    along = (path - path[0]) @ way / (way @ way)
+    aside = float(np.max(np.linalg.norm(path - path[0] - along[:, None] * way, axis=1)))
+    numbers = (
+        within("FEM, matrix form in float64, 1 ms", float(np.max(np.abs(fem.tau - exact)) / peak), REFERENCE, oracle),
+        within("FEM, the emitted C in float32, 1 ms", float(np.max(np.abs(single.tau - exact)) / peak), SINGLE, oracle),
+        within(f"the object's path of {np.linalg.norm(way):.3f} m is straight", aside, 1e-6, "the line between its ends", "m"),
+    )
+    figure = canvas(13.0, 4.6)
+    arm = figure.add_subplot(1, 3, 1, projection="3d")
+    _stroboscope(arm, at.origin, path, 9)
+    for k, (which, name) in enumerate((([0, 1, 2], "joints 1 to 3"), ([3, 4, 5], "joints 4 to 6"))):
+        axes = figure.add_subplot(1, 3, 2 + k)
+        for j, colour in zip(which, colours(3), strict=True):
+            axes.plot(fem.t, exact[:, j], color=colour, linewidth=3.0, alpha=0.35)
+            axes.plot(fem.t, fem.tau[:, j], color=colour, linewidth=1.0, label=fem.joints[j])
+        label(axes, f"{name}: rnea pale, FEM thin", y="torque, N m")
+        axes.legend(fontsize=7)
+    return Finding(numbers, (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
+
+
+def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
+    """The arm at some instants: origins (T, n, 3) of the moving links, path (T, 3) of the tip."""
+    for k in np.linspace(0, len(origins) - 1, frames).astype(int):
+        points = np.vstack([np.zeros(3), origins[k], path[k]])
+        axes.plot(*points.T, color="C0", alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o", markersize=2)
+    axes.plot(*path.T, color="C3", linewidth=2.0)
+    axes.set(xlabel="x, m", ylabel="y, m", title="z up")
+    axes.set_box_aspect(np.ptp([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()], axis=1), zoom=0.85)
+    axes.tick_params(labelsize=6)
+
+
+def three_link(short: bool) -> Finding:
+    """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone wrong."""
+    s = scenario.load("three_link")
+    results = {case.name: scenario.play(s, case, short=short) for case in s.runs(short)}
+    numbers = [Number.of(check) for check in scenario.checks(s, results, short)]
+    ff = results["feed-forward + PD"]
+    in_motion = ff.record.cycles[ff.moving]
+    numbers.append(within("time of a whole control tick on the chip (cycle model, 168 MHz), worst",
+                          float(in_motion.max() / CORE_HZ * 1e3), PAPER_STEP * 1e3,
+                          f"the paper's step alone took 0.5 ms of its {PAPER_SAMPLING * 1e3:.0f} ms on a PC", "ms"))
+    return Finding(tuple(numbers), (_tracking(results), changed_picture(s, results, short)))
+
+
+def _tracking(results: dict[str, Result]) -> Picture:
+    figure = canvas(13.0, 4.2)
+    target, control, error = figure.subplots(1, 3)
+    pd, ff = results["PD"], results["feed-forward + PD"]
+    for result, colour, style, name in ((pd, "C3", "-", "PD"), (ff, "C0", "--", "feed-forward + PD")):
+        record, moving = result.record, result.moving
+        t = record.seconds[moving] - record.seconds[moving.start]
+        gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
+        wanted = record.q[moving] + gap
+        if result is pd:
+            for j, joint in enumerate(result.mechanism.streamed):
+                target.plot(t, wanted[:, j], color=f"C{j}", label=f"link {j + 1} ({joint.name})")
+            control.plot(t, wanted[:, 0], color="0.6", linewidth=4.0, label="target")
+        control.plot(t, record.q[moving][:, 0], color=colour, linestyle=style, label=name)
+        error.plot(t, 1e3 * gap[:, 0], color=colour, label=name)
+    label(target, "Fig. 7: target motion", y="angle, rad")
+    label(control, "Fig. 8: control result for link 1", y="angle, rad")
+    label(error, "link 1: target minus true angle", y="mrad")
+    for axes in (target, control, error):
+        axes.legend(fontsize=8)
+    return picture(figure, "The exact flash image on the virtual board drives the articulated plant: same gains, friction on, "
+                           "8192-count encoders")
+
+
+def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: bool) -> Picture:
+    """The change of the tracking error in a plant that is not as believed, and its prediction."""
+    cases = [case for case in s.file.run if case.predicted_from in results and case.name in results]
+    figure = canvas(13.0, 3.6)
+    for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
+        assert case.predicted_from is not None
+        d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
+        t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
+        for j, joint in enumerate(s.mechanism.streamed):
+            axes.plot(t, 1e3 * d.error[:, j], color=f"C{j}", linewidth=3.0, alpha=0.35)
+            axes.plot(t, 1e3 * d.theory.error[:, j], color=f"C{j}", linewidth=1.0, label=joint.name)
+        label(axes, f"{case.name}: change of the tracking error", y="mrad")
+        axes.legend(fontsize=7)
+    return picture(figure, "The plant changed on purpose against what the board believes: measured (pale) and by theory (thin)")

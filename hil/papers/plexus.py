@@ -1,0 +1,268 @@
+"""The solids, the examples and the accuracy of the PLEXUS paper, by the articulated plant."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from codegen.mechanism.description import Friction, Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.model.kinematics import pose
+from codegen.model.mass_matrix import rotor_inertia
+from codegen.reference import pinocchio as pinocchio_rnea
+from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
+from hil.papers.isobe import MECHANISMS, changed_picture
+from hil.plant.articulated import solids
+from hil.plant.articulated.plant import Plant
+from hil.play.run import Result, wrapped
+from hil.scenarios import design, scenario, servo_arm
+
+Array = NDArray[np.float64]
+
+STEPS = (1e-3, 5e-4, 2.5e-4)  # s
+FALL = 0.3  # s of free motion for the order of convergence
+TRIALS, SHORT_TRIALS = 40, 12
+
+
+def reduction(short: bool) -> Finding:
+    """Fig. 1: a solid as four point masses."""
+    mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
+    rows, worst = [], 0.0
+    for link in mechanism.links:
+        r = solids.reduce(link.name, link.mass, link.com, link.inertia).points - link.com
+        inertia = sum(0.25 * link.mass * (p @ p * np.eye(3) - np.outer(p, p)) for p in r)
+        error = float(np.max(np.abs(inertia - link.inertia)) / np.max(np.abs(link.inertia)))
+        aside = float(np.linalg.norm(r.mean(axis=0)))
+        worst = max(worst, error, aside)
+        rows.append((link.name, f"{link.mass:g}", "; ".join("(" + ", ".join(f"{1e3 * x:.1f}" for x in p) + ")" for p in r),
+                     f"{error:.1e}"))
+    link = mechanism.link("upper_arm")
+    points = solids.reduce(link.name, link.mass, link.com, link.inertia).points
+    figure = canvas(6.5, 3.2)
+    axes = figure.add_subplot(projection="3d")
+    for i, j in solids.EDGES:
+        axes.plot(*points[[i, j]].T, color="0.6", linewidth=1.0)
+    axes.scatter(*points.T, s=60, color="C3")
+    axes.scatter(*link.com, s=30, color="C0", marker="+")
+    for k, p in enumerate(points):
+        axes.text(*p, f"  m{k + 1} = M/4", fontsize=8)
+    axes.set(xlabel="x, m", xticks=[0.0, 0.1, 0.2, 0.3, 0.4], yticks=[], zticks=[])  # y and z are short
+    axes.set_box_aspect(None, zoom=1.3)
+    axes.tick_params(labelsize=6)
+    return Finding((within("centre of gravity and inertia of the four points, all links of the six-axis arm", worst, 1e-12,
+                           "the given tensor", "relative"),),
+                   (picture(figure, "Reduction of a solid into 4 nodal masses: upper arm of the six-axis arm, widened across; "
+                                    "+ its centre of gravity"),),
+                   (Table("the four points", ("solid", "M, kg", "places about the centre of gravity, mm", "inertia error"),
+                          tuple(rows)),))
+
+
+def flexible_arm(short: bool) -> Finding:
+    """Flexible arm with servo-controlled rotation."""
+    swings = servo_arm.swings(scenario.load("flexible_arm"), short)
+    figure = canvas(13.0, 4.0)
+    left, right = figure.subplots(1, 2)
+    left.plot(swings[0].t, swings[0].target, color="0.6", linewidth=4.0, label="target")
+    for k, s in enumerate(swings):
+        left.plot(s.t, s.hub, color=f"C{k}", linewidth=1.2, label=s.name)
+        right.plot(s.t, 1e3 * s.tip, color=f"C{k}", linewidth=1.2, label=f"{s.name}, {s.theory[0]:.2f} Hz by theory")
+    label(left, "angle of the motor", y="rad")
+    label(right, "tip from where the target points", y="mm")
+    for axes in (left, right):
+        axes.legend(fontsize=8)
+    numbers = [Number.of(check) for s in swings for check in s.checks()]
+    softer = [s.measured[0] for s in swings]
+    numbers.append(Number("the additional flexibility provided by the servo-control: frequency over that of a clamped root",
+                          ", ".join(f"{f / swings[0].clamped:.3f}" for f in softer), "below 1, falling with the servo's "
+                          "stiffness", bool(np.all(np.diff([swings[0].clamped, *softer]) < 0.0))))
+    return Finding(tuple(numbers), (picture(figure, "An elastic beam with a point mass at its end, turned and held by three "
+                                                    "servos"),))
+
+
+def three_axes(short: bool) -> Finding:
+    """Fig. 3: manipulator with three axes of rotation."""
+    s = scenario.load("three_axis")
+    plants = {case.name: scenario.plant_of(s.mechanism, case, short) for case in s.runs(short)}
+    results = {case.name: scenario.play(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
+    ff = results["feed-forward + PD"]
+    began = ff.record.seconds[ff.moving.start]
+    members = [(m.link, f"{m.axial.value:.1f}", f"{m.shear.value:.1f}", f"{m.torsion.value:.2f}", f"{m.bending.value:.2f}",
+                f"{1e-6 * m.stress.value:.2f} at {m.stress.station:.2f} m, {m.stress.time - began:.2f} s")
+               for m in plants["feed-forward + PD"].members.report()]
+    return Finding(tuple(Number.of(check) for check in scenario.checks(s, results, short)),
+                   (_arm_picture(s.mechanism, results), changed_picture(s, results, short)),
+                   (Table("maxima of the members over the motion (N, N m; von Mises stress of the outer fibre, MPa)",
+                          ("link", "axial", "shear", "torsion", "bending", "stress"), tuple(members)),))
+
+
+def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
+    """The arm at some instants, its joint angles, and the tracking errors of the first two runs."""
+    figure = canvas(13.0, 4.4)
+    arm = figure.add_subplot(1, 3, 1, projection="3d")
+    names = list(results)
+    record, moving = results[names[-1]].record, results[names[-1]].moving
+    _draw_arm(arm, mechanism, record.q[moving])
+    angles, errors = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3)
+    t = record.seconds[moving] - record.seconds[moving.start]
+    for j, joint in enumerate(mechanism.streamed):
+        angles.plot(t, record.q[moving][:, j], color=f"C{j}", label=joint.name)
+    for name, style in zip(names[:2], ("-", "--"), strict=True):
+        result = results[name]
+        gap = wrapped(result.target_positions - result.record.q, mechanism)[result.moving]
+        seconds = result.record.seconds[result.moving]
+        for j in range(gap.shape[1]):
+            errors.plot(seconds - seconds[0], 1e3 * gap[:, j], color=f"C{j}", linestyle=style, linewidth=1.0,
+                        label=name if j == 0 else None)
+    label(angles, "joint angles", y="rad")
+    label(errors, "target minus true angle", y="mrad")
+    angles.legend(fontsize=7)
+    errors.legend(fontsize=7)
+    return picture(figure, "The arm at some instants, its motion and its tracking, all from the articulated plant")
+
+
+def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> None:
+    model = Model.of(mechanism)
+    at = pose(model, q)
+    tip = at.origin[:, -1] + (at.R[:, -1] @ (2.0 * model.bodies[-1].com))
+    for k in np.linspace(0, len(q) - 1, frames).astype(int):
+        points = np.vstack([np.zeros(3), at.origin[k], tip[k]])
+        axes.plot(*points.T, color="C0", alpha=0.25 + 0.75 * k / len(q), linewidth=2.0, marker="o", markersize=3)
+    axes.plot(*tip.T, color="C3", linewidth=1.5)
+    axes.set(xlabel="x, m", ylabel="y, m", zlabel="z, m")
+    axes.set_aspect("equal")
+    axes.tick_params(labelsize=6)
+
+
+def industrial_robot(short: bool) -> Finding:
+    """Fig. 4: mesh-defined solids; motors, gears and servo gains optimised; the result on the virtual board."""
+    s = scenario.load("industrial_robot")
+    assert s.file.design is not None
+    choice = design.optimise(s.mechanism, s.file.design, s.trajectory(short), SHORT_TRIALS if short else TRIALS)
+    results = {case.name: scenario.play(s, case, short=short, chosen=choice.chosen) for case in s.runs(short)}
+    numbers = [Number.of(c) for c in choice.checks(s.file.design.margin) + scenario.checks(s, results, short)]
+    figure = canvas(13.0, 4.8)
+    _draw_robot(figure.add_subplot(1, 2, 1, projection="3d"), s)
+    axes = figure.add_subplot(1, 2, 2)
+    colours = {"start, PD": "C3", "start, feed-forward + PD": "C1", "optimised, PD": "C0"}
+    for name, result in results.items():
+        gap = wrapped(result.target_positions - result.record.q, result.mechanism)[result.moving]
+        seconds = result.record.seconds[result.moving]
+        axes.semilogy(seconds - seconds[0], 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), linewidth=1.0,
+                      color=colours.get(name, "C2"), label=name)
+    label(axes, "tracking error on the virtual board, all joints", y="mrad")
+    axes.legend(fontsize=8)
+    table = Table(f"chosen in {choice.trials} simulations: start -> optimum", design.COLUMNS, tuple(choice.table()))
+    return Finding(tuple(numbers), (picture(figure, "The robot's solids, and its error before and after"),), (table,))
+
+
+def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
+    """The solids at the motion's end, as the meshes they were given by."""
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
+    at = pose(model, q)
+    where = {body.joint.child: i for i, body in enumerate(model.bodies)}
+    corners = []
+    for number, solid in enumerate(s.file.solid):
+        if solid.shape == "sphere":
+            continue  # twenty thousand triangles of a housing
+        mesh, i = scenario.form(solid, scenario.FOLDER / f"{s.name}.toml", number), where[solid.link]
+        triangles = mesh.triangles @ at.R[i].T + at.origin[i]
+        axes.add_collection3d(Poly3DCollection(triangles, facecolor=f"C{i}", edgecolor=(0, 0, 0, 0.15), linewidth=0.3, alpha=0.6))
+        corners.append(triangles.reshape(-1, 3))
+    low, high = np.vstack(corners).min(axis=0), np.vstack(corners).max(axis=0)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]), xlabel="x, m", ylabel="y, m", zlabel="z, m")
+    axes.set_aspect("equal")
+    axes.tick_params(labelsize=6)
+
+
+# ---- accuracy and speed
+
+
+def accuracy(short: bool) -> Finding:
+    """Order of convergence, drift of energy and closure, real-time factor of the articulated plant."""
+    mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
+    free = replace(mechanism, joints=tuple(replace(j, friction=Friction()) for j in mechanism.joints))
+    exact, oracle = fallen(free, FALL)
+    rows, errors = [], []
+    for step in STEPS:
+        plant = Plant.from_mechanism(free, max_step=step)
+        plant.push(FALL, np.zeros(plant.n))
+        errors.append(float(np.abs(plant.q - exact).max()))
+        lost, _, open_by = energy(free, step, 1.0)
+        rows.append((f"{1e3 * step:g}", f"{errors[-1]:.2e}", "" if len(errors) < 2 else f"{np.log2(errors[-2] / errors[-1]):.2f}",
+                     f"{lost:.1e}", f"{open_by:.1e}", f"{real_time_factor(mechanism, step):.2f}"))
+    seconds = 2.0 if short else 10.0
+    drift, scale, closure = energy(free, 2e-3, seconds)
+    orders = [float(np.log2(a / b)) for a, b in zip(errors[:-1], errors[1:], strict=True)]
+    fastest = float(rows[0][-1])
+    numbers = (
+        Number("order of convergence, six joints falling freely", ", ".join(f"{o:.2f}" for o in orders),
+               f"2 +- 0.2; errors against {oracle}", bool(np.all(np.abs(np.array(orders) - 2.0) < 0.2))),
+        within(f"energy over {seconds:g} s of free motion at 2 ms, {scale:.1f} J changing hands", drift, round(1e-3 * scale, 3),
+               "conserved", "J"),
+        within("closure of the mechanisms after that", closure, 1e-10, "the rows", "m"),
+        Number("real-time factor, six joints with motors and friction, 1 ms steps", f"{fastest:.1f}", "at least 1 on this machine",
+               fastest >= 1.0),
+    )
+    return Finding(numbers, (), (Table("six-axis arm in free motion",
+                                       ("step, ms", f"error after {FALL:g} s, rad", "order", "energy drift within 1 s, J",
+                                        "closure after 1 s, m", "real-time factor"), tuple(rows)),))
+
+
+def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
+    """Joint positions (n,) after a free motion from the start pose, rotors turning along, and by what."""
+    start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
+    n = len(start)
+    if version := pinocchio_rnea.version():
+        import pinocchio as pin
+
+        model = pinocchio_rnea.pinocchio_of(mechanism)
+        model.armature = rotors
+        data = model.createData()
+
+        def slope(t: float, y: Array) -> Array:
+            return np.concatenate([y[n:], pin.aba(model, data, y[:n], y[n:], np.zeros(n))])
+
+        oracle = f"aba of Pinocchio {version}, DOP853 of SciPy"
+    else:
+        from hil.plant.rigid_tree import RigidTree
+
+        tree = RigidTree(mechanism)
+
+        def slope(t: float, y: Array) -> Array:
+            at = tree.at(y[:n], y[n:])
+            return np.concatenate([y[n:], np.linalg.solve(at.mass + np.diag(rotors), at.gravity - at.coriolis @ y[n:])])
+
+        oracle = "the minimal-coordinate plant's equations, DOP853 of SciPy (no Pinocchio)"
+    found = solve_ivp(slope, (0.0, seconds), np.concatenate([start, np.zeros(n)]), method="DOP853", rtol=1e-11, atol=1e-12)
+    return found.y[:n, -1], oracle
+
+
+def energy(mechanism: Mechanism, step: float, seconds: float) -> tuple[float, float, float]:
+    """Largest drift of the energy, J; largest kinetic energy, J; closure at the end, m; of a free motion."""
+    plant = Plant.from_mechanism(mechanism, max_step=step)
+    start, drift, fastest = plant.kinetic() + plant.potential(), 0.0, 0.0
+    while plant.time < seconds - 1e-9:
+        plant.push(0.05, np.zeros(plant.n))
+        kinetic = plant.kinetic()
+        drift, fastest = max(drift, abs(kinetic + plant.potential() - start)), max(fastest, kinetic)
+    return drift, fastest, plant.cycle.closure()
+
+
+def real_time_factor(mechanism: Mechanism, step: float, chunks: int = 30, ticks: int = 5) -> float:
+    """Simulated over elapsed time with motors and friction: the best of some chunks of ticks of 1 ms, so that what else
+    the machine does counts as little as possible."""
+    plant, best = Plant.from_mechanism(mechanism, max_step=step), np.inf
+    for _ in range(chunks):
+        start = time.perf_counter()
+        for _ in range(ticks):
+            plant.drive(1e-3, np.full(plant.n, 6.0))
+        best = min(best, time.perf_counter() - start)
+    return ticks * 1e-3 / best

@@ -1,0 +1,1 @@
+"""The plant: bodies, motors, encoders. It imports nothing of the inverse model."""

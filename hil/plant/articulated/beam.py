@@ -1,0 +1,202 @@
+"""Deformable beams: cells with mass, joined by elastic elements.
+
+A beam of E elements has E + 1 nodes. The mass of half an element on each side of a node is that node's cell, a
+slender solid with its own rotary inertia; so the whole beam has exactly the mass, the centre of gravity and the
+inertia of a uniform beam, the mass matrix stays diagonal and a mechanism joins a node as it joins any solid.
+
+Between two nodes lies an elastic element in the co-rotational frame of its chord c = pB - pA of length l: the slopes of
+the nodes, which are those of sections, against the chord and the twist are its strains,
+
+    phi_Az = -c . a2 / l   phi_Bz = -c . b2 / l   phi_Ay = c . a3 / l   phi_By = c . b3 / l   twist = a2 . b3
+
+all bilinear in the points, invariant under any rigid motion, and so valid for large rotations with small strains in
+each element (sine of the slope for the slope: 0.2 % at 0.1 rad). The elastic energy is a quadratic form of them,
+
+    U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
+
+whose exact gradient is the force on the points: energy is conserved. With shear (Timoshenko) the energy V^2 l / (2 GA_s)
+of the shear force V = (M_A + M_B) / l adds 1 / (GA_s l) to all entries of bending's flexibility. The chord keeps its
+length by a row: an inextensible beam has no axial waves, which would otherwise set the stability step. Damping is
+proportional to the strain rate: moments K (phi + damping dphi/dt).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Beam, Link
+from hil.plant.articulated.elements import Frame, Row, directions, point, subtract
+from hil.plant.articulated.forms import Combination, Forms
+from hil.plant.articulated.solids import Solid
+
+Array = NDArray[np.float64]
+
+POISSON = 0.3  # of a round section, where the file gives no torsional stiffness: GJ = EI / (1 + nu)
+UNIFORM = 1e-6  # of M L^2: how exactly a flexible link has to be a uniform beam
+STRAINS = ("slope of a about 3", "slope of b about 3", "slope of a about 2", "slope of b about 2", "twist")
+BENDING = np.array([[2.0, -1.0], [-1.0, 2.0]])  # l / (6 EI) times this: end slopes of end moments, without shear
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The mass around node `node` at x, up to `end`: mass, com (3,), inertia (3, 3) about com, link frame."""
+
+    node: int
+    x: float
+    end: float
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True)
+class Element:
+    """An elastic element between the frames of two nodes (axis 1 along the beam)."""
+
+    name: str
+    a: Frame
+    b: Frame
+    length: float
+    EI: tuple[float, float]  # about axes 2 and 3
+    GJ: float
+    damping: float
+    GA_s: tuple[float, float]  # in the planes of EI
+
+    def bending(self, about: int) -> Array:
+        """End moments (2, 2), N m, of end slopes in the plane of bending about axis 2 or 3."""
+        EI, GA_s = self.EI[about - 2], self.GA_s[about - 2]
+        return np.linalg.inv(self.length / (6.0 * EI) * BENDING + 1.0 / (GA_s * self.length))
+
+
+def _beam(link: Link) -> Beam:
+    """Of a flexible link."""
+    assert link.beam is not None
+    return link.beam
+
+
+def cells(link: Link) -> list[Cell]:
+    """The cells of a flexible link. Raises BadInput where the link's mass is not that of a uniform beam along x."""
+    beam = _beam(link)
+    across = link.mass * beam.length**2 / 12.0
+    if np.abs(link.com - np.array([0.5 * beam.length, 0.0, 0.0])).max() > UNIFORM * beam.length:
+        raise BadInput(f"link {link.name}", "com", link.com.tolist(), "a beam is uniform along its x axis",
+                       f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
+    around, aside = float(link.inertia[0, 0]), float(link.inertia[1, 1]) - across  # aside: of a thick section
+    uniform = np.diag([around, across + aside, across + aside])
+    if not -UNIFORM * across <= aside <= around + UNIFORM * across or np.abs(link.inertia - uniform).max() > UNIFORM * across:
+        raise BadInput(f"link {link.name}", "inertia", None, "a beam is uniform along its x axis",
+                       f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
+    h = beam.length / beam.elements
+    ends = np.concatenate([[0.0], h * (np.arange(beam.elements) + 0.5), [beam.length]])
+    result = []
+    for node, (low, high) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        share = (high - low) / beam.length
+        own = link.mass * share * (high - low) ** 2 / 12.0
+        inertia = np.diag([max(around * share, _least_around(link, share)), own + aside * share, own + aside * share])
+        result.append(Cell(node, node * h, np.inf if node == beam.elements else high, link.mass * share,
+                           np.array([0.5 * (low + high), 0.0, 0.0]), inertia))
+    return result
+
+
+def _least_around(link: Link, share: float) -> float:
+    """Inertia of a cell about the beam that keeps the torsion of one element no faster than its bending.
+
+    A slender beam's own is far smaller, or not given at all, and would set the stability step by a motion that
+    carries no energy. Never more than the cell, as long as it is, can have.
+    """
+    beam = _beam(link)
+    h, m = beam.length / beam.elements, link.mass * share
+    EI = min(beam.EI)
+    if rigid_torsion(link):
+        return 0.0
+    return min(torsion(link) / EI * m * h**2 / 48.0, 1.5 * m * (beam.elements * share * h) ** 2 / 12.0)
+
+
+def rigid_torsion(link: Link) -> bool:
+    """A beam that bends in one plane only does not twist either, unless its GJ is given."""
+    beam = _beam(link)
+    return beam.GJ is None and not np.isfinite(beam.EI).all()
+
+
+def torsion(link: Link) -> float:
+    """GJ, N m^2; infinite where the beam does not twist."""
+    if rigid_torsion(link):
+        return np.inf
+    beam = _beam(link)
+    return beam.GJ if beam.GJ is not None else float(np.mean(beam.EI)) / (1.0 + POISSON)
+
+
+def elements(link: Link, frames: list[Frame]) -> list[Element]:
+    """The elements between the nodes of a flexible link."""
+    beam = _beam(link)
+    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping,
+                    beam.GA_s)
+            for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
+
+
+def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
+    """The rows of an element: its chord keeps its length, and what is infinitely stiff does not bend or twist."""
+    chord = _chord(element, solids)
+    # (c . c) / (2 l) has the dimension of a length
+    result = [Row(element.name, "length", chord, _scaled(chord, 0.5 / element.length), 0.5 * element.length)]
+    rigid = ~np.isfinite([element.EI[1], element.EI[1], element.EI[0], element.EI[0], element.GJ])
+    pairs = _strains(element, solids)
+    return result + [Row(element.name, STRAINS[k], *pairs[k]) for k in np.flatnonzero(rigid)]
+
+
+class Beams:
+    """All elastic elements of a system. strains: (E, 5): phi_Az, phi_Bz, phi_Ay, phi_By, twist."""
+
+    def __init__(self, elements: tuple[Element, ...], solids: tuple[Solid, ...]) -> None:
+        self.elements = elements
+        self.forms = Forms.of([pair for element in elements for pair in _strains(element, solids)], len(solids))
+        self.stiffness = np.zeros((len(elements), 5, 5))
+        for k, e in enumerate(elements):  # what is infinitely stiff is left to its rows
+            if np.isfinite(e.EI[1]):
+                self.stiffness[k, 0:2, 0:2] = e.bending(3)
+            if np.isfinite(e.EI[0]):
+                self.stiffness[k, 2:4, 2:4] = e.bending(2)
+            if np.isfinite(e.GJ):
+                self.stiffness[k, 4, 4] = e.GJ / e.length
+        self.damping = np.array([e.damping for e in elements])[:, None]
+
+    def moments(self, x: Array, v: Array) -> Array:
+        """Generalised moments (E, 5) conjugate to the strains at points x and velocities v (P, 3), N m."""
+        return self._moments(self.forms.factors(x), v)
+
+    def forces(self, x: Array, v: Array, share: ArrayLike = 1.0) -> Array:
+        """Elastic and damping forces on the points, (P, 3). share: (E,) how much of each element to count."""
+        factors = self.forms.factors(x)
+        moments = np.asarray(share, float).reshape(-1, 1) * self._moments(factors, v)
+        return -self.forms.forces(factors, moments.ravel())
+
+    def energy(self, x: Array) -> float:
+        strains = self.forms.values(x).reshape(-1, 5)
+        return 0.5 * float(np.einsum("ei,eij,ej->", strains, self.stiffness, strains))
+
+    def _moments(self, factors: tuple[Array, Array], v: Array) -> Array:
+        (u, w), (du, dw) = factors, self.forms.factors(v)
+        strains = np.einsum("kc,kc->k", u, w).reshape(-1, 5)
+        rates = (np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)).reshape(-1, 5)
+        return np.einsum("eij,ej->ei", self.stiffness, strains + self.damping * rates)
+
+
+def _strains(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
+    """The forms of an element's strains, in the order of STRAINS."""
+    a, b = directions(element.a, solids), directions(element.b, solids)
+    chord = _scaled(_chord(element, solids), 1.0 / element.length)
+    back = _scaled(chord, -1.0)
+    return [(back, a[1]), (back, b[1]), (chord, a[2]), (chord, b[2]), (a[1], b[2])]
+
+
+def _chord(element: Element, solids: Sequence[Solid]) -> Combination:
+    return subtract(point(element.b, solids), point(element.a, solids))
+
+
+def _scaled(combination: Combination, factor: float) -> Combination:
+    return {solid: factor * coefficients for solid, coefficients in combination.items()}

@@ -1,0 +1,123 @@
+"""Mechanisms: elements with two points, each in a frame fixed in a solid ("MECHANISMS").
+
+The rows of a mechanism are written in its local frame, where their form is especially simple. Frame A lies in one
+solid, frame B in the other; the two coincide at the mechanism's zero. Axis 3 (z) is the axis of a hinge, the
+direction of a slide, the normal of a plane and the first axis (A's) of a universal joint, whose second is B's axis 1.
+Every row is a bilinear form that keeps the value it has in the assembled mechanism:
+
+    fixed      3 coincidence rows, 3 orientation rows
+    hinge      3 coincidence rows, 2 that keep B's axis normal to A's first two axes
+    slide      2 rows across the guide rod, 3 orientation rows
+    ball       3 coincidence rows
+    universal  3 coincidence rows, 1 that keeps the two axes of the cross normal
+    planar     2 rows: B's point stays on the line through A's point along its axis 3
+    strut      none: a law or an actuator acts along the line from A's point to B's
+
+Coincidence rows are constant and linear: they are written along the ground's directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.plant.articulated.forms import Combination
+from hil.plant.articulated.solids import Solid
+
+Array = NDArray[np.float64]
+
+TYPES = ("fixed", "hinge", "slide", "ball", "universal", "planar", "strut")
+GROUND_INDEX = 0  # of the ground among the solids
+GROUND_AXES: tuple[Combination, ...] = tuple(
+    {GROUND_INDEX: np.array([-1.0, *np.eye(3)[k]])} for k in range(3)
+)  # global directions as combinations of the ground's four points
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame fixed in solid number `solid`: origin (3,) and axes (3, 3, one a column) in that solid's own frame."""
+
+    solid: int
+    origin: Array
+    axes: Array
+
+
+@dataclass(frozen=True)
+class Element:
+    """One mechanism between two solids."""
+
+    name: str
+    type: str
+    a: Frame
+    b: Frame
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kinematic row, u . w = target. element and label name it in messages."""
+
+    element: str
+    label: str
+    u: Combination
+    w: Combination
+    target: float = 0.0
+
+
+def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
+    """The kinematic rows of a mechanism."""
+    def row(label: str, u: Combination, w: Combination) -> Row:
+        return Row(element.name, label, u, w)
+
+    a, b = (directions(frame, solids) for frame in (element.a, element.b))
+    chord = between(element, solids)
+    together = [row(f"position {'xyz'[k]}", chord, GROUND_AXES[k]) for k in range(3)]
+    aligned = [row("rotation about 2", a[0], b[2]), row("rotation about 1", a[1], b[2])]
+    untwisted = [row("rotation about 3", a[1], b[0])]
+    across = [row("across 1", chord, a[0]), row("across 2", chord, a[1])]
+    return {
+        "fixed": together + aligned + untwisted,
+        "hinge": together + aligned,
+        "slide": across + aligned + untwisted,
+        "ball": together,
+        "universal": together + [row("cross", a[2], b[0])],
+        "planar": across,
+        "strut": [],
+    }[element.type]
+
+
+def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
+    """The forms from which the coordinate along a mechanism is read: cosine and sine of a hinge, the travel of a
+    slide, the squared length of a strut."""
+    a, b = (directions(frame, solids) for frame in (element.a, element.b))
+    if element.type == "hinge":
+        return [(a[0], b[0]), (a[1], b[0])]
+    if element.type == "slide":
+        return [(between(element, solids), a[2])]
+    if element.type == "strut":
+        return [(between(element, solids), between(element, solids))]
+    raise ValueError(f"{element.name}: a {element.type} mechanism has no coordinate")
+
+
+def between(element: Element, solids: Sequence[Solid]) -> Combination:
+    """The vector from A's point to B's."""
+    return subtract(point(element.b, solids), point(element.a, solids))
+
+
+def point(frame: Frame, solids: Sequence[Solid]) -> Combination:
+    return {frame.solid: solids[frame.solid].at(frame.origin)}
+
+
+def directions(frame: Frame, solids: Sequence[Solid]) -> list[Combination]:
+    """The three axes of a frame."""
+    return [{frame.solid: solids[frame.solid].along(frame.axes[:, k])} for k in range(3)]
+
+
+def subtract(p: Combination, q: Combination) -> Combination:
+    """p - q. Both may lie in the same solid."""
+    result = dict(p)
+    for solid, coefficients in q.items():
+        result[solid] = result.get(solid, 0.0) - coefficients
+    return result

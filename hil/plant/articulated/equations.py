@@ -1,0 +1,99 @@
+"""The equations of motion at one configuration: M gamma = F + C' lambda, C gamma = S ("Complementary equations").
+
+    lambda = H^-1 (S - C M^-1 F),   gamma = M^-1 (F + C' lambda),   H = C M^-1 C'
+
+H is inverted in two steps. The six distances of a solid couple to no other distances, so their multipliers are
+eliminated solid by solid (all 6 x 6 blocks at once, FreeSolids); what is left is dense and as large as the mechanisms
+have rows: the Cholesky factor of C W C'.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from codegen.common.errors import Refused
+from hil.plant.articulated.system import FreeSolids, Structure
+
+Array = NDArray[np.float64]
+
+SINGULAR = 1e-12  # pivot of a row relative to its own mobility, below which multipliers are rounding errors
+
+
+class Equations:
+    """Rows and factor at degrees of freedom z (size,).
+
+    C: (K, size) rows of mechanisms and rotors. Y: (size, K) = W C'. q: (n,) coordinates, angles within half a turn.
+    G: (n, size) gradient of the coordinates.
+    """
+
+    def __init__(self, structure: Structure, z: Array) -> None:
+        s, system = structure, structure.system
+        self.structure = s
+        self.free = FreeSolids(s, z)
+        self.x = system.points(z)
+        self.factors = u, w = system.forms.factors(self.x)
+        self.forms = np.einsum("kc,kc->k", u, w)
+        coordinates, n = system.coordinates, len(system.coordinates)
+        self.q = coordinates.values(self.forms[s.m:])
+        weights = np.concatenate([np.ones(s.m), coordinates.weights(self.forms[s.m:])])[:, None]
+        gradient = system.forms.gradient((weights * u, weights * w))[:, 4:].reshape(s.m + 2 * n, s.split)
+        self.G = np.zeros((n, system.size))
+        self.G[:, : s.split] = gradient[s.m: s.m + n] + gradient[s.m + n:]
+        self.C = s.rotor_columns.copy()
+        self.C[: s.m, : s.split] = gradient[: s.m]
+        self.C[s.m:, : s.split] = self.G[system.geared, : s.split]
+        self.Y = self.free.mobility(self.C)
+        if s.K:
+            H = self.C @ self.Y
+            self.factor, failed = lapack.dpotrf(H, lower=1)
+            pivots = self.factor.diagonal() ** 2
+            if failed or np.any(pivots < SINGULAR * H.diagonal()):
+                row = failed - 1 if failed else int(np.argmin(pivots / H.diagonal()))
+                raise Refused(f"singular pose: {system.row_names[row]} depends on the other rows here")
+
+    def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
+        """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
+        free = self.structure.inverse * forces
+        have = self.rates(free)
+        change, multipliers = self.change(distances - have[0], others - have[1])
+        return free + change, multipliers
+
+    def change(self, distances: Array, others: Array) -> tuple[Array, Array]:
+        """The mass-weighted least change (size,) that changes the rows by (S, 6) and (K,): M^-1 C' H^-1 of these;
+        and the multipliers (K,)."""
+        s = self.structure
+        result = np.zeros(s.system.size)
+        result[: s.split] = (self.free.P.transpose(0, 2, 1) @ distances[:, :, None]).ravel()
+        multipliers = self.back(others - self.C @ result)
+        result += self.Y @ multipliers
+        return result, multipliers
+
+    def back(self, right: Array) -> Array:
+        """(C W C')^-1 applied to (K,) or (K, k)."""
+        if not self.structure.K:
+            return right
+        return lapack.dpotrs(self.factor, right, lower=1)[0].reshape(right.shape)
+
+    def rates(self, v: Array) -> tuple[Array, Array]:
+        """C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
+        s = self.structure
+        return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
+
+    def curvature(self, v: Array) -> tuple[Array, Array]:
+        """Cdot v of the same rows."""
+        s, system = self.structure, self.structure.system
+        forms = s.forms.curvature(system.velocities(v))
+        distances, others = forms[: 6 * s.S].reshape(s.S, 6), forms[6 * s.S: 6 * s.S + s.m]
+        if s.r:
+            others = np.concatenate([others, self.turning(v)[system.geared]])
+        return distances, others
+
+    def turning(self, v: Array) -> Array:
+        """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
+        s, system = self.structure, self.structure.system
+        (u, w), (du, dw) = self.factors, system.forms.factors(system.velocities(v))
+        rates = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
+        curvatures = 2.0 * np.einsum("kc,kc->k", du, dw)
+        return system.coordinates.curvature(self.forms[s.m:], rates[s.m:], curvatures[s.m:])

@@ -1,0 +1,45 @@
+"""The applied forces of a system: weight, laws along mechanisms, beams, forces put on from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.plant.articulated.beam import Beams
+from hil.plant.articulated.equations import Equations
+from hil.plant.articulated.laws import Acting
+from hil.plant.articulated.system import Structure
+
+Array = NDArray[np.float64]
+
+
+class Loads:
+    """external: (size,) forces on the degrees of freedom that stay until changed. torques: (n,) of the laws along the
+    coordinates, as last evaluated."""
+
+    def __init__(self, structure: Structure, laws: Sequence[Acting] = (), beams: Beams | None = None) -> None:
+        self.structure, self.laws, self.beams = structure, tuple(laws), beams
+        self.external = np.zeros(structure.system.size)
+        self.torques = np.zeros(len(structure.system.coordinates))
+
+    def __call__(self, equations: Equations, q: Array, v: Array) -> Array:
+        s = self.structure
+        forces = s.weight + self.external
+        if self.laws:
+            rates = equations.G @ v
+            self.torques = sum((acting.torques(q, rates) for acting in self.laws), np.zeros_like(self.torques))
+            forces += equations.G.T @ self.torques
+        if self.beams is not None:
+            forces[: s.split] += self.beams.forces(equations.x, s.system.velocities(v))[4:].ravel()
+        return forces
+
+    def potential(self, z: Array, q: Array) -> float:
+        """J; zero with all weight at the origin, springs and beams at rest."""
+        s = self.structure
+        result = -float(s.weight @ z)
+        result += sum(float(acting.law.energy(acting.B @ q).sum()) for acting in self.laws)
+        if self.beams is not None:
+            result += self.beams.energy(s.system.points(z))
+        return result

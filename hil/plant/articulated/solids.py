@@ -1,0 +1,104 @@
+"""A rigid solid as four point masses M/4 ("Reduction of a solid").
+
+In the principal frame, with the principal moments jx, jy, jz and the mass M,
+
+    m1 = (0, -b, -c)    a = sqrt((-jx + jy + jz) / M)
+    m2 = (0,  b, -c)    b = sqrt(( jx - jy + jz) / M)
+    m3 = (-a, 0,  c)    c = sqrt(( jx + jy - jz) / (2 M))
+    m4 = ( a, 0,  c)
+
+have the solid's mass, centre of gravity and inertia. The six distances between them are its rigidity rows. The
+lengths are real exactly when the tensor is one that a body can have; where the body is a lamina, a slender rod or a
+point, one or more of them vanish, the four points no longer span space and the rows become dependent (H singular).
+Such a solid is fattened: given the least thickness that keeps the rows well independent, and a note says by how much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput
+
+Array = NDArray[np.float64]
+
+EDGES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
+EDGE_MATRIX = np.array([[float(k == j) - float(k == i) for k in range(4)] for i, j in EDGES])  # (6, 4)
+
+# Thinnest solid, as radius of gyration over size. The inertia added is its square, 1e-6, of the solid's largest;
+# the condition number of H grows as its inverse square, 1e6, which leaves ten digits.
+THINNEST = 1e-3
+TRIANGLE_TOLERANCE = 1e-6  # of the trace: what rounding in a printed tensor does to the triangle inequality
+
+
+@dataclass(frozen=True)
+class Solid:
+    """points: (4, 3) at M/4 each, in the solid's own frame. note: what was changed to reduce it, or empty."""
+
+    name: str
+    mass: float
+    points: Array
+    note: str = ""
+
+    @property
+    def com(self) -> Array:
+        return self.points.mean(axis=0)
+
+    @property
+    def inertia(self) -> Array:
+        """(3, 3) about the centre of gravity, own axes: what the four points really have."""
+        r = self.points - self.com
+        return 0.25 * self.mass * (np.sum(r * r) * np.eye(3) - r.T @ r)
+
+    @property
+    def lengths(self) -> Array:
+        """(6,) distances that rigidity conserves, in the order of EDGES."""
+        return np.linalg.norm(EDGE_MATRIX @ self.points, axis=1)
+
+    def at(self, place: ArrayLike) -> Array:
+        """Coefficients (4,) of the four points whose combination is the material point at `place` (3,), own frame."""
+        return self._affine() @ np.append(np.asarray(place, float), 1.0)
+
+    def along(self, direction: ArrayLike) -> Array:
+        """Coefficients (4,), of sum zero, whose combination is the material vector `direction` (3,), own frame."""
+        return self._affine() @ np.append(np.asarray(direction, float), 0.0)
+
+    def _affine(self) -> Array:
+        return np.linalg.inv(np.vstack([self.points.T, np.ones(4)]))
+
+
+GROUND = Solid("base", np.inf, np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]))
+
+
+def reduce(name: str, mass: float, com: ArrayLike, inertia: ArrayLike, size: float = 0.0) -> Solid:
+    """The four points of a solid: mass kg, com (3,) m, inertia (3, 3) kg m^2 about com, own axes.
+
+    size: m, how far from the centre of gravity the solid's mechanisms are; sets the thickness of a solid that has
+    none of its own. Raises BadInput naming the solid where no set of point masses exists.
+    """
+    com, inertia = np.asarray(com, float), np.asarray(inertia, float)
+    if not (np.isfinite(mass) and mass > 0.0):
+        raise BadInput(name, "mass", mass, "a solid needs a mass above zero", "fix it to a neighbour or give it a mass")
+    if not np.allclose(inertia, inertia.T, rtol=0.0, atol=1e-9 * max(np.abs(inertia).max(), 1e-300)):
+        raise BadInput(name, "inertia", None, "must be symmetric")
+    moments, axes = np.linalg.eigh(inertia)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] = -axes[:, 0]
+    square = (0.5 * moments.sum() - moments) / mass  # mean x^2, y^2, z^2 of the mass in the principal frame
+    if square.min() < -TRIANGLE_TOLERANCE * max(moments.sum(), 0.0) / mass or moments.min() < 0.0:
+        raise BadInput(name, "inertia", None, "no body has it: one principal moment exceeds the sum of the others",
+                       f"principal moments {', '.join(f'{m:.4g}' for m in moments)} kg m^2")
+    scale = max(np.sqrt(max(square.max(), 0.0)), size)
+    if scale == 0.0:
+        raise BadInput(name, "inertia", None, "a point without any size cannot carry a mechanism",
+                       "give it an inertia or join it away from its centre of gravity")
+    least = (THINNEST * scale) ** 2
+    fat = np.maximum(square, least)
+    note = ""
+    if np.any(square < least):
+        note = f"{name}: thinner than {THINNEST:g} of its size {scale:.3g} m, fattened to that"
+    a, b, c = np.sqrt(2.0 * fat[0]), np.sqrt(2.0 * fat[1]), np.sqrt(fat[2])
+    principal = np.array([[0.0, -b, -c], [0.0, b, -c], [-a, 0.0, c], [a, 0.0, c]])
+    return Solid(name, float(mass), com + principal @ axes.T, note)

@@ -1,0 +1,272 @@
+"""Member forces and stresses of the links that give a section, with their maxima over the motion.
+
+At a section of a rigid link the inboard part pulls the outboard part with the wrench
+
+    F = sum m (gamma - g) - (forces of the mechanisms outboard),   M likewise about the section's centre,
+
+the sum over the mass outboard. Accelerations of a solid are as linear in its four points as its positions are, so
+the sum is a fixed combination of the points: with alpha(r) the coefficients of the material point r, p the section,
+
+    a = int alpha dm (4,),   B = int (alpha(r) - alpha(p)) alpha(r)' dm (4, 4)
+    F = sum_k a_k (gamma_k - g),   M = sum_kl B_kl x_k x (gamma_l - g)
+
+At the root of a link this is exact. Between root and tip the link's mass is taken as spread along the line between
+them, with the linear density that has its mass and centre of gravity. A flexible link has its moments from its
+elastic elements. A section is a round tube of the given area and outer radius; the stress is that of the outer
+fibre: |N|/A + M r/I from axial force and bending, T r/(2 I) from torsion, together after von Mises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Link, Mechanism, Payload
+from hil.plant.articulated import beam, solids
+from hil.plant.articulated.beam import Beams
+from hil.plant.articulated.cycle import Cycle
+from hil.plant.articulated.solids import Solid
+from hil.plant.articulated.system import System
+from hil.plant.articulated.tree import Assembly, Place
+
+Array = NDArray[np.float64]
+
+STATIONS = 5  # sections looked at along a rigid link, root and tip included
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The largest value of a member force over the motion, where along the link (m from its root) and when (s)."""
+
+    value: float
+    station: float
+    time: float
+
+
+@dataclass(frozen=True)
+class Member:
+    """Maxima of one link: forces N, moments N m, stress (von Mises, outer fibre) Pa."""
+
+    link: str
+    axial: Peak
+    shear: Peak
+    torsion: Peak
+    bending: Peak
+    stress: Peak
+
+
+@dataclass(frozen=True)
+class Station:
+    """A section of a rigid link: (4,) combinations of its solid's points. outboard: elements beyond it, by name."""
+
+    link: int
+    solid: int
+    s: float
+    p: Array
+    frame: Array  # (3, 4): combinations of the points that are the member's axis and two normals
+    a: Array
+    B: Array
+    outboard: tuple[str, ...]
+
+
+class Members:
+    """The links with a section. values: (stations, 4) axial, shear, torsion, bending, and stress, of the last record."""
+
+    def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
+                 beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
+        self.links, self.stations, self.flexible = tuple(links), tuple(stations), tuple(flexible)
+        self._system, self._beams = system, beams
+        names = system.coordinate_names
+        owners = [row.element for row in system.rows] + [names[c] for c in system.geared] + list(names)
+        # which rows of [C; G] belong to the elements outboard of a station
+        self._beyond = np.array([[owner in st.outboard for owner in owners] for st in self.stations], float)
+        self._beyond = self._beyond.reshape(len(self.stations), len(owners))
+        elastic = beams.elements if beams else ()
+        self._springy = np.array([[e.name in st.outboard for e in elastic] for st in self.stations], float)
+        self._springy = self._springy.reshape(len(self.stations), len(elastic))
+        self._solid = np.array([st.solid for st in self.stations], int)
+        self._p = np.array([st.p for st in self.stations]).reshape(-1, 4)
+        self._a = np.array([st.a for st in self.stations]).reshape(-1, 4)
+        self._B_T = np.array([st.B.T for st in self.stations]).reshape(-1, 4, 4)
+        self._frame = np.array([st.frame for st in self.stations]).reshape(-1, 3, 4)
+        lengths = {row.element: k for k, row in enumerate(system.rows) if row.label == "length"}
+        self._tension = [lengths[elastic[e].name] for _, e in self.flexible]
+        self.owner = np.array([st.link for st in self.stations] + [k for k, _ in self.flexible for _ in (0, 1)], int)
+        along = [st.s for st in self.stations]
+        for k, e in self.flexible:
+            h = elastic[e].length
+            first = min(e for other, e in self.flexible if other == k)
+            along += [(e - first) * h, (e - first + 1) * h]
+        self.along = np.array(along)
+        section = [tube(links[k]) for k in self.owner]
+        self._area, self._radius, self._second = np.array(section).reshape(-1, 3).T
+        self.values = np.zeros((len(self.owner), 5))
+        self._peak, self._when = np.zeros_like(self.values), np.zeros_like(self.values)
+
+    @staticmethod
+    def of(mechanism: Mechanism, assembly: Assembly, system: System, beams: Beams | None) -> Members:
+        links = [link for link in mechanism.links if link.section is not None
+                 and (link.beam is not None or assembly.link_places[link.name].solid)]
+        stations = [station for k, link in enumerate(links) if link.beam is None
+                    for station in _stations(k, link, mechanism, assembly)]
+        flexible = [(k, e) for k, link in enumerate(links) if link.beam is not None
+                    for e, element in enumerate(assembly.beams) if element.name.startswith(f"{link.name}[")]
+        return Members(system, links, stations, beams, flexible)
+
+    def record(self, cycle: Cycle, torques: Array) -> None:
+        """Take in the present state; torques: (n,) of drives and laws along the coordinates."""
+        if not len(self.owner):
+            return
+        self.values[:, :4] = np.vstack([self._rigid(cycle, torques), self._elastic(cycle)])
+        axial, _, torsion, bending = np.abs(self.values[:, :4]).T
+        direct = axial / self._area + bending * self._radius / self._second
+        twisting = 0.5 * torsion * self._radius / self._second
+        self.values[:, 4] = np.sqrt(direct**2 + 3.0 * twisting**2)
+        larger = np.abs(self.values) > self._peak
+        self._peak = np.where(larger, np.abs(self.values), self._peak)
+        self._when = np.where(larger, cycle.time, self._when)
+
+    def report(self) -> tuple[Member, ...]:
+        """The maxima of each link so far."""
+        result = []
+        for k, link in enumerate(self.links):
+            at = np.flatnonzero(self.owner == k)
+            peaks = []
+            for quantity in range(5):
+                worst = at[int(np.argmax(self._peak[at, quantity]))]
+                peaks.append(Peak(float(self._peak[worst, quantity]), float(self.along[worst]),
+                                  float(self._when[worst, quantity])))
+            result.append(Member(link.name, *peaks))
+        return tuple(result)
+
+    def _rigid(self, cycle: Cycle, torques: Array) -> Array:
+        """(stations, 4) axial, shear, torsion, bending."""
+        s, equations = cycle.structure, cycle.equations
+        if not self.stations:
+            return np.zeros((0, 4))
+        gamma, multipliers = cycle.consistent()
+        acting = np.vstack([equations.C, equations.G])[:, : s.split]
+        outside = (self._beyond * np.concatenate([multipliers, torques])) @ acting
+        outside = outside.reshape(len(self.stations), -1, 4, 3)[np.arange(len(self.stations)), self._solid - 1]
+        for k in np.flatnonzero(self._springy.any(axis=1)):
+            assert self._beams is not None
+            elastic = self._beams.forces(equations.x, s.system.velocities(cycle.v), self._springy[k])
+            outside[k] += elastic.reshape(-1, 4, 3)[self._solid[k]]
+        points = equations.x.reshape(-1, 4, 3)[self._solid]
+        acceleration = gamma[: s.split].reshape(-1, 4, 3)[self._solid - 1] - self._system.gravity
+        arms = points - np.einsum("sk,skc->sc", self._p, points)[:, None]
+        force = np.einsum("sk,skc->sc", self._a, acceleration) - outside.sum(axis=1)
+        moment = np.cross(self._B_T @ points, acceleration).sum(axis=1) - np.cross(arms, outside).sum(axis=1)
+        axes = self._frame @ points
+        F, M = np.einsum("sic,sc->si", axes, force), np.einsum("sic,sc->si", axes, moment)
+        return np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2]), M[:, 0], np.hypot(M[:, 1], M[:, 2])])
+
+    def _elastic(self, cycle: Cycle) -> Array:
+        """The same at both ends of each elastic element."""
+        if not self.flexible or self._beams is None:
+            return np.zeros((0, 4))
+        x, v = cycle.equations.x, self._system.velocities(cycle.v)
+        which = [e for _, e in self.flexible]
+        za, zb, ya, yb, twist = self._beams.moments(x, v)[which].T
+        tension = -cycle.consistent()[1][self._tension]
+        h = np.array([self._beams.elements[e].length for e in which])
+        shear = np.hypot(za + zb, ya + yb) / h
+        ends = [np.column_stack([tension, shear, twist, np.hypot(z, y)]) for z, y in ((za, ya), (zb, yb))]
+        return np.stack(ends, axis=1).reshape(-1, 4)
+
+
+def tube(link: Link) -> tuple[float, float, float]:
+    """Area, outer radius and second moment of area of the round tube that a section is."""
+    section = link.section
+    assert section is not None
+    inner = section.radius**2 - section.area / np.pi
+    if inner < -1e-6 * section.radius**2:
+        raise BadInput(f"link {link.name}", "section", (section.area, section.radius),
+                       "a round section has at most the area of its circle", f"area <= {np.pi * section.radius**2:.4g}")
+    return section.area, section.radius, 0.25 * np.pi * (section.radius**4 - max(inner, 0.0) ** 2)
+
+
+def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> list[Station]:
+    place = assembly.link_places[link.name]
+    solid = assembly.solids[place.solid]
+    fixed = [other for other in mechanism.links if _fixed_beyond(other.name, link.name, assembly)]
+    elements = assembly.joints + assembly.loops
+    # what hangs on this link, or on a link fixed to it, and where along it
+    hung: list[tuple[str, Array]] = []
+    for element in elements:
+        for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
+            own = side == link.name or side in [other.name for other in fixed]
+            is_root = frame is element.b and element.name in [j.name for j in mechanism.moving] and side == link.name
+            if own and frame.solid == place.solid and not is_root:
+                hung.append((element.name, place.R.T @ (frame.origin - place.p)))
+    ends = [at for _, at in hung] or [2.0 * link.com]
+    tip = max(ends, key=lambda at: float(np.linalg.norm(at)))
+    length = float(np.linalg.norm(tip))
+    axis = tip / length if length else np.array([1.0, 0.0, 0.0])
+    normal = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    normal /= np.linalg.norm(normal)
+    axes = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
+
+    beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0]) for other in fixed]
+    result = []
+    for s in np.linspace(0.0, length, STATIONS if length else 1):
+        p = solid.at(place.p + place.R @ (s * axis))
+        a, B = _mass_beyond(link, place, solid, s, axis, length, p)
+        for at, other in beyond:
+            da, dB = _whole(other, at, solid, p)
+            a, B = a + da, B + dB
+        for payload in mechanism.payloads:
+            if payload.link in (link.name, *(other.name for other in fixed)):
+                on_link = payload.link == link.name
+                if on_link and s > 0.0 and float(payload.com @ axis) <= s:
+                    continue
+                da, dB = _whole(payload, assembly.link_places[payload.link], solid, p)
+                a, B = a + da, B + dB
+        names = tuple(name for name, at in hung if float(at @ axis) > s - 1e-9 * (length or 1.0) or s == 0.0)
+        names += tuple(e.name for e in assembly.beams
+                       if e.a.solid == place.solid and e.name.split("[")[0] in [other.name for other in fixed])
+        result.append(Station(k, place.solid, float(s), p, axes, a, B, names))
+    return result
+
+
+def _fixed_beyond(name: str, link: str, assembly: Assembly) -> bool:
+    while name in assembly.fixed_to:
+        name = assembly.fixed_to[name]
+        if name == link:
+            return True
+    return False
+
+
+def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, length: float,
+                 p: Array) -> tuple[Array, Array]:
+    """a (4,) and B (4, 4) of the link's own mass beyond s."""
+    if s == 0.0:
+        return _whole(link, place, solid, p)
+    # density m/L (1 + k (2 x/L - 1)) has its centre of gravity at L/2 + k L/6; Gauss points integrate it exactly
+    k = np.clip(6.0 * (float(link.com @ axis) / length - 0.5), -1.0, 1.0)
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    x = 0.5 * (length + s) + 0.5 * (length - s) * nodes
+    dm = link.mass / length * (1.0 + k * (2.0 * x / length - 1.0)) * 0.5 * (length - s) * weights
+    aside = link.com - (link.com @ axis) * axis
+    return _sums([(float(m), solid.at(place.p + place.R @ (d * axis + aside))) for m, d in zip(dm, x, strict=True)], p)
+
+
+def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Array) -> tuple[Array, Array]:
+    """The same of all of a body."""
+    if body.mass <= 0.0:
+        return np.zeros(4), np.zeros((4, 4))
+    try:
+        points = solids.reduce("", body.mass, body.com, body.inertia, 1e-6).points
+    except BadInput:  # no body has this tensor: its weight and linear inertia are still right
+        points = np.tile(body.com, (4, 1))
+    return _sums([(0.25 * body.mass, solid.at(place.p + place.R @ r)) for r in points], p)
+
+
+def _sums(masses: list[tuple[float, Array]], p: Array) -> tuple[Array, Array]:
+    a = sum((m * alpha for m, alpha in masses), np.zeros(4))
+    B = sum((m * np.outer(alpha - p, alpha) for m, alpha in masses), np.zeros((4, 4)))
+    return a, B

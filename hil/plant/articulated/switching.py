@@ -1,0 +1,101 @@
+"""From one mode to another: what closes and opens, what is picked up and put down, which link stands on the ground.
+
+Solids keep their places; where a payload comes or goes a solid gets four other points, which are fixed combinations of
+the old ones, velocities too. A switch is an instant: what is picked up was at rest, a closure takes up what is left of
+relative rates, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities after
+it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
+
+Where the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import Refused
+from hil.plant.articulated.elements import Element, Frame
+from hil.plant.articulated.solids import Solid
+from hil.plant.articulated.system import Structure, System
+from hil.plant.articulated.tree import Place
+
+Array = NDArray[np.float64]
+
+GROUND = "ground"  # name of the element that holds the root link
+GAP = 2e-3  # m (or sine of an angle): farthest apart that a closure may be before it closes
+SLIP = 0.05  # m/s or rad/s: fastest that it may move
+
+
+def pose(solid: Solid, x: Array) -> tuple[Array, Array]:
+    """Rotation (3, 3) and position (3,) of a solid's own frame, from its four points x (4, 3)."""
+    axes = np.column_stack([solid.along(unit) @ x for unit in np.eye(3)])
+    u, _, vt = np.linalg.svd(axes)
+    return u @ vt, solid.at(np.zeros(3)) @ x
+
+
+def hold(place: Place, solid: Solid, x: Array) -> Element:
+    """The element that holds a link's frame, at `place` in a solid with points x, on the ground where it is."""
+    R, p = pose(solid, x)
+    return Element(GROUND, "fixed", Frame(0, p + R @ place.p, R @ place.R), Frame(place.solid, place.p, place.R))
+
+
+def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array, Array]:
+    """Points and velocities (S, 4, 3) of the new solids from those of the old ones, the ground left out of all.
+
+    kept: the solids with what they carry before and after. What is put down leaves with the velocity it has; what is
+    picked up was at rest, and the momentum of what carried it is now that of both.
+    """
+    places, rates = np.empty_like(x), np.empty_like(v)
+    for k, (before, still, after) in enumerate(zip(old, kept, new, strict=True)):
+        places[k], rates[k] = (_combinations(before, after) @ each[k] for each in (x, v))
+        if after.mass > still.mass:
+            points, speeds = (_combinations(before, still) @ each[k] for each in (x, v))
+            rates[k] = _shared(still.mass, points, speeds, after.mass, places[k])
+    return places, rates
+
+
+def _combinations(old: Solid, new: Solid) -> Array:
+    """The new solid's points as combinations (4, 4) of the old one's."""
+    return np.array([old.at(point) for point in new.points])
+
+
+def _shared(mass: float, points: Array, speeds: Array, whole: float, places: Array) -> Array:
+    """Velocities (4, 3) of a rigid solid of mass `whole` at `places` with the momentum of `mass` at `points`."""
+    centre = places.mean(axis=0)
+    r = places - centre
+    inertia = 0.25 * whole * (np.sum(r * r) * np.eye(3) - r.T @ r)
+    spin = 0.25 * mass * np.cross(points - centre, speeds).sum(axis=0)
+    return mass / whole * speeds.mean(axis=0) + np.cross(np.linalg.solve(inertia, spin), r)
+
+
+def check(system: System, z: Array, v: Array, fresh: Sequence[str], mode: str) -> None:
+    """Raise Refused where an element of `fresh`, those that the new mode closes, is open or moves too much.
+
+    system: with all its rows, dependent ones too. z, v: (size,) just before the switch.
+    """
+    structure = Structure(system)
+    which = np.flatnonzero([row.element in fresh for row in system.rows])
+    if not len(which):
+        return
+    gap = np.abs(structure.residual(z)[1][which])
+    slip = np.abs(structure.row_gradient(z)[which] @ v[: structure.split])
+    for worst, bound, what in ((gap, GAP, "is open by {:.3g} m"), (slip, SLIP, "moves at {:.3g} m/s")):
+        k = int(worst.argmax())
+        if worst[k] > bound:
+            row = system.row_names[which[k]]
+            raise Refused(f"mode {mode}: {row} {what.format(worst[k])}, more than {bound:g}")
+
+
+def check_pick_up(kept: Sequence[Solid], new: Sequence[Solid], v: Array, mode: str) -> None:
+    """Raise Refused where a solid that picks something up moves too fast: the payload is at rest.
+
+    v: (S, 4, 3) velocities of the new solids, as if the payload had always been there.
+    """
+    for before, after, speeds in zip(kept, new, v, strict=True):
+        if after.mass > before.mass:
+            extra = after.mass * after.com - before.mass * before.com
+            fastest = float(np.linalg.norm(after.at(extra / (after.mass - before.mass)) @ speeds))
+            if fastest > SLIP:
+                raise Refused(f"mode {mode}: what {after.name} picks up moves at {fastest:.3g} m/s against it, more than {SLIP:g}")

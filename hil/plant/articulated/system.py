@@ -1,0 +1,310 @@
+"""A whole articulated system as arrays: points, rows, coordinates, rotors; and how it is put together.
+
+Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle a rotor; the mass matrix is
+diagonal. Kinematic rows: six distances a solid, then the rows of the mechanisms, then one row a rotor that ties it to
+its coordinate. A rotor is what turns with a coordinate on the motor's side of a reduction; its inertia is reflected
+to the joint (N^2 Jm, which the paper omits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import Refused
+from hil.plant.articulated.coordinates import Coordinates, pairs, unwrap
+from hil.plant.articulated.elements import Element, Row, rows
+from hil.plant.articulated.forms import Forms
+from hil.plant.articulated.solids import EDGE_MATRIX, Solid
+
+Array = NDArray[np.float64]
+
+DEPENDENT = 1e-8  # square of what the others leave of a row: below it the row says nothing that they do not
+NUDGE = 0.05  # m or rad: how far from the start pose the rank of the rows is looked at a second time
+CLOSED = 1e-11  # m: largest residual of closed mechanisms
+ROUNDED = 2e-5  # the same where rows contradict each other, as axes do that a file gives to a few digits
+
+
+@dataclass(frozen=True)
+class System:
+    """solids[0] is the ground. Rotor r turns with coordinate geared[r].
+
+    dropped: names of the rows that were left out because they follow from the others.
+    """
+
+    solids: tuple[Solid, ...]
+    rows: tuple[Row, ...]
+    forms: Forms  # of the m rows, then the 2 n of the coordinates
+    coordinate_names: tuple[str, ...]
+    coordinates: Coordinates
+    geared: NDArray[np.intp]  # (r,)
+    rotor_inertia: Array  # (r,) kg m^2 (kg for slides)
+    gravity: Array
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def moving(self) -> int:
+        return len(self.solids) - 1
+
+    @property
+    def size(self) -> int:
+        """Number of degrees of freedom."""
+        return 12 * self.moving + len(self.geared)
+
+    @property
+    def row_names(self) -> list[str]:
+        rotors = [f"{self.coordinate_names[c]}: rotor" for c in self.geared]
+        return [f"{row.element}: {row.label}" for row in self.rows] + rotors
+
+    def points(self, z: Array) -> Array:
+        """Points (P, 3) of all solids, the ground's first, from degrees of freedom z (size,)."""
+        return np.concatenate([self.solids[0].points, z[: 12 * self.moving].reshape(-1, 3)])
+
+    def velocities(self, v: Array) -> Array:
+        """The same of velocities: the ground's are zero."""
+        return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
+
+    def coordinate_values(self, z: Array) -> Array:
+        """(n,) angles within half a turn of zero, travels, lengths."""
+        return self.coordinates.values(self.forms.values(self.points(z))[len(self.rows):])
+
+
+class Structure:
+    """What the equations at any configuration have in common, laid out once.
+
+    forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets: (6 S + m,) values that rows
+    keep.
+    """
+
+    def __init__(self, system: System) -> None:
+        moving, r = system.solids[1:], len(system.geared)
+        self.system = system
+        self.S, self.r, self.m = len(moving), r, len(system.rows)
+        self.K = self.m + r  # rows beyond the solids' own
+        self.split = 12 * self.S
+        self.mass = np.concatenate([np.repeat([0.25 * s.mass for s in moving], 12), system.rotor_inertia])
+        self.inverse = 1.0 / self.mass
+        self.lengths = np.array([s.lengths for s in moving])
+        self.edge_pattern = EDGE_MATRIX[None, :, :, None] / self.lengths[:, :, None, None]  # (S, 6, 4, 1)
+        self.weight = self.mass * np.concatenate([np.tile(system.gravity, 4 * self.S), np.zeros(r)])
+        self.forms = Forms(np.vstack([self._distances(1.0), system.forms.U]),
+                           np.vstack([self._distances(0.5 / self.lengths), system.forms.W]))
+        self.targets = np.concatenate([0.5 * self.lengths.ravel(), [row.target for row in system.rows]])
+        self.rotor_turning = system.coordinates.turning[system.geared]
+        self.rotor_columns = np.zeros((self.K, system.size))
+        self.rotor_columns[self.m + np.arange(r), self.split + np.arange(r)] = -1.0
+
+    def residual(self, z: Array) -> tuple[Array, Array]:
+        """How far z is from satisfying the rows: (S, 6) of the distances, m, and (K,) of the others."""
+        system = self.system
+        forms = self.forms.values(system.points(z))
+        known = len(self.targets)
+        left = forms[:known] - self.targets
+        distances, others = left[: 6 * self.S].reshape(self.S, 6), left[6 * self.S:]
+        if self.r:
+            rotors = z[self.split:]
+            angle = system.coordinates.values(forms[known:])[system.geared]
+            others = np.concatenate([others, unwrap(angle, rotors, self.rotor_turning) - rotors])
+        return distances, others
+
+    def row_gradient(self, z: Array) -> Array:
+        """C of the mechanisms' rows, (m, 12 S)."""
+        forms = self.system.forms
+        gradient = forms.gradient(forms.factors(self.system.points(z)))
+        return gradient[: self.m, 4:].reshape(self.m, self.split)
+
+    def coordinates(self, z: Array) -> tuple[Array, Array]:
+        """Values (n,) of the coordinates, angles within half a turn of zero, and their gradient (n, 12 S)."""
+        system = self.system
+        n, (u, w) = len(system.coordinates), system.forms.factors(system.points(z))
+        forms = np.einsum("kc,kc->k", u, w)[self.m:]
+        weights = np.concatenate([np.ones(self.m), system.coordinates.weights(forms)])[:, None]
+        gradient = system.forms.gradient((weights * u, weights * w))[self.m:, 4:].reshape(2 * n, self.split)
+        return system.coordinates.values(forms), gradient[:n] + gradient[n:]
+
+    def _distances(self, scale: ArrayLike) -> Array:
+        """The edges of all solids as combinations of the points, (6 S, P), times scale (S, 6)."""
+        result = np.zeros((self.S, 6, self.S + 1, 4))
+        each = np.arange(self.S)
+        result[each, :, each + 1] = EDGE_MATRIX * np.broadcast_to(scale, (self.S, 6))[:, :, None]
+        return result.reshape(6 * self.S, 4 * (self.S + 1))
+
+
+class FreeSolids:
+    """The solids at one configuration as if nothing joined them: six distance rows each, eliminated in 6 x 6 blocks.
+
+    Cs: (S, 6, 12) distance rows. P: (S, 6, 12) = Hs^-1 Cs M^-1. W: (S, 12, 12) = M^-1 - M^-1 Cs' Hs^-1 Cs M^-1, the
+    accelerations of a free solid's points under unit forces on them.
+    """
+
+    def __init__(self, structure: Structure, z: Array) -> None:
+        self.structure = structure
+        S, inverse = structure.S, structure.inverse[: structure.split].reshape(-1, 1, 12)
+        edges = EDGE_MATRIX @ z[: structure.split].reshape(S, 4, 3)
+        self.Cs = (structure.edge_pattern * edges[:, :, None, :]).reshape(S, 6, 12)
+        weighted = self.Cs * inverse
+        self.P = np.linalg.solve(weighted @ self.Cs.transpose(0, 2, 1), weighted)
+        self.W = -weighted.transpose(0, 2, 1) @ self.P
+        self.W[:, np.arange(12), np.arange(12)] += inverse[:, 0]
+
+    def mobility(self, rows: Array) -> Array:
+        """W C': accelerations (size, k) of solids and rotors under unit multipliers of the rows (k, size)."""
+        s, k = self.structure, len(rows)
+        result = np.empty((s.system.size, k))
+        blocks = rows[:, : s.split].reshape(k, s.S, 12).transpose(1, 2, 0)
+        np.matmul(self.W, blocks, out=result[: s.split].reshape(s.S, 12, k))
+        result[s.split:] = rows[:, s.split:].T * s.inverse[s.split:, None]
+        return result
+
+
+def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
+          rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
+          extra_rows: Sequence[Row] = (), near: ArrayLike | None = None,
+          held: Sequence[str] = ()) -> tuple[System, Array]:
+    """A system whose rows are independent, and degrees of freedom z (size,) at which every mechanism is closed.
+
+    solids: the ground first. places: (S, 4, 3) points of the moving ones, about where they are. coordinates: names of
+    the hinges and slides that are read and driven; near: their values (n,), which fixes the rotors' whole turns.
+    rotors: by name, the inertia that turns with a coordinate. held: coordinates that closing leaves at `near`, if it
+    can. Raises Refused where the mechanisms do not close.
+    """
+    system, z = lay_out(solids, elements, places, coordinates=coordinates, rotors=rotors, gravity=gravity,
+                        extra_rows=extra_rows)
+    return closed(system, z, near, held)
+
+
+def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
+            rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
+            extra_rows: Sequence[Row] = ()) -> tuple[System, Array]:
+    """The system with all its rows, dependent ones too, and degrees of freedom (size,) that need not close it."""
+    named = {element.name: element for element in elements}
+    along = [named[name] for name in coordinates]
+    every = [row for element in elements for row in rows(element, solids)] + list(extra_rows)
+    inertia = {name: J for name, J in (rotors or {}).items() if J > 0.0}
+    geared = [k for k, name in enumerate(coordinates) if name in inertia]
+    system = System(
+        solids=tuple(solids), rows=tuple(every),
+        forms=Forms.of([(row.u, row.w) for row in every] + pairs(along, solids), len(solids)),
+        coordinate_names=tuple(coordinates), coordinates=Coordinates.of(along),
+        geared=np.array(geared, int), rotor_inertia=np.array([inertia[coordinates[k]] for k in geared]),
+        gravity=np.asarray(gravity, float),
+    )
+    return system, np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
+
+
+def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
+    """The system without dependent rows, and z closed; near, held as in `build`. Raises Refused where it does not close."""
+    z = _close_held(system, z, near, held, ROUNDED)
+    system = _independent(system, z)
+    if system.dropped:  # the others close without compromise
+        z = _close_held(system, z, near, held)
+    values = system.coordinate_values(z)
+    if near is not None:
+        values = unwrap(values, np.asarray(near, float), system.coordinates.turning)
+    z[12 * system.moving:] = values[system.geared]
+    return system, z
+
+
+def _close_held(system: System, z: Array, near: ArrayLike | None, held: Sequence[str], within: float = CLOSED) -> Array:
+    """Closed with the held coordinates where they are, or, where that closes nothing, as near as can be."""
+    if held and near is not None:
+        chosen = [system.coordinate_names.index(name) for name in held]
+        try:
+            return close(system, z, {k: float(np.asarray(near, float)[k]) for k in chosen}, within)
+        except Refused:
+            pass
+    return close(system, z, within=within)
+
+
+def close(system: System, z: Array, held: Mapping[int, float] | None = None, within: float = CLOSED) -> Array:
+    """The nearest degrees of freedom, mass-weighted, that satisfy every row; dependent rows are no obstacle.
+
+    held: coordinates, by number, that keep a value. within: the largest residual, m, that passes for closed.
+    """
+    structure = Structure(replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0)))
+    moved = z[: structure.split].copy()
+    root = np.sqrt(structure.inverse)
+    numbers, values = list(held or {}), np.array(list((held or {}).values()))
+    worst = np.inf
+    for _ in range(50):
+        distances, others = structure.residual(moved)
+        at, gradient = structure.coordinates(moved)
+        off = unwrap(at[numbers], values, system.coordinates.turning[numbers]) - values
+        residual = np.concatenate([distances.ravel(), others, off])
+        last, worst = worst, float(np.abs(residual).max(initial=0.0))
+        if worst < within and worst > 0.5 * last or worst == 0.0:
+            break
+        step = np.linalg.lstsq(np.vstack([_all_rows(structure, moved), gradient[numbers]]) * root, -residual,
+                               rcond=DEPENDENT)[0]
+        moved += root * step
+    if worst >= within:
+        open_at_start = np.abs(structure.residual(z[: structure.split])[1])
+        name = system.row_names[int(open_at_start.argmax())]
+        raise Refused(f"the mechanisms do not close: {name} is open by {open_at_start.max():.3g} at the start pose, and "
+                      "no pose near it closes it")
+    return np.concatenate([moved, z[structure.split:]])
+
+
+def _all_rows(structure: Structure, z: Array) -> Array:
+    """The distance rows and the mechanisms' rows as one dense matrix, (6 S + m, 12 S)."""
+    free = FreeSolids(structure, z)
+    result = np.zeros((6 * structure.S + structure.m, structure.split))
+    for s in range(structure.S):
+        result[6 * s: 6 * s + 6, 12 * s: 12 * s + 12] = free.Cs[s]
+    result[6 * structure.S:] = structure.row_gradient(z)
+    return result
+
+
+def _independent(system: System, z: Array) -> System:
+    """The system without rows that follow from earlier ones, at the start pose and at a pose beside it.
+
+    A row that is dependent at the start pose only (a linkage stretched out, say) is kept: it is needed elsewhere.
+    """
+    bare = replace(system, geared=np.zeros(0, int), rotor_inertia=np.zeros(0))
+    structure = Structure(bare)
+    start = z[: structure.split]
+    dependent = _dependent(structure, start)
+    if dependent:
+        beside = close(bare, start + NUDGE * _admissible(structure, start), within=ROUNDED)
+        dependent &= _dependent(structure, beside)
+    kept = [k for k in range(len(system.rows)) if k not in dependent]
+    lines = kept + list(range(len(system.rows), len(system.forms)))
+    return replace(
+        system, rows=tuple(system.rows[k] for k in kept),
+        forms=Forms(system.forms.U[lines], system.forms.W[lines]),
+        dropped=tuple(system.row_names[k] for k in sorted(dependent)),
+    )
+
+
+def _dependent(structure: Structure, z: Array) -> set[int]:
+    """Rows that the rows before them contain, as far as rigid solids can move: what Gram and Schmidt leave of them.
+
+    Masses are left out: those of light and thin solids would hide in rounding what is to be seen.
+    """
+    free, m = FreeSolids(structure, z), structure.m
+    rigid = np.linalg.svd(free.Cs)[2][:, 6:]  # (S, 6, 12): an orthonormal basis of each solid's motions
+    rows_at = structure.row_gradient(z).reshape(m, structure.S, 12)
+    left = np.einsum("ksi,sji->ksj", rows_at, rigid).reshape(m, 6 * structure.S)
+    basis = np.zeros_like(left)
+    dependent = set()
+    for k, row in enumerate(left):
+        rest = row.copy()
+        for _ in range(2):  # the second round takes away what rounding left of the first
+            rest -= basis[:k].T @ (basis[:k] @ rest)
+        if rest @ rest <= DEPENDENT * (row @ row):
+            dependent.add(k)
+        else:
+            basis[k] = rest / np.linalg.norm(rest)
+    return dependent
+
+
+def _admissible(structure: Structure, z: Array) -> Array:
+    """Some velocity (12 S,) that all rows allow, of unit largest component. Zero where nothing can move."""
+    rows_at = _all_rows(structure, z)
+    wish = np.random.default_rng(0).normal(size=structure.split)
+    allowed = wish - np.linalg.lstsq(rows_at, rows_at @ wish, rcond=DEPENDENT)[0]
+    largest = np.abs(allowed).max()
+    return allowed / largest if largest > DEPENDENT else np.zeros_like(allowed)

@@ -1,0 +1,139 @@
+"""Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
+
+Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, of second order
+in the deflection like the inverse model: both leave out how a bent beam shortens and how tension stiffens it. Loops,
+modes and all other flexible links move as articulated points, with large rotations and with tension.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import Refused
+from codegen.mechanism.description import BASE, Mechanism
+from hil.plant import rigid as minimal
+from hil.plant.articulated import plant as articulated
+from hil.plant.flexible import FlexibleArmPlant
+
+Array = NDArray[np.float64]
+Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant
+FINER = 2  # elements of the plant's flexible links to one of the inverse model's
+
+
+class Driven(Protocol):
+    """What a board's motors drive and its encoders see: an entry of each array a joint."""
+
+    @property
+    def q(self) -> Array: ...
+
+    @property
+    def v(self) -> Array: ...
+
+    @property
+    def current(self) -> Array:
+        """Of the motors, A."""
+
+    def counts(self) -> NDArray[np.int64]:
+        """Of the encoders since power-up."""
+
+    def drive(self, seconds: float, voltage: Array) -> None:
+        """Let time pass with these voltages at the motors; NaN: the terminals float."""
+
+
+def plant_of(mechanism: Mechanism) -> Plant:
+    """The plant at its start. Flexible links have twice the elements of the inverse model."""
+    beams = [link.beam for link in mechanism.links if link.beam]
+    if beams and is_arm(mechanism):
+        return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
+    changing = mechanism.loops or mechanism.modes or beams
+    return articulated.Plant(refined(mechanism, FINER)) if changing else minimal.Plant(mechanism)
+
+
+def is_arm(mechanism: Mechanism) -> bool:
+    """Whether it is a planar chain whose last link, and no other, bends in its plane."""
+    if mechanism.loops or mechanism.modes or not mechanism.moving:
+        return False
+    *rigid, last = mechanism.moving
+    flexible = [link.name for link in mechanism.links if link.beam]
+    chain = zip([BASE, *(joint.child for joint in rigid)], mechanism.moving, strict=True)
+    plain = all(joint.parent == parent and joint.type != "prismatic" and joint.stiffness == joint.c_mot == 0.0
+                and np.array_equal(joint.axis, [0.0, 0.0, 1.0]) and not np.any(joint.rpy) for parent, joint in chain)
+    beam = mechanism.link(last.child).beam
+    return plain and beam is not None and flexible == [last.child] and not np.isfinite(beam.EI[0])
+
+
+def refined(mechanism: Mechanism, times: int) -> Mechanism:
+    """With so many times the elements in every flexible link."""
+    links = tuple(link if link.beam is None else
+                  replace(link, beam=replace(link.beam, elements=times * link.beam.elements)) for link in mechanism.links)
+    return replace(mechanism, links=links)
+
+
+def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
+    """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant stays
+    in its own or "")."""
+    name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
+    assert isinstance(whole, articulated.Plant)  # what a mechanism with modes has
+    try:
+        whole.switch(name)
+    except Refused as refusal:
+        return name, str(refusal)
+    return name, ""
+
+
+class Wired:
+    """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are theirs alone.
+
+    What moves beside them, passive joints of loops, is in `plant`.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        self.plant = plant
+        names = [joint.name for joint in plant.mechanism.moving]
+        self.places = np.array([names.index(joint.name) for joint in plant.mechanism.streamed], int)
+
+    @property
+    def q(self) -> Array:
+        return self.plant.q[self.places]
+
+    @property
+    def v(self) -> Array:
+        return self.plant.v[self.places]
+
+    @property
+    def current(self) -> Array:
+        return self.plant.current[self.places]
+
+    def counts(self) -> NDArray[np.int64]:
+        return self.plant.counts()[self.places]
+
+    def drive(self, seconds: float, voltage: ArrayLike) -> None:
+        """As the plant's, voltage (J,); what has no motor floats."""
+        terminals = np.full(self.plant.n, np.nan)
+        terminals[self.places] = voltage
+        self.plant.drive(seconds, terminals)
+
+    def push(self, seconds: float, torque: ArrayLike) -> None:
+        """As the plant's, torque (J,)."""
+        torques = np.zeros(self.plant.n)
+        torques[self.places] = torque
+        self.plant.push(seconds, torques)
+
+
+@overload
+def wired(plant: Plant) -> Plant | Wired: ...
+
+
+@overload
+def wired(plant: Driven) -> Driven: ...
+
+
+def wired(plant: Driven) -> Driven:
+    """What a board is wired to: the plant itself where every joint is streamed."""
+    if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == len(plant.mechanism.moving):
+        return plant
+    return Wired(plant)

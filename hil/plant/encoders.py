@@ -1,0 +1,41 @@
+"""Incremental encoders on the joints of a plant: counts since power-up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Joint
+
+Array = NDArray[np.float64]
+
+
+class Encoders:
+    """Encoders that are switched on while the joints are at origin (n,)."""
+
+    def __init__(self, joints: Sequence[Joint], origin: Array) -> None:
+        self._origin = origin.copy()
+        self._counts_per_unit = np.array([counts_per_unit(joint) for joint in joints])
+        self._counts = [joint.encoder.counts if joint.encoder else 1 for joint in joints]
+
+    def counts(self, q: Array) -> NDArray[np.int64]:
+        """Counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
+        return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
+
+    def turns(self, joint: int, way: float) -> float:
+        """Turns of one encoder for a way of its joint, rad or m."""
+        return float(way * self._counts_per_unit[joint] / self._counts[joint])
+
+
+def counts_per_unit(joint: Joint) -> float:
+    """Signed encoder counts a radian (metre) of the joint."""
+    encoder, motor = joint.encoder, joint.motor
+    if encoder is None:
+        return 0.0
+    turns = 1.0
+    if encoder.at == "motor":
+        assert motor is not None
+        turns = motor.gear
+    return encoder.sign * encoder.counts * turns / (2.0 * np.pi)

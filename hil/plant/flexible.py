@@ -1,0 +1,98 @@
+"""A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
+
+The equations of motion are those of hil.plant.flexible_arm: the link from its clamped root, by elements of their own number,
+all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms iterated,
+so that no frequency of the link limits it; motors and the friction law are those of hil.plant.rigid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from hil.plant.driven import Driven
+from hil.plant.dry_friction import clamped
+from hil.plant.encoders import Encoders
+from hil.plant.flexible_arm import FlexiblePlant
+from hil.plant.motors import Motors
+from hil.plant.rigid import EnergyBook
+
+Array = NDArray[np.float64]
+
+MAX_STEP = 5e-4  # s
+ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a rotor is light
+
+
+class FlexibleArmPlant(Driven):
+    """A mechanism in motion, as hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own."""
+
+    def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP) -> None:
+        self.mechanism, self.joints, self.max_step = mechanism, mechanism.moving, max_step
+        self.arm = FlexiblePlant(mechanism, elements)
+        self.n = self.arm.J
+        self.motors = Motors([joint.motor for joint in self.joints])
+        self.viscous = np.array([joint.friction.viscous for joint in self.joints])
+        self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
+        self.book = EnergyBook()
+        size = self.n + self.arm.n
+        self.x, self.rates, self._a = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.x[: self.n] = [joint.start for joint in self.joints]
+        self.x[self.n :] = self._sag()
+        self.rotors = np.zeros((size, size))
+        self.rotors[range(self.n), range(self.n)] = self.motors.inertia
+        self.elastic, self.damped = np.zeros((size, size)), np.zeros((size, size))
+        self.elastic[self.n :, self.n :], self.damped[self.n :, self.n :] = self.arm.K, self.arm.C
+        self.encoders = Encoders(self.joints, self.q)
+        self.time = 0.0
+
+    def _sag(self) -> Array:
+        """Elastic coordinates (n,) at rest at the start."""
+        y = np.concatenate([self.x, 0.0 * self.x])
+        return np.linalg.solve(self.arm.K, self.arm.system(y)[1][self.n :])
+
+    @property
+    def q(self) -> Array:
+        """True joint positions (n,), rad."""
+        return self.x[: self.n]
+
+    @property
+    def v(self) -> Array:
+        return self.rates[: self.n]
+
+    def counts(self) -> NDArray[np.int64]:
+        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        return self.encoders.counts(self.q)
+
+    def tip(self) -> Array:
+        """Where the end of the flexible link is, (3,), m."""
+        return self.arm.tip(np.concatenate([self.x, self.rates]))
+
+    def _step(self, h: float, torque: Array) -> None:
+        n, active = self.n, self.motors.torque() + torque
+        damping = self.viscous + self.motors.damping
+        dampers = self.damped.copy()
+        dampers[range(n), range(n)] += damping
+        soft = 0.25 * h * h * self.elastic + 0.5 * h * dampers
+        x, rates, a, before = self.x, self.rates, self._a, self._a
+        for _ in range(ROUNDS):
+            new_x = x + h * rates + 0.25 * h * h * (before + a)
+            new_rates = rates + 0.5 * h * (before + a)
+            mass, force, _, _ = self.arm.system(np.concatenate([new_x, new_rates]))
+            force[:n] += active - damping * new_rates[:n]
+            system = mass + self.rotors + soft
+            a = np.linalg.solve(system, force + soft @ a)
+        self.x = x + h * rates + 0.25 * h * h * (before + a)
+        self.rates, self._a = rates + 0.5 * h * (before + a), a
+        dry = np.zeros(n)
+        if self.coulomb.any():
+            response = h * np.linalg.inv(system)[:, :n]
+            dry = clamped(response[:n], self.rates[:n], self.coulomb)
+            self.rates = self.rates + response @ dry
+            stuck = np.abs(dry) < self.coulomb
+            self.rates[:n] = np.where(stuck, 0.0, self.rates[:n])
+        mean = (self.x[:n] - x[:n]) / h
+        self.motors.turn(mean)
+        self.book.motors += h * float((active - self.motors.damping * mean) @ mean)
+        self.book.friction += h * float((self.viscous * mean - dry) @ mean)
+        self.time += h

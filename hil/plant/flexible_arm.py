@@ -1,0 +1,285 @@
+"""A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
+
+Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
+it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
+Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are coupled
+without simplification; strains are small, and the shortening of the bent beam is left out
+as it is in host.plan.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
+
+- "root": other coordinates than those of the inverse model, with which it agrees to second order in the deflection;
+- "chord": the same statics even where deflections are large, as those of the published arm are (a force of 2 N bends it
+  by a quarter of its length, and no linear beam is right there): what differs is dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Body, Model, placed_links
+
+Array = NDArray[np.float64]
+
+NEXT, AFTER = [1, 2, 0], [2, 0, 1]
+GAUSS = 4  # points an element: the mass integrals of cubics are then exact
+CORRECTIONS = 3  # a step: speed terms and contact are iterated, elasticity is implicit
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A half space that pushes back along `normal` (3,), unit, pointing out of it: k d + c d', d m deep into it.
+
+    level: its surface is at normal . x = level. It can only push.
+    """
+
+    normal: Array
+    level: float
+    stiffness: float
+    damping: float = 0.0
+
+    def force(self, x: Array, v: Array) -> Array:
+        """On the tip at x, v (3,), N."""
+        depth = self.level - float(self.normal @ x)
+        if depth <= 0.0:
+            return np.zeros(3)
+        return self.normal * max(0.0, self.stiffness * depth - self.damping * float(self.normal @ v))
+
+
+@dataclass(frozen=True)
+class Points:
+    """Point masses on one body: mass (P,), place (P, 3) in the body's frame."""
+
+    mass: Array
+    place: Array
+
+
+class FlexiblePlant:
+    """State y = (q, U, q', U'): joints (J,) rad, the last the angle of the frame that deflections are measured from, and
+    elastic coordinates (n,): deflection and slope of each node, then the slope of a rigid end that hangs on a spring,
+    without those that the frame makes zero.
+    """
+
+    mass: Array  # kg, of points (P,) in the flexible link and on what it carries
+    x: Array  # where they are along it, m
+
+    def __init__(self, mechanism: Mechanism, elements: int, point: float | None = None, wall: Wall | None = None,
+                 frame: Literal["root", "chord"] = "root") -> None:
+        model = Model.of(mechanism)
+        name = next(link.name for link in mechanism.links if link.beam is not None)
+        link, self.hub = mechanism.link(name), placed_links(mechanism)[name][0]
+        beam = link.beam
+        assert beam is not None
+        self.model, self.wall = model, wall
+        self.J, self.length = self.hub + 1, beam.length
+        hub = model.bodies[self.hub]
+        outer = model.bodies[self.hub + 1] if len(model.bodies) > self.J else None
+        self.rigid = [planar_points(body) for body in model.bodies[: self.hub]]
+        end = planar_points(outer) if outer else _carried(hub, link.mass, link.com, link.inertia)
+        beyond = end.place[:, 0] - (0.0 if outer else beam.length)  # of the beam's end
+        reach = point if point is not None else 2.0 * outer.com[0] if outer else 0.0
+        tip, slope = 2 * elements, 2 * elements + (2 if outer else 1)
+        N, K = self._beam(elements, link.mass, beam.EI[1], beam.GA_s[1], slope + 1)
+        C = beam.damping * K
+        row = np.zeros((len(beyond), slope + 1))
+        row[:, tip] = 1.0
+        row[:, slope] = beyond
+        spring, tip_N, hub_N = np.zeros(slope + 1), np.zeros(slope + 1), np.zeros(slope + 1)
+        tip_N[tip], tip_N[slope], hub_N[1] = 1.0, reach, 1.0
+        if outer:
+            spring[slope], spring[slope - 1] = 1.0, -1.0
+            K += outer.joint.stiffness * np.outer(spring, spring)
+        kept = np.eye(slope + 1)
+        if frame == "chord":
+            kept[tip] -= tip_N
+        kept = np.delete(kept, [0, 1] if frame == "root" else [0, tip], axis=1)
+        self.mass = np.concatenate([self.mass, end.mass])
+        self.x = np.concatenate([self.x, beam.length + beyond])
+        self.tip_x, self.n = beam.length + reach, kept.shape[1]
+        self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
+        self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
+
+    def _beam(self, elements: int, mass: float, EI: float, GA_s: float, size: int) -> tuple[Array, Array]:
+        """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size).
+
+        Slopes in U are the section's. An element's w is the cubic through its ends whose own slopes are larger by the
+        shear strain g; g is what makes EI w''^2 + GA_s g^2 least.
+        """
+        l = self.length / elements
+        s, weight = np.polynomial.legendre.leggauss(GAUSS)
+        s = 0.5 * (s + 1.0)
+        N = np.zeros((elements * GAUSS, size))
+        bend, sheared = np.zeros_like(N), np.zeros((elements, size))
+        cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)], 1)
+        curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
+        both = curved[:, 1] + curved[:, 3]  # of a shear strain of 1, the section's slopes being zero
+        held = EI * 0.5 * l * weight * both
+        strain = -(held @ curved) / (held @ both + GA_s * l)
+        for e in range(elements):
+            rows, at = slice(e * GAUSS, (e + 1) * GAUSS), slice(2 * e, 2 * e + 4)
+            N[rows, at] = cubic + np.outer(cubic[:, 1] + cubic[:, 3], strain)
+            bend[rows, at] = curved + np.outer(both, strain)
+            sheared[e, at] = strain
+        across = np.tile(0.5 * l * weight, elements)
+        self.mass = mass / self.length * across
+        self.x = (np.repeat(np.arange(elements, dtype=float), GAUSS) + np.tile(s, elements)) * l
+        K = (bend.T * (EI * across)) @ bend
+        return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
+
+    def places(self, q: Array) -> tuple[Array, Array, Array]:
+        """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
+        origins, axes = np.zeros((self.J, 3)), np.zeros((self.J, 3))
+        R, o = np.eye(3), np.zeros(3)
+        self._frames = []
+        for j, body in enumerate(self.model.bodies[: self.J]):
+            o, R = o + R @ body.p0, R @ body.R0
+            axes[j], origins[j] = R @ body.axis, o
+            R = R @ _turn(body.axis, q[j])
+            self._frames.append(R)
+        return origins, axes, R
+
+    def system(self, y: Array) -> tuple[Array, Array, Array, Array]:
+        """Mass matrix (J + n, J + n), forces of motion, gravity and elasticity (J + n,), tip's place and velocity."""
+        J, n = self.J, self.n
+        q, U, qd, Ud = y[:J], y[J : J + n], y[J + n : 2 * J + n], y[2 * J + n :]
+        origins, axes, R = self.places(q)
+        M, h = np.zeros((J + n, J + n)), np.zeros(J + n)
+        w = np.cumsum(axes * qd[:, None], axis=0)  # angular velocity of each body
+        bias = np.zeros((J, 3))  # acceleration of each origin without accelerations of joints
+        for j in range(1, J):
+            bias[j] = bias[j - 1] + _cross(w[j - 1], _cross(w[j - 1], origins[j] - origins[j - 1]))
+        for j, points in enumerate(self.rigid):
+            r = points.place @ self._frames[j].T
+            a = bias[j] + _cross(w[j], _cross(w[j], r)) - self.model.gravity
+            jac = np.zeros((len(r), 3, J + n))
+            jac[:, :, : j + 1] = _turning(axes[: j + 1], origins[: j + 1], origins[j] + r)
+            _add(M, h, points.mass, jac, a)
+        e1, e2 = R[:, 0], R[:, 1]
+        r = np.outer(self.x, e1) + np.outer(self.N @ U, e2)
+        a = (bias[-1] + _cross(w[-1], _cross(w[-1], r)) + 2.0 * _cross(w[-1], np.outer(self.N @ Ud, e2))
+             - self.model.gravity)
+        jac = np.zeros((len(r), 3, J + n))
+        jac[:, :, :J] = _turning(axes, origins, origins[-1] + r)
+        jac[:, :, J:] = e2[None, :, None] * self.N[:, None, :]
+        _add(M, h, self.mass, jac, a)
+        force = -h
+        force[J:] -= self.K @ U + self.C @ Ud
+        r_tip = self.tip_x * e1 + (self.tip_N @ U) * e2
+        tip = origins[-1] + r_tip
+        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], np.outer(e2, self.tip_N)], axis=1)
+        v = to_tip @ y[J + n :]
+        if self.wall is not None:
+            force = force + to_tip.T @ self.wall.force(tip, v)
+        return M, force, tip, v
+
+    def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
+        """(J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's joint, N m."""
+        M, force, _, _ = self.system(y)
+        return np.linalg.solve(M, force + self.driven(torque, spring))
+
+    def driven(self, torque: Array, spring: float = 0.0) -> Array:
+        """Generalised forces (J + n,) of joint torques (J,) and of a motor in the outer spring's joint, N m."""
+        return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
+
+    def motors(self, y: Array) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the joints as their encoders see them."""
+        J, size = self.J, self.J + self.n
+        q, qd = y[:J].copy(), y[size : size + J].copy()
+        q[-1] += self.hub_N @ y[J:size]
+        qd[-1] += self.hub_N @ y[size + J :]
+        return q, qd
+
+    def contact(self, y: Array) -> Array:
+        """Force of the wall on the tip (3,), N."""
+        _, _, tip, v = self.system(y)
+        return np.zeros(3) if self.wall is None else self.wall.force(tip, v)
+
+    def tip(self, y: Array) -> Array:
+        """Where the tip is, (3,), m."""
+        origins, _, R = self.places(y[: self.J])
+        U = y[self.J : self.J + self.n]
+        return origins[-1] + self.tip_x * R[:, 0] + (self.tip_N @ U) * R[:, 1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """times (T,) s; y (T, 2 (J + n)); tip (T, 3) m; force (T, 3) of the wall on the tip, N."""
+
+    times: Array
+    y: Array
+    tip: Array
+    force: Array
+
+
+def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
+        drive: Callable[[float, Array, Array], tuple[Array, float]]) -> Run:
+    """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
+    t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest
+    iterated: second order."""
+    J, n = plant.J, plant.n
+    size = J + n
+    soft = np.zeros((size, size))
+    soft[J:, J:] = 0.25 * dt * dt * plant.K + 0.5 * dt * plant.C
+    y, rows = start.copy(), []
+    _, _, tip, v = plant.system(y)
+    a = plant.accelerations(y, *drive(0.0, y, plant.contact(y)))
+    for k in range(int(round(until / dt)) + 1):
+        force = np.zeros(3) if plant.wall is None else plant.wall.force(tip, v)
+        rows.append((y, tip, force))
+        torque, spring = drive((k + 1) * dt, y, force)
+        given = plant.driven(torque, spring)
+        q, qd, change = y[:size], y[size:], a
+        for _ in range(CORRECTIONS):
+            y = np.concatenate([q + dt * qd + 0.25 * dt * dt * (a + change), qd + 0.5 * dt * (a + change)])
+            M, f, tip, v = plant.system(y)
+            change = np.linalg.solve(M + soft, f + given + soft @ change)
+        a = change
+    y_rows, tips, forces = (np.array(column) for column in zip(*rows, strict=True))
+    return Run(np.arange(len(rows), dtype=float) * dt, y_rows, tips, forces)
+
+
+def planar_points(body: Body) -> Points:
+    """Two points with the mass, the centre of gravity and the inertia about z of a body (PLEXUS)."""
+    if body.mass == 0.0:
+        return Points(np.zeros(0), np.zeros((0, 3)))
+    k = np.sqrt(body.inertia[2, 2] / body.mass)
+    return Points(np.full(2, body.mass / 2), body.com + np.array([[k, 0.0, 0.0], [-k, 0.0, 0.0]]))
+
+
+def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
+    """What is fixed to the flexible link besides the beam itself, as two points."""
+    extra = hub.mass - mass
+    if extra <= 0.0:
+        return Points(np.zeros(0), np.zeros((0, 3)))
+    c = (hub.mass * hub.com - mass * com) / extra
+    second = (hub.inertia[2, 2] + hub.mass * float(hub.com[:2] @ hub.com[:2]) - inertia[2, 2]
+              - mass * float(com[:2] @ com[:2]) - extra * float(c[:2] @ c[:2]))
+    k = np.sqrt(max(second, 0.0) / extra)
+    return Points(np.full(2, extra / 2), c + np.array([[k, 0.0, 0.0], [-k, 0.0, 0.0]]))
+
+
+def _turn(axis: Array, angle: float) -> Array:
+    x, y, z = axis
+    k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """numpy.cross along the last axis, several times faster."""
+    return a[..., NEXT] * b[..., AFTER] - a[..., AFTER] * b[..., NEXT]
+
+
+def _turning(axes: Array, origins: Array, at: Array) -> Array:
+    """Velocities (P, 3, J) of the points at (P, 3) per rate of each joint."""
+    return _cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
+
+
+def _add(M: Array, h: Array, mass: Array, jac: Array, a: Array) -> None:
+    """Add the points' m J'J and m J'a."""
+    weighted = jac * mass[:, None, None]
+    M += np.einsum("pki,pkj->ij", weighted, jac)
+    h += np.einsum("pki,pk->i", weighted, a)

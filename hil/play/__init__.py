@@ -1,0 +1,1 @@
+"""Playing motions on a virtual board."""

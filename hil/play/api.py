@@ -1,0 +1,41 @@
+"""A virtual board for scripts and notebooks: `with virtual_board(mechanism) as board:` and then as with a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.choose import Plant, plant_of
+from hil.play.run import folder
+from host.board import Board
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+
+
+@contextmanager
+def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None) -> Iterator[Board]:
+    """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in its own time.
+
+    Nothing moves between two calls, and a motion takes as long as this machine needs for it. plant: another arm than
+    the mechanism file says, to see what feedback makes of the difference. Raises BadInput and Refused as building does.
+
+    >>> with virtual_board("mechanisms/three_link.toml") as board:
+    ...     board.home()
+    ...     board.stream("mechanisms/three_link.csv")
+    """
+    if not isinstance(mechanism, Mechanism):
+        mechanism = load_mechanism(mechanism)
+    built = build.build(mechanism, folder(mechanism, feedforward=True))
+    with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
+        chip.brakes = True
+        configuration = Configuration.of(mechanism)
+        session = Session(Link(chip.plug_in(), clock=VirtualClock(chip), baud=configuration.baud), configuration)
+        session.connect()
+        with Board(session, mechanism) as board:
+            yield board

@@ -1,0 +1,1 @@
+"""Scenarios: what is played, and how it is judged."""

@@ -1,0 +1,472 @@
+"""The fault campaign: several hundred things that go wrong on the virtual board, each with the state it must end in,
+how soon, and outputs safe from then on.
+
+An injection brings the board into a state the way a host does, strikes, and looks. Late is as wrong as never.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from codegen.board.reader import load as load_board
+from codegen.common.errors import Refused
+from codegen.mechanism.description import Home, Mechanism
+from codegen.motion.trajectory import Knots, from_rows, knots
+from codegen.toolchain import platformio as build
+from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.chip.stm32 import probe as swd
+from hil.chip.stm32.chip import SRAM_START
+from hil.chip.stm32.supply import NOMINAL
+from hil.plant.rigid import Plant
+from hil.play.run import Witness
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.requests import ASK
+from host.link.retransmit import Sender
+from host.link.session import PERIOD, Session
+
+BEFORE = 0.05  # s in a state before the strike, where nothing else is said
+STAY = 0.05  # s for which the outcome must last
+STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be lost
+SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
+MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
+REACH = (0.9, -0.7, 0.6)  # rad
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched, within
+    `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be."""
+
+    kind: str
+    name: str
+    state: str
+    strike: Callable[[Scene], None]
+    states: tuple[str, ...]
+    faults: tuple[str, ...] = ()
+    within: float = 0.1
+    after: float = BEFORE
+    early: bool = False
+    dark: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """good: the state was reached in time, stayed, and outputs were safe. seconds: from the strike to it."""
+
+    injection: Injection
+    state: str
+    fault: str
+    seconds: float
+    good: bool
+    why: str
+
+
+def mechanism_of(source: Mechanism) -> Mechanism:
+    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index
+    where the board has an input for one."""
+    first, second, *others = source.joints
+    assert source.board is not None and first.encoder is not None and second.encoder is not None and second.motor is not None
+    first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
+    if load_board(source.board.use).channels[second.motor.channel].encoder.index:
+        second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
+    return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
+
+
+class Scene:
+    """One board on its way into a state, with the host that brings it there and goes on being a host."""
+
+    def __init__(self, mechanism: Mechanism, elf: Path) -> None:
+        self.mechanism = mechanism
+        self.board = VirtualBoard(elf, mechanism, Plant(mechanism))
+        self.board.recording = False
+        self.clock = VirtualClock(self.board)
+        self.witness = Witness(self.board)
+        configuration = Configuration.of(mechanism)
+        self.session = Session(Link(self.board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.strained = False  # a motor was driven while the chip ran out of its specification
+        self.asking: Callable[[], object] | None = None
+        self._asked = 0.0
+
+    def close(self) -> None:
+        self.session.close()
+        self.board.close()
+
+    def motion(self) -> Knots:
+        start = np.array([j.start for j in self.mechanism.streamed])
+        names = [j.name for j in self.mechanism.streamed]
+        return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH])), self.mechanism)
+
+    def enter(self, state: str) -> None:
+        """From power-on to a state."""
+        session = self.session
+        if state in ("BOOT", "CHECK"):
+            return
+        session.connect()
+        session.home([j.start for j in self.mechanism.streamed])
+        if state in ("HOLD", "TRACK", "JOG", "FLOAT", "FAULT"):
+            session.arm()
+        if state == "TRACK":
+            sender = session.sender = Sender(session.link, self.motion(), session.status.ack, session.flight)
+            sender.credit = session.status.credit
+            session.wait(lambda: sender.acked >= 150, 5.0, "took no knots")
+            session.start()
+        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, 2, 0.01)}
+        if state in asks:
+            session.ask(replace(asks[state], torque=0.0) if state == "PROBE" else asks[state], state)
+        if state in ("JOG", "PROBE"):
+            self.asking = lambda: session.tell(asks[state])
+        if state == "FAULT":
+            self.board.encoder_faults[0].offset += 2000
+        if state == "ESTOP":
+            self.board.estop(True)
+            self.run(0.05)
+            self.board.estop(False)
+        self.run(STATUS)
+        if self.witness.state != state:
+            raise Refused(f"the board did not come into {state}: it is in {self.witness.state}")
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Let the host go on with what it does."""
+        end = self.board.seconds + seconds
+        while self.board.seconds < end and not until():
+            with suppress(Refused):  # what it thinks of the board is not what is looked at
+                self.session.pump()
+                if self.asking and self.board.seconds - self._asked >= ASK:
+                    self.asking()
+                    self._asked = self.board.seconds
+            self.clock.sleep(PERIOD)
+
+
+def strike(injection: Injection, mechanism: Mechanism, elf: Path,
+           watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None) -> Outcome:
+    """Do one injection and look. watch: is shown the board before it runs; what it returns is called at the end."""
+    scene = Scene(mechanism, elf)
+    done = watch(scene.board, injection)
+    try:
+        if injection.early:
+            injection.strike(scene)
+            struck = scene.board.seconds
+        else:
+            scene.enter(injection.state)
+            scene.run(injection.after)
+            injection.strike(scene)
+            struck = scene.board.seconds
+
+        def there() -> bool:
+            fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
+            known = not injection.faults or fault in injection.faults
+            dark = not injection.dark or scene.board.outputs_safe()
+            return scene.witness.state in injection.states and known and dark and _safe(scene)
+
+        scene.run(injection.within + STATUS, there)
+        seconds = scene.board.seconds - struck
+        arrived = there()
+        scene.run(STAY)
+        stayed = there()
+        why = "" if arrived and stayed else "not in time" if not arrived else "did not stay"
+        fault = scene.witness.faults[-1] if scene.witness.faults else ""
+        return Outcome(injection, scene.witness.state, fault, seconds, arrived and stayed, why)
+    finally:
+        done()
+        scene.close()
+
+
+def _safe(scene: Scene) -> bool:
+    return not scene.strained and (scene.witness.state not in SAFE or scene.board.outputs_safe())
+
+
+# -- what goes wrong ----------------------------------------------------------------------------------------------------
+
+
+def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
+    """All of them, in a fixed order."""
+    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
+            *_flips(mechanism, elf), *_numbers()]
+
+
+TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
+
+
+def _encoders() -> Iterator[Injection]:
+    lost = ("ENCODER", "ENCODER_STUCK", "FOLLOWING", "OVERSPEED", "POSITION")
+    for joint in range(3):
+        def frozen(scene: Scene, j: int = joint) -> None:
+            scene.board.encoder_faults[j].frozen = int(scene.board.plant.counts()[j])
+
+        def reversed_(scene: Scene, j: int = joint) -> None:
+            scene.board.encoder_faults[j].reverse(int(scene.board.plant.counts()[j]))
+
+        for after in TIMES[:4]:
+            yield Injection("encoder stuck", f"joint {joint} at {after} s", "TRACK", frozen, ("FAULT",), lost, 0.8, after)
+            yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost, 0.4, after)
+        for counts in (-4096, -1024, -100, 100, 1024, 4096):
+            def jump(scene: Scene, j: int = joint, n: int = counts) -> None:
+                scene.board.encoder_faults[j].offset += n
+
+            for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+                yield Injection("encoder jump", f"joint {joint} by {counts} in {state}", state, jump, ("FAULT",),
+                                ("ENCODER",), 0.01)
+        for noise, states, faults in ((1, ("HOLD", "TRACK"), ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
+            def noisy(scene: Scene, j: int = joint, n: int = noise) -> None:
+                scene.board.encoder_faults[j].noise = n
+
+            for state in ("HOLD", "TRACK"):
+                yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states, faults, 0.1)
+
+
+def _clock() -> Iterator[Injection]:
+    def dead(scene: Scene) -> None:
+        scene.board.chip.rcc.hse_alive = False
+
+    yield Injection("HSE dead", "from power-on", "BOOT", dead, ("FAULT",), ("CLOCK",), 0.5, early=True)
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",), ("CLOCK",),
+                        0.5)
+
+
+def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
+    """Another crystal than the board file's, from power-on."""
+    assert mechanism.board is not None
+    right = load_board(mechanism.board.use).hse_hz
+    for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
+        if abs(hz - right) * 8 > right:  # nearer ones are not told apart
+            def wrong(scene: Scene, hz: int = hz) -> None:
+                scene.board.chip.rcc.hse_hz = hz
+
+            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", wrong, ("FAULT",), ("CRYSTAL",), 0.5, early=True)
+
+
+SAG_STEP = 2e-4  # s
+
+
+def _sags() -> Iterator[Injection]:
+    """The chip's own supply falls, stays low for a while, and comes back."""
+    for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
+        def sag(scene: Scene, low: float = low, fall_s: float = fall_s, stay_s: float = stay_s) -> None:
+            chip, began = scene.board.chip, scene.board.seconds
+
+            def fall(volts: float) -> None:
+                chip.supply(volts)
+                scene.strained = scene.strained or chip.out_of_specification and not scene.board.outputs_safe()
+
+            steps = max(round(fall_s / SAG_STEP), 1)
+            for i in range(steps):
+                volts = NOMINAL + (low - NOMINAL) * (i + 1) / steps
+                scene.board.at(began + i * SAG_STEP, partial(fall, volts))
+            scene.board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
+
+        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+            yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",), ("SUPPLY",), 0.5)
+
+
+def _halts() -> Iterator[Injection]:
+    """A debugger comes and halts the processor."""
+    def halt(scene: Scene) -> None:
+        probe = swd.Probe(scene.board.chip)
+        probe.attach()
+        probe.halt()
+
+    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for after in (BEFORE, BEFORE + 0.0003, BEFORE + 0.0007):
+            yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after, dark=True)
+
+
+def _overrun_stack() -> Iterator[Injection]:
+    """The stack, which ends where RAM begins, comes to its last words, which hold a mark."""
+    def overrun(scene: Scene) -> None:
+        scene.board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
+
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("stack overrun", f"in {state}", state, overrun, ("FAULT",), ("STACK",), 0.01)
+
+
+def _line() -> Iterator[Injection]:
+    """A bad line changes nothing but, at its worst, the motion's being stopped on its path."""
+    for how, shares in (("drop", (0.05, 0.1, 0.2, 0.3)), ("flip", (0.05, 0.1, 0.2)), ("duplicate", (0.2, 0.6)),
+                        ("swap", (0.1, 0.3))):
+        for share in shares:
+            for seed in (1, 2, 3):
+                def bad(scene: Scene, how: str = how, share: float = share, seed: int = seed) -> None:
+                    for line in (scene.board.incoming, scene.board.outgoing):
+                        line._random = np.random.default_rng(seed)
+                        setattr(line, how, share)
+
+                yield Injection({"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
+                                 "swap": "frames reordered"}[how], f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",), (), 3.0)
+    for late in (0.02, 0.05, 0.08, 0.15, 0.3):
+        def stall(scene: Scene, late: float = late) -> None:
+            scene.board.incoming.stalled = True
+            scene.board.at(scene.board.seconds + late, lambda: setattr(scene.board.incoming, "stalled", False))
+
+        for after in TIMES[:2]:
+            yield Injection("frames late", f"{late:g} s at {after} s", "TRACK", stall, ("HOLD",), (), 3.0, after)
+    for seed in range(4):
+        def junk(scene: Scene, seed: int = seed) -> None:
+            scene.board.incoming._random = np.random.default_rng(seed)
+            scene.board.incoming.inject(3000)
+
+        yield Injection("random bytes", f"seed {seed}", "TRACK", junk, ("HOLD",), (), 3.0)
+
+
+def _host() -> Iterator[Injection]:
+    def gone(scene: Scene) -> None:
+        scene.board.incoming.cut = True
+
+    for after in TIMES:
+        yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35, after)
+    for state in ("HOLD", "FLOAT", "JOG"):
+        yield Injection("host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35)
+    for state in ("HOMING", "PROBE"):
+        yield Injection("host gone", f"in {state}", state, gone, ("DISARMED",), (), 0.15)
+
+
+def _resets() -> Iterator[Injection]:
+    for cause in ("brownout", "pin", "power"):
+        def reset(scene: Scene, cause: str = cause) -> None:
+            scene.board.reset(cause)
+
+        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+            yield Injection("brown-out" if cause == "brownout" else f"reset by {cause}", f"in {state}", state,
+                            reset, ("DISARMED",), (), 0.3)
+
+
+def _estops() -> Iterator[Injection]:
+    def open_(scene: Scene) -> None:
+        scene.board.estop(True)
+
+    yield Injection("e-stop", "in BOOT", "BOOT", open_, ("ESTOP",), (), 0.5, early=True)
+    for state in ("DISARMED", "HOLD", "TRACK", "FAULT", "ESTOP", "HOMING", "FLOAT", "JOG", "PROBE"):
+        for after in (0.02, 0.11):
+            yield Injection("e-stop", f"in {state} after {after} s", state, open_, ("ESTOP",), (), 0.005, after)
+
+
+def _drivers() -> Iterator[Injection]:
+    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
+                        ("DRIVER",), 0.01)
+
+
+def _supply() -> Iterator[Injection]:
+    """Through divider, thermistor and converter."""
+    driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
+    for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
+                               ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
+        def bus(scene: Scene, share: float = share) -> None:
+            assert scene.mechanism.board is not None
+            scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
+
+        for state in driven:
+            yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), (fault,), 0.005)
+    for celsius in (90.0, 150.0, -200.0):
+        def hot(scene: Scene, celsius: float = celsius) -> None:
+            scene.board.temperatures[0] = celsius
+
+        name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
+        for state in ("HOLD", "TRACK"):
+            yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",), 0.02)
+
+    def stopped(scene: Scene) -> None:
+        scene.board.chip.converters[-1].dead = True
+
+    for state in driven:
+        yield Injection("converter stops", f"in {state}", state, stopped, ("FAULT",), ("UNDER_VOLTAGE",), 0.01)
+
+
+def _overruns() -> Iterator[Injection]:
+    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for periods in (0.999, 1.5, 3.0):
+            def slow(scene: Scene, periods: float = periods) -> None:
+                cycles = periods * scene.board.dt * scene.board.chip.rcc.hclk
+                scene.board.encoder_faults[0].stall = round(cycles)
+
+            yield Injection("tick overrun", f"{periods} periods in {state}", state, slow, ("FAULT",), ("TICK_OVERRUN",), 0.01)
+
+
+def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
+    """One bit of the constants in flash, at power-on and while running."""
+    from hil.chip.elf import Image
+
+    random = np.random.default_rng(7)
+    image = Image.load(elf, 0x0800_0000, 1 << 20)
+    for table in ("ft_joint", "ft_lab_joint"):
+        symbol = image.symbol(table)
+        for _ in range(14):
+            byte, bit = int(random.integers(symbol.size)), int(random.integers(8))
+
+            def flip(scene: Scene, at: int = symbol.address + byte, bit: int = bit) -> None:
+                core = scene.board.chip.core
+                core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
+
+            name = f"{table} byte {byte} bit {bit}"
+            yield Injection("bit flip in constants", f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CONFIGURATION",), 0.5,
+                            early=True)
+            if byte % 2 == 0:
+                yield Injection("bit flip in constants", f"{name} in DISARMED", "DISARMED", flip, ("FAULT",),
+                                ("CONFIGURATION",), 0.15)
+
+
+def _numbers() -> Iterator[Injection]:
+    for value in (math.nan, math.inf, -math.inf):
+        for joint in range(3):
+            for field in ("rate", "acceleration"):
+                def knot(scene: Scene, value: float = value, j: int = joint, field: str = field) -> None:
+                    motion, session = scene.motion(), scene.session
+                    assert session.sender is not None
+                    first, session.sender = session.sender.first, None
+
+                    def send() -> None:
+                        """The very knot that the board wants next, but for one number."""
+                        ack = session.status.ack
+                        i = ack - first & 0xFFFF
+                        parts = {"rate": motion.rate[i].tolist(), "acceleration": motion.acceleration[i].tolist()}
+                        parts[field][j] = value
+                        session.link.send(Knot(0, motion.position[i].tolist(), **parts), seq=ack)
+
+                    scene.asking = send
+
+                yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",), ("KNOT",),
+                                1.0)
+        for state, message in (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value))):
+            def ask(scene: Scene, message: object = message) -> None:
+                scene.asking = lambda: scene.session.tell(message)
+
+            yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)
+
+
+# -- the whole ----------------------------------------------------------------------------------------------------------
+
+
+def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+        watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None,
+        ) -> list[Outcome]:
+    """Build the image of the campaign and do what is picked of it. watch: see strike."""
+    arm = mechanism_of(mechanism)
+    elf = build.build(arm, out).elf
+    outcomes = []
+    for injection in pick(injections(arm, elf)):
+        outcomes.append(strike(injection, arm, elf, watch))
+        on_outcome(outcomes[-1])
+    return outcomes
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed."""
+    lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9}  ends in"]
+    for kind in dict.fromkeys(o.injection.kind for o in outcomes):
+        own = [o for o in outcomes if o.injection.kind == kind]
+        slowest = max(own, key=lambda o: o.seconds / o.injection.within)
+        ends = sorted({f"{o.state} {o.fault}".strip() if o.state == "FAULT" else o.state for o in own})
+        lines.append(f"{kind:24} {len(own):5} {sum(o.good for o in own):5} {slowest.seconds:8.3f}s "
+                     f"{slowest.injection.within + STATUS:8.3f}s  {', '.join(ends)}")
+    lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
+    return "\n".join(lines)

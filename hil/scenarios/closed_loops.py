@@ -1,0 +1,73 @@
+"""Closed mechanisms on the virtual board: PD alone, with the paper's bare partition, with the force at the cut.
+
+Each is the exact image with its own feed-forward on the articulated plant; friction and encoders are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, from_rows
+from hil.play.run import BUILD, Result, run
+from hil.scenarios import ideal
+
+Array = NDArray[np.float64]
+
+MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
+EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
+LAWS = ideal.FEEDFORWARDS
+AT_REST = 1e-9  # rad/s and rad/s^2
+
+
+@dataclass(frozen=True)
+class Played:
+    """One example under the three laws: on the virtual board, and with an ideal board (rms error a joint)."""
+
+    name: str
+    mechanism: Mechanism
+    motion: Trajectory
+    board: dict[str, Result]
+    ideal: dict[str, Array]
+
+
+def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
+    """An example and its motion; brief: as far as to the first pose in which it rests."""
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+    return mechanism, first_leg(motion) if brief else motion
+
+
+def first_leg(motion: Trajectory) -> Trajectory:
+    """A motion as far as to the first pose in which it rests."""
+    still = np.all(np.abs(np.hstack([motion.rates, motion.accelerations])) < AT_REST, axis=1)
+    moves = int(np.argmin(still))
+    last = moves + int(np.argmax(still[moves:])) + 1
+    return from_rows(motion.joints, motion.times[:last], motion.positions[:last], motion.rates[:last],
+                     motion.accelerations[:last])
+
+
+def on_board(mechanism: Mechanism, motion: Trajectory, law: str) -> Result:
+    """One run on the virtual board under one of LAWS."""
+    allocation = "partition" if law == "PD + partition" else "closed"
+    chosen = replace(mechanism, control=replace(mechanism.control, allocation=allocation))
+    folder = BUILD / f"{mechanism.name}-{law.replace(' + ', '-').lower()}"
+    return run(chosen, motion, feedforward=law != "PD", out=folder)
+
+
+def play(names: Sequence[str] = EXAMPLES, brief: bool = False) -> list[Played]:
+    """The examples under all laws."""
+    played = []
+    for name in names:
+        mechanism, motion = example(name, brief)
+        board = {law: on_board(mechanism, motion, law) for law in LAWS}
+        played.append(Played(name, mechanism, motion, board,
+                             {law: ideal.track(mechanism, motion, law).rms for law in LAWS}))
+    return played

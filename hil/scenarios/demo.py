@@ -1,0 +1,215 @@
+"""`make demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
+
+The same motion, gains, friction and encoders twice: PD alone, and feed-forward + PD; at full, half and quarter gains;
+at 1 kHz and at the paper's 10 ms. Prints a table and draws a figure in the manner of Fig. 8.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Gains, Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+from hil.play.run import BUILD, Result, run, wrapped
+
+MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
+TRAJECTORY = MECHANISMS / "three_link.csv"
+RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}
+FACTORS = (1.0, 0.5, 0.25)  # of the gains in the mechanism file, which follow the rule of codegen/control/gains.py
+FIGURE = BUILD / "demo.png"
+FLOOR = 1.0 / np.sqrt(12.0)  # rms of a position rounded to whole counts, counts
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: which mechanism, which share of its gains, with or without feed-forward."""
+
+    file: str
+    factor: float
+    feedforward: bool
+
+    @property
+    def mechanism(self) -> Mechanism:
+        mechanism = load_mechanism(MECHANISMS / self.file)
+        return replace(mechanism, joints=tuple(replace(j, gains=scaled(j.gains, self.factor)) for j in mechanism.joints))
+
+    @property
+    def folder(self) -> Path:
+        mode = "ff" if self.feedforward else "pd"
+        return BUILD / f"demo-{Path(self.file).stem}-{self.factor:g}-{mode}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the table and the figure need of a Result (which is too large to send between processes).
+
+    t (T,) s from the start of the motion; target, actual (T, J) rad: the plant's truth.
+    """
+
+    case: Case
+    result: dict[str, Any]
+    joints: tuple[str, ...]
+    good: bool
+    rms: NDArray[np.float64]
+    worst: NDArray[np.float64]
+    t: NDArray[np.float64]
+    target: NDArray[np.float64]
+    actual: NDArray[np.float64]
+
+
+def scaled(gains: Gains, factor: float) -> Gains:
+    return Gains(gains.ku * factor, gains.kv * factor, gains.ki * factor)
+
+
+def measure(case: Case) -> Outcome:
+    """Build, run and reduce one case."""
+    mechanism = case.mechanism
+    result = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward, out=case.folder)
+    return Outcome(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
+                   result.tracking_max, *_curves(mechanism, result))
+
+
+def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], ...]:
+    record, moving = result.record, result.moving
+    actual = record.q[moving]
+    target = actual + wrapped(result.target_positions[moving] - actual, mechanism)
+    return record.seconds[moving] - record.seconds[moving.start], target, actual
+
+
+def cases() -> list[Case]:
+    return [Case(file, factor, ff) for file in RATES for factor in FACTORS for ff in (False, True)]
+
+
+def main() -> int:
+    """Run everything, print the table, draw the figure. Exit status 1 if a run was not good."""
+    began, console = time.monotonic(), Console()
+    try:
+        with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+            outcomes = []
+            for outcome in pool.map(measure, cases()):
+                outcomes.append(outcome)
+                print(f"\r{len(outcomes)}/{len(cases())} runs", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+    except (BadInput, Refused) as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    console.print(tracking_table(outcomes), run_table(outcomes))
+    for line in summary(outcomes):
+        console.print(line)
+    draw(outcomes, FIGURE)
+    console.print(f"figure: {FIGURE}; {time.monotonic() - began:.0f} s")
+    return 0 if all(outcome.good for outcome in outcomes) else 1
+
+
+def pairs(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
+    """(PD, feed-forward + PD) of every mechanism and gain."""
+    found = {outcome.case: outcome for outcome in outcomes}
+    return [(found[case], found[replace(case, feedforward=True)]) for case in found if not case.feedforward]
+
+
+def tracking_table(outcomes: list[Outcome]) -> Table:
+    """Errors, one row a joint and gain: PD beside feed-forward + PD."""
+    shown = Table(title="target minus the plant's true angle, mrad (FF: feed-forward + PD)", title_justify="left")
+    for name in ("tick", "gains", "joint", "rms PD", "rms FF", "FF/PD", "worst PD", "worst FF"):
+        shown.add_column(name, justify="left" if name in ("tick", "joint") else "right")
+    for pd, ff in pairs(outcomes):
+        for j, joint in enumerate(pd.joints):
+            label = (RATES[pd.case.file], f"{pd.case.factor:g}") if j == 0 else ("", "")
+            mrad = [f"{value * 1e3:.3f}" for value in (pd.rms[j], ff.rms[j], pd.worst[j], ff.worst[j])]
+            shown.add_row(*label, joint, *mrad[:2], f"{ff.rms[j] / pd.rms[j]:.3f}", *mrad[2:],
+                          end_section=j == len(pd.joints) - 1)
+    return shown
+
+
+def run_table(outcomes: list[Outcome]) -> Table:
+    """What each run cost the chip and the link."""
+    shown = Table(title="instructions of a whole control tick; link; image against host", title_justify="left")
+    for name in ("tick", "gains", "control", "mean", "worst", "frames", "sent again", "bit for bit"):
+        shown.add_column(name, justify="left" if name in ("tick", "control") else "right")
+    for pair in pairs(outcomes):
+        for o in pair:
+            r = o.result
+            same = {True: "equal", False: "DIFFERS", None: "-"}[r["bit_identical"]]
+            shown.add_row(RATES[o.case.file], f"{o.case.factor:g}", "FF" if o.case.feedforward else "PD",
+                          f"{r['instructions_tick_mean']:.0f}", f"{r['instructions_tick']}", f"{r['frames']}",
+                          f"{r['retransmissions']}", same)
+    return shown
+
+
+def summary(outcomes: list[Outcome]) -> list[str]:
+    """What the table shows, in words, with the encoder's own resolution beside it."""
+    lines = []
+    for pd, ff in pairs(outcomes):
+        if pd.case.factor == 1.0:
+            counts = max(joint.encoder.counts for joint in pd.case.mechanism.moving if joint.encoder)
+            lines.append(f"{RATES[pd.case.file]}, full gains: feed-forward + PD has at most "
+                         f"{np.max(ff.rms / pd.rms):.3f} of PD's rms error; rounding to {counts} counts alone is "
+                         f"{FLOOR * 2e3 * np.pi / counts:.3f} mrad rms")
+    bad = [f"{o.case.folder.name}: {o.result['ended']}" for o in outcomes if not o.good]
+    return lines + bad
+
+
+def draw(outcomes: list[Outcome], path: Path) -> None:
+    """Left and middle: the first joint at each rate, target, PD, feed-forward + PD, and below their errors; right: rms
+    error and ratio against gain."""
+    figure = Figure(figsize=(14.0, 7.5), layout="constrained")
+    grid = figure.subplots(2, 3)
+    for column, (file, label) in enumerate(RATES.items()):
+        pd, ff = next(p for p in pairs(outcomes) if p[0].case.file == file and p[0].case.factor == 1.0)
+        upper, lower = grid[0, column], grid[1, column]
+        upper.plot(pd.t, pd.target[:, 0], color="0.6", linewidth=4.0, label="target")
+        upper.plot(pd.t, pd.actual[:, 0], color="C3", linewidth=1.2, label="PD")
+        upper.plot(ff.t, ff.actual[:, 0], color="C0", linewidth=1.2, linestyle="--", label="feed-forward + PD")
+        upper.set(title=f"{pd.joints[0]}, tick {label}", ylabel="angle, rad")
+        upper.legend()
+        lower.plot(pd.t, (pd.target - pd.actual)[:, 0] * 1e3, color="C3", linewidth=1.2, label="PD")
+        lower.plot(ff.t, (ff.target - ff.actual)[:, 0] * 1e3, color="C0", linewidth=1.2, label="feed-forward + PD")
+        lower.set(xlabel="t, s", ylabel="target - true angle, mrad")
+        lower.grid(alpha=0.3)
+        upper.grid(alpha=0.3)
+    _sweep(grid[0, 2], grid[1, 2], outcomes)
+    figure.suptitle("Three-link arm on the virtual board: PD against feed-forward + PD, same gains, friction on")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def _sweep(errors: Axes, ratios: Axes, outcomes: list[Outcome]) -> None:
+    for file, label in RATES.items():
+        chosen = [p for p in pairs(outcomes) if p[0].case.file == file]
+        factors = [pd.case.factor for pd, _ in chosen]
+        line = "-" if file == next(iter(RATES)) else ":"
+        for j, joint in enumerate(chosen[0][0].joints):
+            style: dict[str, Any] = {"linestyle": line, "marker": "o", "markersize": 4}
+            errors.loglog(factors, [pd.rms[j] * 1e3 for pd, _ in chosen], color=f"C{j}", alpha=0.5, **style)
+            errors.loglog(factors, [ff.rms[j] * 1e3 for _, ff in chosen], color=f"C{j}", **style,
+                          label=f"{joint}, {label}")
+            ratios.loglog(factors, [ff.rms[j] / pd.rms[j] for pd, ff in chosen], color=f"C{j}", **style)
+    ratios.axhline(0.1, color="0.5", linewidth=0.8)
+    errors.set(title="rms error: PD pale, feed-forward + PD full", ylabel="mrad")
+    ratios.set(xlabel="gains, share of the stiffest", ylabel="rms (FF + PD) / rms (PD)")
+    errors.set_ylim(top=20.0 * errors.get_ylim()[1])  # room for the legend
+    errors.legend(fontsize=7, ncols=2, loc="upper center")
+    for axes in (errors, ratios):
+        axes.set_xticks(FACTORS, [f"{factor:g}" for factor in FACTORS])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
+
+What is left of the tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the
+motion for the tick (codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Friction, Mechanism
+from codegen.motion.trajectory import Trajectory
+from codegen.verify.torque import torque
+from hil.plant.articulated.plant import Plant
+from hil.plant.choose import wired
+
+Array = NDArray[np.float64]
+
+FEEDFORWARDS = ("PD", "PD + partition", "PD + lambda")
+STEP = 1e-3  # s, of the plant
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """error (T, J): target minus true position at the beginning of every tick, rad or m."""
+
+    error: Array
+
+    @property
+    def rms(self) -> Array:
+        return np.sqrt(np.mean(self.error**2, axis=0))
+
+
+def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: float = STEP) -> Tracking:
+    """Play a motion on the articulated plant. feedforward: one of FEEDFORWARDS."""
+    smooth = replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
+    joints, dt = mechanism.streamed, 1.0 / mechanism.control.rate_hz
+    ticks = round(motion.duration / dt)
+    if feedforward == "PD":
+        forward = np.zeros((ticks, len(joints)))
+    else:
+        allocation = "partition" if feedforward == "PD + partition" else "closed"
+        forward = torque(replace(smooth, control=replace(smooth.control, allocation=allocation)), motion, total=True).tau
+    ku, kv = (np.array([getattr(joint.gains, key) for joint in joints]) for key in ("ku", "kv"))
+    plant = wired(Plant.from_mechanism(smooth, max_step=max_step))
+    target, rate, _ = motion.at(np.arange(ticks) * dt)
+    error = np.empty_like(target)
+    for k in range(ticks):
+        error[k] = target[k] - plant.q
+        plant.push(dt, forward[k] + ku * error[k] + kv * (rate[k] - plant.v))
+    return Tracking(error)

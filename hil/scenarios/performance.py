@@ -1,0 +1,84 @@
+"""A scenario played by its name, on the virtual board or on a real one: which runs a board can play, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+from hil.board.faults import FAULTS
+from hil.play import pil
+from hil.play.run import Result, run
+from hil.scenarios import scenario
+from hil.scenarios.scenario import Check, Run, Runner, Scenario
+
+
+@dataclass(frozen=True)
+class Performance:
+    """results: of the runs that were played, by name. left_out: why others, or what had to be judged by them, were not."""
+
+    scenario: Scenario
+    results: dict[str, Result]
+    checks: list[Check]
+    left_out: dict[str, str]
+
+    @property
+    def good(self) -> bool:
+        return all(check.good for check in self.checks)
+
+    def report(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque hil --scenario`."""
+        return {
+            "scenario": self.scenario.name, "good": self.good,
+            "runs": {name: result.report() for name, result in self.results.items()},
+            "checks": [vars(check) for check in self.checks], "left_out": self.left_out,
+        }
+
+    def lines(self) -> list[str]:
+        """The verdict, a line a check."""
+        held = [f"{'holds' if c.good else 'FAILS'}  {c.what}: {c.found} ({c.allowed})" for c in self.checks]
+        return held + [f"left out  {name}: {why}" for name, why in self.left_out.items()]
+
+
+def perform(name: str, only: str | None = None, *, short: bool = False, fault: str | None = None,
+            board: str | None = None, wall: Any = None) -> Performance:
+    """Play a scenario's runs, or only one of them, and judge them as the scenario file says.
+
+    fault: strikes in every run in the place of its own; what the file says of the runs is then not judged. board: where
+    a real board with the pil image is, by default the virtual board; wall: the clock its line is waited for by. Raises
+    BadInput where nothing of that name can be played, Refused as the runs do.
+    """
+    chosen = scenario.load(name)
+    cases = chosen.runs(short) if only is None else [_named(chosen, only)]
+    left_out = {case.name: why for case in cases if (why := _why_not(case, board))}
+    played = [case for case in cases if case.name not in left_out]
+    if not played:
+        reasons = "; ".join(f"{run}: {why}" for run, why in left_out.items())
+        raise BadInput("command line", "--scenario", name, "has nothing that can be played on this board",
+                       reasons or "no board takes part in it; `femtorque reproduce` shows it")
+    runner: Runner = run if board is None else partial(pil.run, board, wall=wall)
+    results = {case.name: scenario.play(chosen, case, short=short, fault=fault, runner=runner) for case in played}
+    checks = scenario.checks(chosen, results, short) if fault is None else []
+    left_out |= {f"{case.name} against {other}": "that was not played" for case in played
+                 for other in case.references.values() if fault is None and other not in results}
+    return Performance(chosen, results, checks, left_out)
+
+
+def _named(chosen: Scenario, only: str) -> Run:
+    names = [case.name for case in chosen.file.run]
+    if only not in names:
+        raise BadInput("command line", "--run", only, f"no such run of {chosen.name}", hint(only, names))
+    return chosen.run(only)
+
+
+def _why_not(case: Run, board: str | None) -> str:
+    """Why a run cannot be played here, or nothing. A real board carries one image: that with feed-forward."""
+    if case.design:
+        return "its motors have to be chosen first, as `femtorque reproduce` does"
+    if board is not None and not case.feedforward:
+        return "it needs an image without feed-forward"
+    if board is not None and case.fault is not None and FAULTS[case.fault].chip:
+        return f"fault {case.fault} happens to the virtual board only"
+    return ""

@@ -1,0 +1,422 @@
+"""Scenarios: experiments as data, one TOML file each in hil/scenarios, run under the names they have there.
+
+A scenario names a mechanism and a motion. Its [[run]]s are played on the virtual board with the articulated plant, which
+may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the bodies
+that a form with a density encloses. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo] lets the plant's
+own servo turn it, without any board (hil/scenarios/servo_arm.py). [contact] takes the tip along a wall (hil/scenarios/wall_arm.py).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
+
+from codegen.common.errors import BadInput
+from codegen.common.files import read_text
+from codegen.common.nearest import hint
+from codegen.control.lab_constants import reactions
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.mechanism.schema import Positive, Table, Three
+from codegen.motion.trajectory import Trajectory, from_rows
+from hil.board.faults import FAULTS
+from hil.plant.articulated import shapes
+from hil.plant.articulated.plant import Plant
+from hil.play.run import BUILD, Result, run, wrapped
+from hil.scenarios import sensitivity
+
+Array = NDArray[np.float64]
+
+FOLDER = Path(__file__).parent
+STEP, SHORT_STEP = 5e-4, 1e-3  # s, of the plant
+SHARE = 0.08  # how far from 1 the share of a predicted change that is found may be: theory knows no stick and no latency
+MISSED = 0.2  # rms of what a prediction of the error misses, over its own: latency, observer, rounding, stick
+
+# ---- the file
+
+
+class Run(Table):
+    """One run, and what it must show.
+
+    compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
+    as believed, from which this one differs as hil/scenarios/sensitivity.py says. ends, faults: the board's last state. brief:
+    whether the short form of the scenario has it.
+    """
+
+    name: str
+    feedforward: bool = True
+    mass_scale: Positive = 1.0
+    friction_scale: Positive = 1.0
+    fault: str | None = None
+    ends: str | None = None
+    faults: list[str] = []
+    compared_with: str | None = None
+    at_most: Positive | None = None
+    predicted_from: str | None = None
+    design: bool = False
+    brief: bool = True
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The runs that this one is judged by, by key."""
+        named = {"compared_with": self.compared_with, "predicted_from": self.predicted_from}
+        return {key: name for key, name in named.items() if name is not None}
+
+
+class Short(Table):
+    """A straight line in joint space in the place of the motion, for a quick look."""
+
+    to: list[float]
+    seconds: Positive
+
+
+class Solid(Table):
+    """A form with a density, fixed in a link; several make one link. Lengths in m, of a mesh in units of scale m."""
+
+    link: str
+    shape: Literal["box", "cylinder", "tube", "sphere", "mesh"]
+    density: Positive
+    xyz: Three = [0.0, 0.0, 0.0]
+    rpy: Three = [0.0, 0.0, 0.0]
+    extents: Three | None = None
+    radius: Positive | None = None
+    height: Positive | None = None
+    inner: Positive | None = None
+    outer: Positive | None = None
+    file: str | None = None
+    scale: Positive = 1.0
+
+
+class Design(Table):
+    """What hil/scenarios/design.py may choose. mass kg, continuous N m: of the motors in the mechanism file. carried: joint to the
+    payload that its motor is. size: of the masses, relative. gear: motor turns a joint turn. voltage: share of the bus.
+    margin: gain margin of the servos. damping: of the gains."""
+
+    mass: Positive
+    continuous: Positive
+    carried: dict[str, str] = {}
+    size: tuple[float, float]
+    gear: tuple[float, float]
+    voltage: Positive = 0.9
+    margin: Positive = 2.0
+    damping: tuple[float, float] = (0.5, 1.5)
+
+
+class ServoRun(Table):
+    """Gains of the servo of the first joint: N m/rad, N m s/rad."""
+
+    name: str
+    kp: Positive
+    kd: float
+
+
+class ServoTest(Table):
+    """A turn of `turn` rad in `seconds`, a quintic, then `hold` s at rest."""
+
+    turn: float
+    seconds: Positive
+    hold: Positive
+    short_hold: Positive
+    run: list[ServoRun]
+
+
+class ContactRun(Table):
+    """A motion along the wall in `seconds`. at_most: of the rms error of the force, N; with compared_with, of that run's."""
+
+    name: str
+    seconds: Positive
+    feedback: bool = False
+    compared_with: str | None = None
+    at_most: Positive
+    brief: bool = True
+
+
+class Contact(Table):
+    """A wall at y = floor, m, along which the tip goes in x and on which it presses with `press` N; the wall's N/m and
+    N s/m; gain and low-pass of the force feedback; elements of the plant (hil/scenarios/wall_arm.py)."""
+
+    floor: float
+    from_: float = Field(alias="from")
+    to: float
+    press: Positive
+    stiffness: Positive
+    damping: float
+    gain: float
+    sensor_hz: Positive
+    elements: int
+    run: list[ContactRun]
+
+
+class File(Table):
+    title: str
+    source: str
+    mechanism: str
+    trajectory: str | None = None
+    short: Short | None = None
+    run: list[Run] = []
+    solid: list[Solid] = []
+    design: Design | None = None
+    servo: ServoTest | None = None
+    contact: Contact | None = None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario file. motion, brief: the trajectory and the short one in its place; both None where there is none."""
+
+    name: str
+    file: File
+    mechanism: Mechanism
+    motion: Trajectory | None
+    brief: Trajectory | None
+
+    def trajectory(self, short: bool) -> Trajectory:
+        motion = self.brief if short and self.brief is not None else self.motion
+        if motion is None:
+            raise BadInput(FOLDER / f"{self.name}.toml", "trajectory", None, "is needed for runs on a board")
+        return motion
+
+    def runs(self, short: bool = False) -> list[Run]:
+        return [r for r in self.file.run if r.brief or not short]
+
+    def run(self, name: str) -> Run:
+        return next(r for r in self.file.run if r.name == name)
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load(name: str | Path) -> Scenario:
+    """A scenario by its name, or a file. Raises BadInput with one line on anything that is not right."""
+    path = Path(name)
+    if path.suffix != ".toml":
+        if str(name) not in names():
+            raise BadInput("scenario", "name", str(name), "no such scenario", hint(str(name), names()))
+        path = FOLDER / f"{name}.toml"
+    text = read_text(path)
+    try:
+        file = File.model_validate(tomllib.loads(text), strict=False)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(path, "file", None, f"is not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadInput(path, ".".join(map(str, first["loc"])), None, first["msg"]) from None
+    mechanism = _with_solids(load_mechanism(path.parent / file.mechanism), file.solid, path)
+    motion = None if file.trajectory is None else Trajectory.load(path.parent / file.trajectory, mechanism)
+    scenario = Scenario(path.stem, file, mechanism, motion, _brief(path, file, mechanism))
+    _check(path, scenario)
+    return scenario
+
+
+def _check(path: Path, scenario: Scenario) -> None:
+    known: dict[str, bool] = {}
+    for r in scenario.file.run:
+        if r.fault is not None and r.fault not in FAULTS:
+            raise BadInput(path, f"run.{r.name}.fault", r.fault, "no such fault", hint(r.fault, FAULTS))
+        for key, name in r.references.items():
+            _check_reference(path, f"run.{r.name}.{key}", name, r.brief, known)
+        if r.design and scenario.file.design is None:
+            raise BadInput(path, f"run.{r.name}.design", True, "needs a table [design]")
+        if (r.compared_with is None) != (r.at_most is None):
+            raise BadInput(path, f"run.{r.name}", None, "compared_with and at_most belong together")
+        known[r.name] = r.brief
+    known = {}
+    for c in scenario.file.contact.run if scenario.file.contact else ():
+        if c.compared_with is not None:
+            _check_reference(path, f"contact.run.{c.name}.compared_with", c.compared_with, c.brief, known)
+        known[c.name] = c.brief
+
+
+def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mapping[str, bool]) -> None:
+    """Raise BadInput unless a run that another is judged by comes before it, and is in the short form if that one is.
+    known: of the runs before, whether it is."""
+    if name not in known:
+        raise BadInput(path, key, name, "no such run before this one", hint(name, known))
+    if brief and not known[name]:
+        raise BadInput(path, key, name, "is left out of the short form, in which this run is", "brief = false here, too")
+
+
+def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:
+    if file.short is None:
+        return None
+    joints, start = [j.name for j in mechanism.streamed], [j.start for j in mechanism.streamed]
+    if len(file.short.to) != len(start):
+        raise BadInput(path, "short.to", file.short.to, f"must hold a position of each of {', '.join(joints)}")
+    return from_rows(joints, [0.0, file.short.seconds], np.array([start, file.short.to]))
+
+
+# ---- solids given by their form
+
+
+def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mechanism:
+    """The mechanism with the links that have solids made of them."""
+    links = {link.name: link for link in mechanism.links}
+    parts: dict[str, list[shapes.Body]] = {}
+    for k, solid in enumerate(solids):
+        if solid.link not in links:
+            raise BadInput(path, f"solid.{k}.link", solid.link, "no such link", hint(solid.link, links))
+        parts.setdefault(solid.link, []).append(body(solid, path, k))
+    for name, bodies in parts.items():
+        whole = shapes.union(bodies)
+        links[name] = replace(links[name], mass=whole.mass, com=whole.com, inertia=whole.inertia)
+    return replace(mechanism, links=tuple(links.values()))
+
+
+def body(solid: Solid, path: Path, number: int = 0) -> shapes.Body:
+    """Mass, centre of gravity and inertia in the link's frame."""
+    return shapes.of_mesh(f"{path}: solid.{number}", form(solid, path, number), solid.density)
+
+
+def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
+    """The surface of a solid in the link's frame, m."""
+
+    def needed(*keys: str) -> list[Any]:
+        for key in keys:
+            if getattr(solid, key) is None:
+                raise BadInput(path, f"solid.{number}.{key}", None, f"is required of a {solid.shape}")
+        return [getattr(solid, key) for key in keys]
+
+    if solid.shape == "mesh":
+        mesh = shapes.read(path.parent / needed("file")[0], solid.scale)
+    elif solid.shape == "box":
+        mesh = trimesh.creation.box(*needed("extents"))
+    elif solid.shape == "sphere":
+        mesh = trimesh.creation.icosphere(5, *needed("radius"))
+    elif solid.shape == "cylinder":
+        radius, height = needed("radius", "height")
+        mesh = trimesh.creation.cylinder(radius, height, sections=shapes.SIDES)
+    else:
+        inner, outer, height = needed("inner", "outer", "height")
+        mesh = trimesh.creation.annulus(inner, outer, height, sections=shapes.SIDES)
+    roll, pitch, yaw = solid.rpy
+    place = trimesh.transformations.euler_matrix(roll, pitch, yaw, axes="sxyz")
+    place[:3, 3] = solid.xyz
+    return mesh.apply_transform(place)
+
+
+# ---- runs on the board
+
+Runner = Callable[..., Result]
+
+
+def play(scenario: Scenario, case: Run, *, short: bool = False, fault: str | None = None,
+         chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run) -> Result:
+    """One run: the exact image on the virtual board, the articulated plant, the host.
+
+    fault: strikes in the place of the run's own. chosen: the mechanism of the design, for a run that asks for it.
+    plant: one to look at afterwards, by default `plant_of` the run.
+    """
+    mechanism = chosen if case.design and chosen is not None else scenario.mechanism
+    plant = plant or plant_of(mechanism, case, short)
+    return runner(mechanism, scenario.trajectory(short), feedforward=case.feedforward, fault=fault or case.fault,
+                  plant=plant, out=_image(mechanism, case))
+
+
+def plant_of(mechanism: Mechanism, case: Run, short: bool = False) -> Plant:
+    """The articulated plant of a run, changed as the run says."""
+    return Plant.from_mechanism(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
+                                max_step=SHORT_STEP if short else STEP)
+
+
+def _image(mechanism: Mechanism, case: Run) -> Path:
+    return BUILD / (mechanism.name + ("-optimised" if case.design else "")
+                    + ("" if case.feedforward else "-without-feedforward"))
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a run had to show."""
+
+    what: str
+    found: str
+    allowed: str
+    good: bool
+
+
+def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = False) -> list[Check]:
+    """What the runs that were played had to show, and whether they did."""
+    found = []
+    for case in (r for r in scenario.file.run if r.name in results):
+        result = results[case.name]
+        if case.fault is None:
+            same = {True: "bit for bit the host's", False: "other than the host's", None: "not compared"}[result.bit_identical]
+            found.append(Check(f"{case.name}: the motion is played", f"{result.ended}, torques {same}", "done", result.good))
+        else:
+            state = ", ".join([result.state, *result.faults])
+            held = result.still and _holds(result)
+            good = (result.outputs_safe or held) and (case.ends in (None, result.state)) and list(result.faults) == case.faults
+            found.append(Check(f"{case.name} ({FAULTS[case.fault].doc})",
+                               f"{state}, outputs {'safe' if result.outputs_safe else 'holding' if held else 'LIVE'}",
+                               f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe or holding", good))
+        if case.compared_with is not None and case.compared_with in results:
+            assert case.at_most is not None
+            ratio = result.tracking_rms / results[case.compared_with].tracking_rms
+            found.append(Check(f"{case.name}: rms error over that of {case.compared_with}, each joint",
+                               ", ".join(f"{r:.3f}" for r in ratio), f"at most {case.at_most:g}",
+                               bool(np.all(ratio <= case.at_most))))
+        if case.predicted_from is not None and case.predicted_from in results:
+            found += _predictions(scenario, case, results[case.predicted_from], result, short)
+    return found
+
+
+def _holds(result: Result) -> bool:
+    """Whether [safety] has the arm held through all the faults that there were."""
+    told = dict(reactions(result.mechanism))
+    return result.state == "FAULT" and all(told[fault] == "hold" for fault in result.faults)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How one run differs from another, tick by tick (T, n): torque of the board N m, error rad; and the theory of it."""
+
+    torque: Array
+    error: Array
+    theory: sensitivity.Change
+
+
+def difference(scenario: Scenario, case: Run, believed: Result, changed: Result, short: bool = False) -> Difference:
+    """Of a run with the plant changed against one with the plant as believed."""
+    ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
+
+    def part(result: Result) -> tuple[Array, Array]:
+        in_motion = slice(result.moving.start, result.moving.start + ticks)
+        error = wrapped(result.target_positions - result.record.q, result.mechanism)
+        return result.record.torque[in_motion].astype(float), error[in_motion]
+
+    (torque, error), (torque_before, error_before) = part(changed), part(believed)
+    theory = sensitivity.predict(scenario.mechanism, scenario.trajectory(short), ticks, case.mass_scale,
+                                 case.friction_scale)
+    return Difference(torque - torque_before, error - error_before, theory)
+
+
+def _predictions(scenario: Scenario, case: Run, believed: Result, changed: Result, short: bool) -> list[Check]:
+    d = difference(scenario, case, believed, changed, short)
+    missed = rms(d.error - d.theory.error) / rms(d.theory.error)
+    return [
+        _share(f"{case.name}: change of the feedback's torque, rms", d.torque, d.theory.torque, "N m", 1.0),
+        _share(f"{case.name}: change of the tracking error, rms", d.error, d.theory.error, "mrad", 1e3),
+        Check(f"{case.name}: what theory misses of that, each joint", ", ".join(f"{m:.1%}" for m in missed),
+              f"at most {MISSED:.0%}", bool(np.all(missed <= MISSED))),
+    ]
+
+
+def _share(what: str, measured: Array, theory: Array, unit: str, scale: float) -> Check:
+    """How much of the predicted curve is in the measured one: its coefficient in a least-squares fit. The noise of
+    rounded encoders, which the gains multiply, is in the measured torque too, and does not count."""
+    share = np.sum(measured * theory, axis=0) / np.sum(theory**2, axis=0)
+    found = ", ".join(f"{s * r:.3g}" for s, r in zip(share, scale * rms(theory), strict=True))
+    expected = ", ".join(f"{r:.3g}" for r in scale * rms(theory))
+    return Check(what, f"{found} {unit}", f"{expected} {unit} +- {SHARE:.0%}", bool(np.all(np.abs(share - 1.0) <= SHARE)))
+
+
+def rms(x: Array) -> Array:
+    return np.sqrt(np.mean(x**2, axis=0))

@@ -1,0 +1,65 @@
+"""What a plant that differs from the board's belief does to the tracking, by theory.
+
+The board feeds forward the torque of the mechanism file. Where the plant needs d tau more along the target, only the
+feedback can supply it. With e = target - actual, small, and the motor's back-EMF seen from the joint,
+
+    M' e'' + (Kv + (N K)^2 / R + D') e' + Ku e = d tau(t)
+
+    masses times s:    d tau = (s - 1) tau_ID(q_d, q_d', q_d''),   M' = s M + rotors
+    friction times f:  d tau = (f - 1) (D q_d' + f_c sgn q_d'),    D' = f D
+
+and Ku e + Kv e' is what the board's torque then differs by. Latency and observer are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Motion
+from codegen.model.mass_matrix import mass_matrix, rotor_inertia
+from codegen.reference import rigid as reference
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Of every tick: missing (T, n) torque that the feed-forward lacks, torque (T, n) that the feedback adds, N m;
+    error (T, n) target minus actual, rad."""
+
+    missing: Array
+    torque: Array
+    error: Array
+
+
+def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float = 1.0,
+            friction_scale: float = 1.0) -> Change:
+    """The change over the first `ticks` control ticks of a motion, from rest."""
+    model, joints = Model.of(mechanism), mechanism.moving
+    q, qd, qdd = motion.at(np.arange(ticks) * model.dt)
+    missing = (mass_scale - 1.0) * reference.newton_euler(model, q, qd, qdd)
+    viscous = np.array([joint.friction.viscous for joint in joints])
+    coulomb = np.array([joint.friction.coulomb for joint in joints])
+    missing = missing + (friction_scale - 1.0) * (viscous * qd + coulomb * np.sign(qd))
+    masses = mass_scale * mass_matrix(model, q, rotors=False) + np.diag(rotor_inertia(model))
+    ku = np.array([joint.gains.ku for joint in joints])
+    kv = np.array([joint.gains.kv for joint in joints])
+    back_emf = np.array([(j.motor.gear * j.motor.K) ** 2 / j.motor.R if j.motor else 0.0 for j in joints])
+    error, rate = march(masses, np.diag(kv + back_emf + friction_scale * viscous), np.diag(ku), missing, model.dt)
+    return Change(missing, ku * error + kv * rate, error)
+
+
+def march(M: Array, D: Array, K: Array, f: Array, dt: float) -> tuple[Array, Array]:
+    """x, x' (T, n) of M(t) x'' + D x' + K x = f(t) from rest, M (T, n, n), f (T, n): Newmark forwards, 1/4, 1/2."""
+    x, v = np.zeros_like(f), np.zeros_like(f)
+    a = np.linalg.solve(M[0], f[0])
+    for k in range(1, len(f)):
+        near, going = x[k - 1] + dt * v[k - 1] + 0.25 * dt**2 * a, v[k - 1] + 0.5 * dt * a
+        a = np.linalg.solve(M[k] + 0.5 * dt * D + 0.25 * dt**2 * K, f[k] - D @ going - K @ near)
+        x[k], v[k] = near + 0.25 * dt**2 * a, going + 0.5 * dt * a
+    return x, v

@@ -1,0 +1,130 @@
+"""A flexible arm turned by the plant's own servo, and the theory of how it swings ("Flexible arm with servo-controlled
+rotation").
+
+The tip of the arm, standing on its servo, swings slower than the same beam clamped: the servo adds its flexibility. The
+uniform beam w(x, t) = w(x) exp(s t), its root turning with w'(0), held by the servo kp + s kd, the rotor J, a mass m at
+the tip, and strain-proportional damping E* = EI (1 + s damping):
+
+    E* w'''' + rho s^2 w = 0,   w(0) = 0,   E* w''(0) = ((kp + s kd) exp(-s T/2) + s^2 J) w'(0),
+    w''(l) = 0,   E* w'''(l) = s^2 m w(l)
+
+w being the displacement from where the target points; the servo holds its torque over a tick T. The root s of the
+determinant near the first mode gives frequency |Im s| and decay -Re s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import curve_fit, root
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from hil.plant.articulated.plant import Plant
+from hil.plant.articulated.servo import Servo
+from hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTest
+
+Array = NDArray[np.float64]
+
+TICK = 5e-4  # s, of the servo
+FREQUENCY, DECAY = 0.01, 0.05  # what measured ones may be off: elements, and for the decay the fit
+
+
+@dataclass(frozen=True)
+class Swing:
+    """t (T,) s; target, hub (T,) rad; tip (T,) m, its arc from where the target points; and from the end of the turn on the
+    frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held."""
+
+    name: str
+    t: Array
+    target: Array
+    hub: Array
+    tip: Array
+    turned: float
+    measured: tuple[float, float]
+    theory: tuple[float, float]
+    clamped: float
+
+    def checks(self) -> list[Check]:
+        (f, d), (ft, dt) = self.measured, self.theory
+        return [
+            Check(f"{self.name}: frequency of the tip (clamped root: {self.clamped:.3f} Hz)", f"{f:.3f} Hz",
+                  f"{ft:.3f} Hz +- {FREQUENCY:.0%}", abs(f / ft - 1.0) <= FREQUENCY),
+            Check(f"{self.name}: decay", f"{d:.3f} /s", f"{dt:.3f} /s +- {DECAY:.0%}", abs(d - dt) <= DECAY * dt),
+        ]
+
+
+def swings(scenario: Scenario, short: bool = False) -> list[Swing]:
+    """All servo runs of a scenario."""
+    test = scenario.file.servo
+    assert test is not None
+    return [swing(scenario.mechanism, test, run, short) for run in test.run]
+
+
+def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = False) -> Swing:
+    """Turn, hold, and look at the tip. The servo gives its torque to the hub; the rotor turns with it."""
+    plant, servo = Plant.from_mechanism(mechanism), Servo(kp=run.kp, kd=run.kd)
+    assert plant.loads.beams is not None
+    element = plant.loads.beams.elements[-1]
+    end = plant.system.solids[element.b.solid].at(element.b.origin)
+    t = np.arange(round((test.seconds + (test.short_hold if short else test.hold)) / TICK), dtype=float) * TICK
+    x = np.clip(t / test.seconds, 0.0, 1.0)
+    target = test.turn * x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+    rate = test.turn * 30.0 * x**2 * (1.0 - x) ** 2 / test.seconds
+    hub, tip = np.empty_like(t), np.empty_like(t)
+    for k in range(len(t)):
+        place = end @ plant.cycle.equations.x.reshape(-1, 4, 3)[element.b.solid]
+        away = np.arctan2(place[1], place[0]) - target[k]
+        hub[k], tip[k] = plant.q[0], np.hypot(*place[:2]) * ((away + np.pi) % (2.0 * np.pi) - np.pi)
+        plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], rate[k]))
+    theory, clamped = roots(mechanism, run.kp, run.kd), roots(mechanism, np.inf, 0.0)
+    held = t >= test.seconds
+    return Swing(run.name, t, target, hub, tip, test.seconds, fitted(t[held] - test.seconds, tip[held], theory),
+                 (abs(theory.imag) / (2.0 * np.pi), -theory.real), abs(clamped.imag) / (2.0 * np.pi))
+
+
+def roots(mechanism: Mechanism, kp: float, kd: float) -> complex:
+    """s of the first mode, 1/s, of a single uniform flexible link with a point mass at its tip."""
+    link, joint = mechanism.links[0], mechanism.moving[0]
+    beam = link.beam
+    assert beam is not None
+    rho = link.mass / beam.length
+    if np.isfinite(beam.GA_s).any():
+        raise BadInput(mechanism.source or mechanism.name, f"link.{link.name}.beam.GA_s", list(beam.GA_s),
+                       "the swing on a servo is known for a beam without shear only")
+    tip = sum(payload.mass for payload in mechanism.payloads)
+    J = joint.motor.gear**2 * joint.motor.inertia if joint.motor else 0.0
+    pace = np.sqrt(beam.EI[1] / rho) / beam.length**2
+
+    def determinant(z: Array) -> Array:
+        s = (z[0] + 1j * z[1]) * pace
+        stiff = beam.EI[1] * (1.0 + s * beam.damping)
+        k = (-rho * s**2 / stiff) ** 0.25
+        b, load = k * beam.length, s**2 * tip / (stiff * k**3)
+        gives = 0.0 if np.isinf(kp) else stiff * k / ((kp + s * kd) * np.exp(-0.5 * s * TICK) + s**2 * J)
+        # w = A (cos - cosh) + B sin + C sinh, which is 0 at 0; E* w''(0) over what holds it is w'(0)
+        first = [-2.0 * gives, -1.0, -1.0]
+        rows = [first, [-np.cos(b) - np.cosh(b), -np.sin(b), np.sinh(b)],
+                [np.sin(b) - np.sinh(b) - load * (np.cos(b) - np.cosh(b)), -np.cos(b) - load * np.sin(b),
+                 np.cosh(b) - load * np.sinh(b)]]
+        value = np.linalg.det(np.array(rows)) / b**2
+        return np.array([value.real, value.imag])
+
+    # the first mode of a rigid bar on a spring in series with the bent beam: near enough to start from
+    length, mass = beam.length, tip + 0.25 * link.mass
+    soft = length**3 / (3.0 * beam.EI[1]) + (0.0 if np.isinf(kp) else length**2 / kp)
+    found = root(determinant, [-1e-3, 1.0 / np.sqrt(mass * soft) / pace], tol=1e-12)
+    return complex(*found.x) * pace
+
+
+def fitted(t: Array, signal: Array, near: complex) -> tuple[float, float]:
+    """Frequency Hz and decay 1/s of the decaying sine that fits a signal best."""
+
+    def sine(t: Array, w: float, d: float, a: float, b: float, c: float) -> Array:
+        return np.exp(-d * t) * (a * np.cos(w * t) + b * np.sin(w * t)) + c
+
+    size = float(np.ptp(signal)) / 2.0
+    found, _ = curve_fit(sine, t, signal, p0=[abs(near.imag), -near.real, size, size, 0.0], maxfev=5000)
+    return float(found[0]) / (2.0 * np.pi), float(found[1])

@@ -1,0 +1,119 @@
+"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): its tip goes along
+it and presses on it.
+
+Torques of the boundary-value motion alone drive the arm, as in the paper; with feedback a motor in the third joint adds
+`gain` times the lever times the force that its low-passed sensor misses, one step late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import fsolve
+
+from codegen.motion.trajectory import Trajectory
+from hil.plant.flexible_arm import FlexiblePlant, Run, Wall, run
+from hil.scenarios.scenario import Check, Contact, Scenario
+from hil.scenarios.slew import SMOOTH
+from host.plan.tip_motion import FlexibleArm, TipMotion, flexible_arm, tip_motion
+from host.plan.tip_path import chord_motion
+
+Array = NDArray[np.float64]
+
+STEP = 5e-4  # s: control and simulation
+
+
+@dataclass(frozen=True)
+class Slide:
+    """The tip along the wall."""
+
+    wall: Contact
+    duration: float
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        x = np.clip(np.asarray(t, float) / self.duration, 0.0, 1.0)
+        none, start, way = np.zeros_like(x), self.wall.from_, self.wall.to - self.wall.from_
+        return (np.stack([start + way * SMOOTH(x), np.full_like(x, self.wall.floor), none], -1),
+                np.stack([way * SMOOTH.deriv()(x) / self.duration, none, none], -1),
+                np.stack([way * SMOOTH.deriv(2)(x) / self.duration**2, none, none], -1))
+
+
+@dataclass(frozen=True)
+class Press:
+    """The same force on the wall, always."""
+
+    wall: Contact
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        none = np.zeros_like(np.asarray(t, float))
+        return np.stack([none, none - self.wall.press, none], -1), np.zeros((*none.shape, 3)), np.zeros((*none.shape, 3))
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """One motion at the wall: what was planned, what the plant did under the planned torques."""
+
+    wall: Contact
+    arm: FlexibleArm
+    chord: Trajectory
+    motion: TipMotion
+    done: Run
+
+    @property
+    def error(self) -> Array:
+        """Of the pressing force, N."""
+        return self.done.force[:, 1] - self.wall.press
+
+    @property
+    def rms(self) -> float:
+        return float(np.sqrt(np.mean(self.error**2)))
+
+
+def pressed(scenario: Scenario, seconds: float, feedback: bool = False) -> Pressed:
+    """One motion along the wall."""
+    mechanism, contact = scenario.mechanism, scenario.file.contact
+    assert contact is not None
+    arm = flexible_arm(mechanism)
+    start = np.array([body.joint.start for body in arm.rigid.bodies])
+    chord = chord_motion(arm, Slide(contact, seconds), seconds, STEP, start)
+    motion = tip_motion(arm, chord, seconds, STEP, ends="static", press=Press(contact))
+    level = contact.floor + contact.press / contact.stiffness
+    wall = Wall(np.array([0.0, 1.0, 0.0]), level, contact.stiffness, contact.damping)
+    plant = FlexiblePlant(mechanism, contact.elements, wall=wall, frame="chord")
+    sensed, lever = contact.press, mechanism.link("hand").com[0] * 2.0
+
+    def drive(t: float, y: Array, force: Array) -> tuple[Array, float]:
+        nonlocal sensed
+        torque = motion.torque[min(int(t / STEP + 0.5), len(motion.torque) - 1)]
+        if not feedback:
+            return torque, 0.0
+        sensed += STEP * 2.0 * np.pi * contact.sensor_hz * (force[1] - sensed)
+        downward = -plant.places(y[: plant.J])[2][1, 1]
+        return torque, contact.gain * lever * downward * (contact.press - sensed)
+
+    return Pressed(contact, arm, chord, motion, run(plant, _resting(plant, chord, motion), seconds, STEP, drive))
+
+
+def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Array:
+    """The state in which the plant rests at the wall under the first torques."""
+
+    def left(at: Array) -> Array:
+        return plant.system(np.concatenate([at, np.zeros(len(at))]))[1] + plant.driven(motion.torque[0])
+
+    at = fsolve(left, np.concatenate([chord.positions[0], np.zeros(plant.n)]), xtol=1e-12)
+    return np.concatenate([at, np.zeros(len(at))])
+
+
+def checks(scenario: Scenario, short: bool = False) -> list[Check]:
+    """What every run had to show, and whether it did."""
+    assert scenario.file.contact is not None
+    found, rms = [], {}
+    for case in scenario.file.contact.run:
+        if case.brief or not short:
+            rms[case.name] = value = pressed(scenario, case.seconds, case.feedback).rms
+            allowed = case.at_most * (rms[case.compared_with] if case.compared_with else 1.0)
+            found.append(Check(f"{case.name}: error of the force", f"{value:.2g} N rms", f"at most {allowed:.2g} N",
+                               value <= allowed))
+    return found

@@ -1,1 +1,0 @@
-"""The STM32F405 of the virtual board: what is its own beside `hil.stm32`."""

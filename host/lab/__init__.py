@@ -1,0 +1,1 @@
+"""First use of an arm: bring-up and identification."""

@@ -1,0 +1,302 @@
+"""Friction and apparent inertia of one joint, by experiment: constant speeds both ways, and accelerations.
+
+The motor's torque follows from what was put on it: the recorded duty is its voltage, so
+
+    L dI/dt = V - R I - K N qd,    tau = K N I
+
+is solved tick by tick (the duty of tick k is held over the interval `lead` ticks later). What the links' own inertia
+and weight ask for, tau_ID of the mechanism file, is taken off. What is left over is the joint's own:
+
+    tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
+
+a linear regression. Nothing measured is differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S,
+and the derivatives go over to it by parts, the integral of phi qdd being that of phi'' q (modulating functions,
+Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples: the intervals come from a covariance that is robust
+against dependence within blocks as long as a bump (Liang and Zeger, Biometrika 73, 1986) and Student's t of the
+number of blocks. What no experiment at one joint can see stays
+outside of them: an R, L, K, N or bus voltage, and links, that are not those of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.typing import NDArray
+from scipy.ndimage import correlate1d
+from scipy.stats import t as student
+
+from codegen.board import reader as boards
+from codegen.common.errors import Refused
+from codegen.control.constants import current_range
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.model.bodies import Model
+from codegen.model.mass_matrix import mass_matrix
+from codegen.motion.trajectory import Trajectory, from_rows
+from codegen.reference.rigid import newton_euler
+from host.board import Board
+from host.link.capture import COLUMNS, Column, Recorder
+from host.link.requests import joint_number
+
+Array = NDArray[np.float64]
+
+KERNEL_S = 0.15  # s, width of the bump
+FINE = 0.3  # of it: width of the bump that tells the direction of motion
+RESTING = 0.03  # of the take's fastest: slower counts as at rest
+MOVING = 0.85  # of a bump's time that the joint must move
+SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant one
+RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
+REACH = 0.6  # rad or m either way, where limits leave the room
+EFFORT = 0.5  # of limits.effort that an acceleration may ask for
+LEVEL = 0.95  # of the confidence intervals
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """value +- half of a 95 % confidence interval."""
+
+    value: float
+    half: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} +- {self.half:.2g}"
+
+    def holds(self, truth: float) -> bool:
+        """Whether the interval contains the number."""
+        return abs(self.value - truth) <= self.half
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
+
+    apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor.
+    rms: N m left unexplained. samples: that were used.
+    """
+
+    joint: str
+    viscous: Estimate
+    coulomb: Estimate
+    rotor: Estimate
+    apparent: Estimate
+    inertia: Estimate
+    rms: float
+    samples: int
+
+    def values(self) -> dict[str, dict[str, float]]:
+        """As the mechanism file has them; nothing negative, which no joint has."""
+        return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
+                "motor": {"inertia": max(0.0, self.inertia.value)}}
+
+    def comment(self) -> str:
+        return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
+                f"motor.inertia +- {self.inertia.half:.1g} (95 %)")
+
+    def data(self) -> dict[str, Any]:
+        names = ("viscous", "coulomb", "apparent", "inertia")
+        return {"joint": self.joint, "rms": self.rms, "samples": self.samples,
+                **{n: {"value": getattr(self, n).value, "interval": getattr(self, n).half} for n in names}}
+
+
+@dataclass(frozen=True)
+class Take:
+    """One recording, a sample a tick: q (S, J) rad or m measured, of joints that were not recorded where they stood;
+    duty (S,) commanded of the joint in question; bus_voltage V."""
+
+    q: Array
+    duty: Array
+    bus_voltage: float
+
+
+def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None
+             ) -> Identified:
+    """Move one joint about where it stands, all others held, and fit. Raises Refused where there is no room to move."""
+    if mechanism.loops:
+        raise Refused(f"{mechanism.name} has closed loops: take one apart, or identify its joints on a bench")
+    number, model = joint_number(mechanism, joint), Model.of(mechanism)
+    board.arm()
+    takes, pose = [], np.array(board.positions)
+    watched = coupled(model, number, pose)
+    for what, motion in experiments(model, number, pose):
+        on_take(what)
+        take = _record(board, motion, number, watched)
+        if what != "approach":
+            takes.append(take)
+    assert mechanism.board is not None
+    return fit(model, number, takes, boards.load(mechanism.board.use).lead)
+
+
+def coupled(model: Model, number: int, pose: Array) -> list[int]:
+    """The other joints that feel an acceleration of this one most: as many as a recording has room for."""
+    masses = np.abs(mass_matrix(model, pose[None])[0])
+    share = masses[number] / np.sqrt(np.diag(masses) * masses[number, number])
+    share[number] = -1.0
+    order = [int(j) for j in np.argsort(-share) if j != number]
+    return order[:COLUMNS - 2]
+
+
+# -- experiments ------------------------------------------------------------------------------------------------------
+
+
+def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
+    """What is played, in order, each from where the one before ended: to one side, the speeds, accelerations, back."""
+    joint = model.mechanism.moving[number]
+    down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
+    low, high = pose[number] - down, pose[number] + up
+    if high - low < 0.05:
+        raise Refused(f"{joint.name} has no room to move in about {pose[number]:.3f}; take it away from its limits")
+    fastest = min((high - low) / (LONGEST_S - RAMP_S), 0.6 * joint.limits.velocity)
+    here = pose[number]
+    takes = [("approach", _at_speed(model, number, pose, here, low, 0.3 * fastest))]
+    for share in SPEEDS:
+        way = min(high - low, share * fastest * (LONGEST_S - RAMP_S))
+        for there in (low + way, low):
+            start = low if there > low else low + way
+            takes.append((f"{share * fastest:.3g}/s", _at_speed(model, number, pose, start, there, share * fastest)))
+    for hz in (2.0 / LONGEST_S, 3.0 / LONGEST_S):
+        takes.append((f"accelerating at {hz:.3g} Hz", _waves(model, number, pose, low, high, hz)))
+    takes.append(("approach", _at_speed(model, number, pose, low, here, 0.3 * fastest)))
+    return takes
+
+
+def _trajectory(model: Model, number: int, pose: Array, q: Array) -> Trajectory:
+    """One joint's positions (R,) at the knots, all others where they are."""
+    rows = np.tile(pose, (len(q), 1))
+    rows[:, number] = q
+    times = np.arange(len(q)) / model.mechanism.control.knot_hz
+    return from_rows([j.name for j in model.mechanism.moving], times, rows)
+
+
+def _at_speed(model: Model, number: int, pose: Array, start: float, end: float, speed: float) -> Trajectory:
+    """From rest to rest with ramps of the speed that are half a cosine."""
+    way = abs(end - start)
+    total = way / speed + RAMP_S
+    count = max(8, round(total * model.mechanism.control.knot_hz)) + 1
+    t = np.linspace(0.0, total, count)
+    ramp = lambda x: 0.5 * (1.0 - np.cos(np.pi * np.clip(x / RAMP_S, 0.0, 1.0)))  # noqa: E731
+    rate = ramp(t) * ramp(total - t)
+    q = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]))])
+    return _trajectory(model, number, pose, start + (end - start) * q / q[-1])
+
+
+def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: float) -> Trajectory:
+    """Swelling and fading swings up from `low`, as wide as range, speed and effort allow."""
+    joint = model.mechanism.moving[number]
+    t = np.linspace(0.0, LONGEST_S, round(LONGEST_S * model.mechanism.control.knot_hz) + 1)
+    swing = 0.5 * (1.0 - np.cos(2.0 * np.pi * hz * t)) * np.sin(np.pi * t / LONGEST_S) ** 2
+    wide = high - low
+    for _ in range(40):
+        motion = _trajectory(model, number, pose, low + wide * swing)
+        if np.abs(motion.rates[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion, number) < EFFORT:
+            return motion
+        wide *= 0.85
+    raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of limits.effort where it stands; "
+                  "take it to a pose where gravity asks for less")
+
+
+def _asked(model: Model, motion: Trajectory, number: int) -> float:
+    """Share of the joint's effort that a motion asks for at most."""
+    joint = model.mechanism.moving[number]
+    assert joint.motor is not None
+    rotor = joint.motor.inertia * joint.motor.gear**2
+    torque = newton_euler(model, motion.positions, motion.rates, motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
+    return float(np.abs(torque).max() / joint.limits.effort)
+
+
+def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:
+    recorder = Recorder(board.session)
+    columns = [Column("duty", number), *(Column("position", j) for j in (number, *watched))]
+    recorder.start(columns, 1, "RING")
+    board.stream(motion)
+    recorder.stop()
+    seen = recorder.read()
+    q = np.tile(np.asarray(board.positions), (len(seen.tick), 1))
+    for j in (number, *watched):
+        q[:, j] = np.unwrap(seen.column("position", j))
+    return Take(q, seen.column("duty", number), board.session.status.bus_mv * 1e-3)
+
+
+# -- the fit ----------------------------------------------------------------------------------------------------------
+
+
+def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identified:
+    """Regress what the recordings show. Raises Refused if they hold too little motion."""
+    joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
+    assert joint.motor is not None and use is not None
+    full = current_range(model.mechanism, joint)
+    rows, sides = [], []
+    blocks: list[NDArray[np.int64]] = []
+    width = max(9, round(KERNEL_S / dt))
+    for take in takes:
+        q, rates, accelerations = (_weighted(take.q, width, n, dt) for n in (0, 1, 2))
+        ampere = full * take.bus_voltage / use.bus_voltage if full else 0.0
+        fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
+        moving = np.abs(fine) > RESTING * np.abs(fine).max()
+        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
+        torque, direction, share = _weighted(terms, width, 0, dt).T
+        own = torque - newton_euler(model, q, rates, accelerations)[:, number]
+        inside: NDArray[np.bool_] = share > MOVING
+        inside[:width] = inside[-width:] = False
+        rows.append(np.stack([accelerations[:, number], rates[:, number], direction], axis=1)[inside])
+        sides.append(own[inside])
+        blocks.append(np.flatnonzero(inside) // width + sum(len(t.q) for t in takes[:len(blocks)]))
+    matrix, side, block = np.concatenate(rows), np.concatenate(sides), np.concatenate(blocks)
+    if len(np.unique(block)) < 12:
+        raise Refused(f"{joint.name} hardly moved: {len(side)} samples are too few to fit")
+    value, half, rms = _regress(matrix, side, block)
+    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value, half, strict=True))
+    carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
+    square = joint.motor.gear**2
+    return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
+                      Estimate(rotor.value / square, rotor.half / square), rms, len(side))
+
+
+def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
+    """(S, K) of x (S, K): integral of x's n-th derivative times the bump around each sample; ends repeat the border.
+
+    The bump (1 - s^2)^4 over -1..1 has an integral of one and three continuous derivatives.
+    """
+    half = 0.5 * (width + 1) * dt
+    s = (np.arange(width) - 0.5 * (width - 1)) * dt / half
+    bump = Polynomial([1.0, 0.0, -1.0]) ** 4
+    area = (bump.integ()(1.0) - bump.integ()(-1.0)) * half
+    weights = (-1.0) ** derivative * bump.deriv(derivative)(s) / half**derivative / area * dt if derivative else \
+        bump(s) / bump(s).sum()
+    weights -= weights.mean() if derivative else 0.0  # what rounding leaves of a constant's derivative
+    return correlate1d(x, weights, axis=0, mode="nearest")
+
+
+def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int, full: float = 0.0) -> Array:
+    """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
+    motor = joint.motor
+    assert motor is not None
+    constant = motor.K * motor.gear
+    held = motor.sign * np.concatenate([np.repeat(take.duty[:1], lead), take.duty])[:len(take.duty)]
+    if full:  # a current loop makes the duty a current
+        return constant * full * 0.5 * (held + np.insert(held[:-1], 0, held[0]))
+    volts = take.bus_voltage * held
+    decay = np.exp(-motor.R * dt / motor.L)
+    middle = 0.5 * (qd + np.append(qd[1:], qd[-1]))  # rate over the interval after each sample
+    steady = (volts - constant * middle) / motor.R
+    share = (1.0 - decay) * motor.L / (motor.R * dt)  # of the interval's mean that is still the old current's
+    current, mean = steady[0], np.empty_like(steady)
+    for k, goal in enumerate(steady):
+        mean[k] = goal + (current - goal) * share
+        current = goal + (current - goal) * decay
+    return constant * 0.5 * (mean + np.insert(mean[:-1], 0, mean[0]))
+
+
+def _regress(matrix: Array, side: Array, block: NDArray[np.int64]) -> tuple[Array, Array, float]:
+    """Least squares (3,), halves of the intervals (3,), rms of what is left."""
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    value = inverse @ (matrix.T @ side)
+    left = side - matrix @ value
+    names = np.unique(block)
+    scores = np.array([matrix[block == b].T @ left[block == b] for b in names])
+    count, free = len(names), len(names) - matrix.shape[1]
+    covariance = inverse @ (scores.T @ scores) @ inverse * count / free
+    half = student.ppf(0.5 + 0.5 * LEVEL, free) * np.sqrt(np.diag(covariance))
+    return value, half, float(np.sqrt(np.mean(left**2)))

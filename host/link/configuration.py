@@ -1,0 +1,66 @@
+"""What host and board must agree on: the configuration a board carries, and the one a mechanism file describes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.wire.codec import text
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """digest: 32 bytes. joints: the streamed ones, in wire order. source: the mechanism file, as commands name it."""
+
+    name: str
+    board: str
+    digest: bytes
+    joints: tuple[Joint, ...]
+    rate_hz: int
+    knot_hz: int
+    source: str = ""
+    baud: int = 1_000_000
+    start_tolerance: tuple[float, ...] = ()  # rad or m a joint: farther from a motion's first knot, it is not started
+    pil: bool = False  # the image whose plant is at the host
+    brake_s: float = 0.0  # until the brakes are open, from arming on
+    modes: tuple[str, ...] = ()  # names of those it can be switched between
+
+    @property
+    def tag(self) -> int:
+        """The two bytes that every frame carries."""
+        return int.from_bytes(self.digest[:2], "big")
+
+    @staticmethod
+    def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Configuration:
+        """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
+        from codegen.board import reader as boards
+        from codegen.control.constants import start_tolerance
+        from codegen.emit import sources as emit
+        from codegen.emit.digest import on_board
+
+        source = str(mechanism.source) if mechanism.source else mechanism.name
+        if mechanism.board is None:
+            raise BadInput(source, "board", None, "is missing, and without one there is no image to talk to",
+                           'add [board] with use = "f405rg-4"')
+        board = boards.load(mechanism.board.use)
+        return Configuration(
+            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.streamed,
+            mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
+            tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
+            mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0, tuple(mode.name for mode in mechanism.modes),
+        )
+
+    @staticmethod
+    def reported(ident: Any) -> Configuration:
+        """The configuration an IDENT names. Its joints have numbers for names and are taken for revolute."""
+        zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
+        joints = tuple(
+            Joint(f"joint{i}", "revolute", "base", f"link{i}", zero, zero, axis) for i in range(ident.joints)
+        )
+        return Configuration(
+            text(ident.name), text(ident.board), bytes(ident.digest), joints, ident.rate_hz, ident.knot_hz
+        )

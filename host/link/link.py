@@ -1,0 +1,138 @@
+"""The link: frames over a serial device or socket://host:port, without ever waiting.
+
+pyserial opens the port (a device on every operating system, a TCP socket for a virtual board). Reads return what is
+there; writes are paced to what the wire can carry, so that a command never queues behind a second of knots.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import serial
+
+from codegen.common.errors import BadInput, Refused
+from codegen.wire.codec import Codec, Frame, FrameReader
+from host.link.clock import Clock, WallClock
+
+BAUD = 1_000_000
+BITS_PER_BYTE = 10  # start, eight, stop
+WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
+
+
+class Device(Protocol):
+    """The part of pyserial's Serial that the link uses."""
+
+    def read(self, size: int) -> bytes: ...
+    def write(self, data: bytes) -> int | None: ...
+    def close(self) -> None: ...
+
+
+class Link:
+    """Frames to and from one board.
+
+    joints and tag (the first two bytes of the configuration's digest) may be set later by `configure`, when they are
+    read from the board. Raises BadInput if the port cannot be opened and Refused when it breaks.
+    """
+
+    def __init__(
+        self, port: str | Device, joints: int = 1, tag: int = 0, clock: Clock | None = None, baud: int = BAUD
+    ) -> None:
+        self.port = port if isinstance(port, str) else getattr(port, "name", type(port).__name__)
+        self.clock = clock or WallClock()
+        self.sent = 0  # frames
+        self.worst_gap = 0.0  # s, longest time between two good frames
+        self.heard_at: float | None = None  # when the last good frame came
+        self.sent_at = self.clock.now()
+        self.bytes_received = 0
+        self._seconds_per_byte = BITS_PER_BYTE / baud
+        self._wire_free_at = self.sent_at
+        self._bad_before = 0
+        self._reader = FrameReader(Codec(joints))
+        self.configure(joints, tag)
+        self._device: Any = open_port(port, baud) if isinstance(port, str) else port
+
+    def configure(self, joints: int, tag: int) -> None:
+        """From here on, frames are those of this configuration."""
+        self._bad_before += self._reader.bad
+        self.tag = tag
+        self._codec = Codec(joints)
+        self._reader = FrameReader(self._codec)
+
+    @property
+    def bad(self) -> int:
+        """Frames that came with a wrong check sum, type or length."""
+        return self._bad_before + self._reader.bad
+
+    @property
+    def backlog(self) -> float:
+        """Seconds until everything sent is on the wire."""
+        return max(0.0, self._wire_free_at - self.clock.now())
+
+    def send(self, message: Any, seq: int = 0) -> None:
+        """Put one message on the wire."""
+        data = self._codec.encode(message, self.tag, seq)
+        try:
+            self._device.write(data)
+        except (OSError, serial.SerialException) as error:
+            raise Refused(self._broken(error)) from error
+        self.sent += 1
+        self.sent_at = self.clock.now()
+        self._wire_free_at = max(self.sent_at, self._wire_free_at) + len(data) * self._seconds_per_byte
+
+    def receive(self) -> list[Frame]:
+        """The good frames that have come since the last call, of any tag."""
+        try:
+            data = self._device.read(65536)
+        except (OSError, serial.SerialException) as error:
+            raise Refused(self._broken(error)) from error
+        self.bytes_received += len(data)
+        frames = list(self._reader.feed(data)) if data else []
+        if frames:
+            now = self.clock.now()
+            if self.heard_at is not None:
+                self.worst_gap = max(self.worst_gap, now - self.heard_at)
+            self.heard_at = now
+        return frames
+
+    def close(self) -> None:
+        self._device.close()
+
+    def _broken(self, error: Exception) -> str:
+        return f"{self.port}: the link broke ({error}); check cable and power, then start again"
+
+
+def open_port(port: str, baud: int) -> Device:
+    """The port as pyserial has it, reading and never waiting. Raises BadInput."""
+    try:
+        if port.startswith("socket:") and not (urlsplit(port).hostname and urlsplit(port).port):
+            raise ValueError("host or port is missing")
+        return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
+    except (OSError, ValueError, serial.SerialException) as error:
+        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint(port)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The operating system's own words where there are any, instead of pyserial's sentence around them."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):  # its numbers are not the operating system's
+            return cause.strerror or str(cause)
+        if isinstance(cause, OSError) and cause.errno:
+            return os.strerror(cause.errno)
+        cause = cause.__context__
+    return str(error)
+
+
+def _ports_hint(port: str) -> str:
+    from serial.tools import list_ports
+
+    if port.startswith("socket:"):
+        return "socket://host:port, and a virtual board there: `femtorque hil MECH --serve 5555`"
+
+    found = [p.device for p in list_ports.comports()]
+    if not found:
+        return "no serial port is plugged in; a virtual board is socket://host:port"
+    return "ports here: " + ", ".join(found)

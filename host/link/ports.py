@@ -1,0 +1,102 @@
+"""Which ports there are, and who answers at them: boards are told apart by what they say they carry.
+
+Only USB serial ports are asked by themselves: opening any other may wake a modem. pyserial lists them the same way on
+Linux, macOS and Windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.common.errors import BadInput, Refused
+from host.link.configuration import Configuration
+from host.link.link import BAUD, Link
+from host.link.session import Session
+
+AUTO = "auto"
+
+
+def is_auto(port: str | None) -> bool:
+    """Whether a board is to be looked for: auto, or auto:ID, where ID is how its chip's unique number begins."""
+    return port == AUTO or port is not None and port.startswith(f"{AUTO}:")
+
+
+def wanted(port: str, answers: Iterable[Answer]) -> list[Answer]:
+    """The boards that auto or auto:ID is about. Raises BadInput if ID is none."""
+    number = port.removeprefix(AUTO).removeprefix(":").lower()
+    if not set(number) <= set("0123456789abcdef") or len(number) > 24:
+        raise BadInput("command line", "--port", port, "must be auto:ID with up to 24 hexadecimal digits",
+                       "`femtorque ports` shows them as chip")
+    return [answer for answer in answers if answer.identity and answer.identity["unique"].startswith(number)]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Who is at a port. identity: as Session has it, or None; why: then, why not."""
+
+    port: str
+    what: str
+    identity: dict[str, Any] | None
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.identity is None:
+            return f"{self.port}: {self.why}"
+        who = self.identity
+        return f"{self.port}: {who['name']} on {who['board']}, digest {who['digest'][:8]}, chip {who['unique']}, femtorque {who['version']}"
+
+
+def candidates() -> list[tuple[str, str]]:
+    """(device, what the system calls it) of every USB serial port."""
+    from serial.tools import list_ports
+
+    return sorted((port.device, port.description or "") for port in list_ports.comports() if port.vid is not None)
+
+
+def ask(port: str, what: str = "", baud: int = BAUD) -> Answer:
+    """HELLO to one port. Says nothing else, changes nothing."""
+    try:
+        link = Link(port, baud=baud)
+    except BadInput as error:
+        return Answer(port, what, None, error.rule)
+    try:
+        session = Session(link, listen_only=True)
+        session.connect()
+        return Answer(port, what, session.identity())
+    except Refused as error:
+        return Answer(port, what, None, str(error).removeprefix(f"{port}: "))
+    finally:
+        link.close()
+
+
+def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
+    """Every USB serial port and those named, asked at once: it takes as long as the most silent one."""
+    ports = dict(candidates()) | {port: "" for port in also}
+    with ThreadPoolExecutor(max_workers=max(1, len(ports))) as pool:
+        return list(pool.map(lambda item: ask(item[0], item[1], baud), ports.items()))
+
+
+def find(expected: Configuration | None = None, port: str = AUTO) -> str:
+    """The one port whose board carries this configuration, or the only board there is; of auto:ID only those whose chip's
+    unique number begins so. Raises BadInput, Refused if it is not one."""
+    wanted(port, ())
+    answers = survey(baud=expected.baud if expected else BAUD)
+    boards = wanted(port, answers)
+    right = [b for b in boards if expected is None or b.identity and b.identity["digest"] == expected.digest.hex()]
+    if len(right) == 1:
+        return right[0].port
+    if len(right) > 1:
+        example = min(right, key=lambda b: b.port).identity
+        assert example is not None
+        raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or the chip: "
+                      f"--port {AUTO}:{example['unique']}")
+    if boards and expected is not None:
+        raise Refused(
+            f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "
+            f"{'; '.join(map(str, boards))}; run `femtorque build {expected.source or expected.name}` and flash the image"
+        )
+    seen = f" ({'; '.join(map(str, answers))})" if answers else ": no USB serial port is plugged in"
+    raise Refused(f"--port {port}: no board answers{seen}; name the port, or socket://host:port of a virtual board")

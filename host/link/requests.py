@@ -1,0 +1,137 @@
+"""What people do with an arm in the lab: find its zeros, lead it by hand, move one joint, change its gains.
+
+Each holds on to the board for as long as it is asked for again and again; whoever stops asking, the arm stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from codegen.common.errors import BadInput, Refused
+from codegen.common.nearest import hint
+from codegen.control.constants import lab_row
+from codegen.control.lab_constants import WHOLE
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.wire.codec import Float, Gains, Jog, Seek
+from host.link.session import PERIOD, Session, flag
+
+ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
+RELEASE = 2.0  # s in which a jog comes to rest
+MARGIN = 2.0  # s more than twice what the board allows a search: it comes back from a stop too
+
+
+def joint_number(mechanism: Mechanism, name: str) -> int:
+    """The number of a moving joint. Raises BadInput with the nearest name."""
+    names = [joint.name for joint in mechanism.streamed]
+    if name not in names:
+        raise BadInput("command line", "JOINT", name, "no such joint", hint(name, names, "joints"))
+    return names.index(name)
+
+
+# -- zeros ------------------------------------------------------------------------------------------------------------
+
+
+def sought(mechanism: Mechanism) -> list[Joint]:
+    """The joints whose zero the board seeks: by index or stop."""
+    return [j for j in mechanism.streamed if j.encoder is not None and j.encoder.zero in ("index", "stop")]
+
+
+def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | None = None,
+         on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
+    """Give every joint its zero the way its encoder has it, and hold nothing afterwards: the board is DISARMED.
+
+    told: positions of joints by name, rad or m: of those with an absolute scale, read by the user; any other one that
+    is given is believed too. Joints that seek do so in the order of the file, the others being held meanwhile.
+    Raises BadInput for a position that is missing or outside limits, Refused when a zero is not found.
+    """
+    told = dict(told or {})
+    for name, value in told.items():
+        limits = mechanism.streamed[joint_number(mechanism, name)].limits
+        if not limits.lower <= value <= limits.upper:
+            raise BadInput("command line", f"--at {name}", value,
+                           f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
+    for joint in mechanism.streamed:
+        if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in told:
+            raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",
+                           f"read its scale: --at {joint.name}=ANGLE")
+    session.home([told.get(j.name, j.start) for j in mechanism.streamed])
+    for joint in mechanism.streamed:
+        on_joint(joint.name, "told" if joint.name in told else joint.encoder.zero if joint.encoder else "start")
+    waiting = [j for j in sought(mechanism) if j.name not in told]
+    try:
+        for joint in waiting:
+            _seek(session, mechanism, joint)
+            on_joint(joint.name, "found")
+    finally:
+        if session.in_state("HOMING"):
+            session.disarm()
+
+
+def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
+    session.ask(Seek(0, joint_number(mechanism, joint.name)), "SEEK")
+    longest = 2.0 * lab_row(mechanism, joint).seek_ticks / mechanism.control.rate_hz + MARGIN
+    deadline = session.clock.now() + longest
+    while session.in_state("HOMING") and (flag(session.status, "SEEKING") or session.posted):
+        if session.clock.now() > deadline:
+            session.disarm()
+            raise Refused(f"{session.link.port}: {joint.name} did not finish homing in {longest:.0f} s")
+        session.pump()
+        session.clock.sleep(PERIOD)
+    session.faulted()
+    if not session.in_state("HOMING"):
+        raise Refused(f"{session.link.port}: homing of {joint.name} was broken off; {session.describe()}")
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+
+
+def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> None:
+    """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it.
+
+    The board must be in HOLD. Raises Refused with its reason; a fault ends it.
+    """
+    if not 0 <= friction <= 80:
+        raise BadInput("command line", "--friction", friction, "must be 0 to 80 per cent",
+                       "more than all of it would move the arm by itself")
+    session.ask(Float(0, friction), "FLOAT")
+    while not until():
+        session.pump()
+        session.faulted()
+        if not session.in_state("FLOAT"):
+            raise Refused(f"{session.link.port}: the arm is not floating any more; {session.describe()}")
+        session.clock.sleep(PERIOD)
+    session.command("STOP")
+    session.wait(lambda: session.in_state("HOLD"), 1.0, "took STOP but did not hold")
+
+
+def jog_rate(mechanism: Mechanism, joint: int) -> float:
+    """The most that may be asked of a joint, rad/s or m/s."""
+    return lab_row(mechanism, mechanism.streamed[joint]).jog_rate
+
+
+def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+    """Move one joint at a rate, rad/s or m/s, for so long or until told otherwise; returns when it stands."""
+    if not np.isfinite(rate):
+        raise BadInput("command line", "--rate", rate, "must be a number")
+    session.ask(Jog(0, joint, rate), "JOG")
+    end, asked = session.clock.now() + seconds, session.clock.now()
+    while session.clock.now() < end and not until():
+        session.pump()
+        session.faulted()
+        if session.clock.now() - asked >= ASK:
+            session.refusal("JOG")
+            session.tell(Jog(0, joint, rate))
+            asked = session.clock.now()
+        session.clock.sleep(PERIOD)
+    session.wait(lambda: not session.in_state("JOG"), RELEASE, "did not stop jogging")
+    session.faulted()
+
+
+def overlay(session: Session, joint: int, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
+    """Multiply one joint's gains of the file, within its [safety] gain_overlay. Told in every STATUS, so in every log."""
+    shares = [round(WHOLE * factor) for factor in (ku, kv, ki)]
+    if any(not 0 <= share <= 255 for share in shares):
+        raise BadInput("command line", "gains", (ku, kv, ki), "must be factors of 0 to 3.98 on the file's gains")
+    session.ask(Gains(0, joint, *shares), "GAINS")

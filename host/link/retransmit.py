@@ -1,0 +1,128 @@
+"""Go-back-N: every knot arrives, once and in order, over a wire that loses and flips.
+
+The board takes only the knot it wants next and names it in STATUS.ack; STATUS.credit says for how many more it has
+room. The sender keeps a window of knots on the way. It goes back to the wanted one when the board has counted a knot
+out of order (the fast way: one STATUS after the loss), or when nothing was acknowledged for longer than round trips
+are known to take (the sure way, which also covers the loss of the last knot and of STATUS itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from codegen.common.errors import Refused
+from codegen.motion.trajectory import Knots
+from codegen.wire.codec import Knot
+from codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ
+from host.link.link import Link
+
+WINDOW = 64  # knots on the way at most; more only repeats more after a loss
+BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once
+TIMEOUT_START, TIMEOUT_MAX = 0.06, 1.0  # s
+PATIENCE_MAX = 4.0  # times a timeout
+GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
+
+
+def message(knots: Knots, i: int) -> Any:
+    """Knot i as it goes over the wire."""
+    flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
+    if knots.mode is not None:
+        flags |= int(knots.mode[i]) << KNOT_MODE
+    return Knot(flags, knots.position[i].tolist(), knots.rate[i].tolist(), knots.acceleration[i].tolist())
+
+
+@dataclass
+class Sender:
+    """Sends one motion. `first` is the sequence number the board wants next (STATUS.ack)."""
+
+    link: Link
+    knots: Knots
+    first: int
+    flight: float = 0.0  # s, a round trip without waiting for the next STATUS
+    acked: int = 0  # knots the board has
+    next: int = 0  # the knot to be sent next
+    highest: int = 0  # knots sent at least once
+    credit: int = 0
+    frames: int = 0
+    retransmissions: int = 0
+    round_trip: float = field(default=0.0, init=False)  # s, smoothed
+    _variation: float = field(default=0.0, init=False)
+    _timed: tuple[int, float] | None = field(default=None, init=False)  # a knot sent once, and when
+    _progress_at: float = field(default=0.0, init=False)
+    _back_at: float = field(default=-np.inf, init=False)
+    _patience: float = field(default=1.0, init=False)  # times the timeout: more after each one in vain (RFC 6298, 5.5)
+    _out_of_order: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._progress_at = self.link.clock.now()
+
+    @property
+    def done(self) -> bool:
+        """The board has every knot."""
+        return self.acked == len(self.knots)
+
+    def take(self, status: Any) -> None:
+        """Learn from a STATUS. Raises Refused if the board is somewhere no knot of this motion can have brought it."""
+        now = self.link.clock.now()
+        ahead = (status.ack - self.first - self.acked) & 0xFFFF
+        if self.acked + ahead > self.highest:
+            raise Refused(
+                f"the board wants knot {status.ack}, which is none of those on the way "
+                f"({(self.first + self.acked) & 0xFFFF} to {(self.first + self.highest) & 0xFFFF}): "
+                "it was reset or another host talks to it; start again"
+            )
+        if ahead:
+            self.acked += ahead
+            self.next = max(self.next, self.acked)
+            self._progress_at = now
+            self._measure(now)
+        self.credit = status.credit
+        lost = self._out_of_order is not None and status.out_of_order != self._out_of_order
+        self._out_of_order = status.out_of_order
+        if lost and self.acked < self.next and now - self._back_at >= self.flight:
+            self._go_back(now)
+
+    def send(self) -> None:
+        """Send what window, credit and wire allow; go back if acknowledgements are overdue."""
+        now = self.link.clock.now()
+        if self.acked < self.next and now - max(self._progress_at, self._back_at) > self._timeout * self._patience:
+            self._go_back(now)
+            self._patience = min(2.0 * self._patience, PATIENCE_MAX)
+        end = min(len(self.knots), self.acked + min(WINDOW, self.credit))
+        while self.next < end and self.link.backlog < BACKLOG:
+            if self.acked == self.next:
+                self._progress_at = now  # nothing was on the way: the wait for an acknowledgement starts here
+            self.link.send(message(self.knots, self.next), seq=self.first + self.next)
+            self.frames += 1
+            if self.next < self.highest:
+                self.retransmissions += 1
+            elif self._timed is None:
+                self._timed = (self.next, now)
+            self.next += 1
+            self.highest = max(self.highest, self.next)
+
+    @property
+    def _timeout(self) -> float:
+        if not self.round_trip:
+            return TIMEOUT_START
+        return min(self.round_trip + max(4.0 * self._variation, GRANULARITY), TIMEOUT_MAX)
+
+    def _go_back(self, now: float) -> None:
+        self.next = self.acked
+        self._back_at = now
+        self._timed = None  # a knot sent twice tells nothing about the round trip (Karn)
+
+    def _measure(self, now: float) -> None:
+        """Smoothed round trip and its variation (RFC 6298)."""
+        if self._timed is None or self.acked <= self._timed[0]:
+            return
+        sample = now - self._timed[1]
+        self._timed, self._patience = None, 1.0
+        if not self.round_trip:
+            self.round_trip, self._variation = sample, sample / 2.0
+            return
+        self._variation += 0.25 * (abs(sample - self.round_trip) - self._variation)
+        self.round_trip += 0.125 * (sample - self.round_trip)

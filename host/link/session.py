@@ -1,0 +1,421 @@
+"""A conversation with one board: who it is, what it is told, what it answers.
+
+Everything here is one thread that pumps: receive, send knots, repeat a command until it is acknowledged, keep the
+board from thinking that the host is gone. Every wait ends: with what was waited for or with Refused after a bounded
+time, and the line says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.board import reader as boards
+from codegen.common.errors import Refused
+from codegen.wire import messages
+from codegen.wire.codec import About, Command, Data, Hello, Home, Ident, Poll, Status, text
+from codegen.wire.units import from_wire, position_unit, to_wire
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.retransmit import Sender
+
+PERIOD = 0.002  # s between two rounds of a wait
+BRAKE_SLACK = 0.01  # s: ticks that the board adds to the brakes' time
+REPEAT = 0.02  # s after which an unacknowledged command is sent again
+KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
+ANSWER = 1.0  # s a board has to acknowledge a command
+HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
+SILENCE = 1.0  # s without a good frame after which the board is gone
+
+_STATE = {number: name for name, (number, _) in messages.STATES.items()}
+_RESET = {number: name for name, number in messages.RESETS.items()}
+
+
+def mode_name(session: Session) -> str:
+    """Of the mode that holds, or its number if names are not known; nothing where there is but one."""
+    number, modes = session.status.mode, session.configuration.modes
+    if number >= len(modes):
+        return str(number) if number else ""
+    return modes[number] if len(modes) > 1 else ""
+
+
+def state_name(status: Any) -> str:
+    """The name of a STATUS's state."""
+    return _STATE.get(status.state, f"state {status.state}")
+
+
+def flag(status: Any, name: str) -> bool:
+    """Whether a STATUS has one of messages.FLAGS set."""
+    return bool(status.flags & messages.FLAGS[name][0])
+
+
+def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
+    """The names of the bits that are set (FLAGS, LIMITS)."""
+    return tuple(name for name, row in table.items() if bits & row[0])
+
+
+def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
+    """`NAME at joint X: what it means; what to do`, from FAULTS or REFUSALS."""
+    for name, (value, meaning, mend) in table.items():
+        if value == number:
+            where = f" at joint {joint}" if joint else ""
+            return f"{name}{where}: {meaning}" + (f"; {mend}" if mend else "")
+    return f"number {number}, which this host has no name for; host and board differ in version"
+
+
+def driver_words(word: int) -> str:
+    """What STATUS.driver_status says, as `driver 1: FETHA_OC, PVDD_UV`; empty where it says nothing."""
+    bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
+    return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
+
+
+def fault_words(status: Any, joint: str = "") -> str:
+    """A STATUS's fault in words, with what a gate driver says of it."""
+    told = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
+    return explain(messages.FAULTS, status.fault, joint) + (f" ({told})" if told else "")
+
+
+def fault_name(number: int) -> str:
+    """The name of one of messages.FAULTS."""
+    return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
+
+
+EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
+
+
+def crash(about: Any) -> str:
+    """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
+    if not about.crash:
+        return ""
+    at = f" at 0x{about.pc:08X}, called from 0x{about.lr:08X}" if about.pc else f", stack not readable, lr 0x{about.lr:08X}"
+    return (f"{EXCEPTIONS.get(about.crash, f'exception {about.crash}')}{at}, CFSR 0x{about.cfsr:08X}, HFSR "
+            f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
+
+
+def history(about: Any) -> dict[str, Any]:
+    """An ABOUT in plain words. crash: None, or the registers as numbers."""
+    fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
+    return {
+        "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
+        "resets": about.resets, "options": about.options,
+        "faults": {fault_name(n): count for n, count in enumerate(about.faults) if count},
+        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None,
+    }
+
+
+def brown_out(board: str, options: int) -> str:
+    """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
+    name = board.removesuffix("-pil")
+    return boards.load(name).chip.brown_out.told(options) if name in boards.names() else ""
+
+
+class Faulted(Refused):
+    """A fault on the board ended what was under way. fault: its name; joint: the first one that failed, or empty."""
+
+    def __init__(self, line: str, fault: str, joint: str = "") -> None:
+        super().__init__(line)
+        self.fault, self.joint = fault, joint
+
+
+class Session:
+    """Talks to one board. Call `connect` first.
+
+    expected: the configuration the board must carry; None takes whatever is there (to look, not to move).
+    listen_only: say nothing after HELLO, so that an armed board does not take this for the host that cares for it.
+    listeners: called with every STATUS, for logs and displays.
+    """
+
+    def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
+        self.link = link
+        self.clock = link.clock
+        self.expected = expected
+        self.listen_only = listen_only
+        self.configuration: Configuration  # from `connect` on where none is expected
+        self.ident: Any = None
+        self.about: Any = None
+        self.status: Any = None
+        self.sender: Sender | None = None
+        self.listeners: list[Callable[[Any], None]] = []
+        self.on_data: Callable[[Any], None] | None = None  # takes what a recording holds
+        self.flight = 0.0  # s from HELLO to IDENT
+        self.other_tag = 0  # frames of another configuration
+        self._pending: Any = None  # a COMMAND or HOME not yet acknowledged
+        self._pending_at = 0.0
+        self._token = 0
+        self._heard_from = self.clock.now()  # silence counts from here until the first frame
+        if expected is not None:
+            self.configuration = expected
+            link.configure(len(expected.joints), expected.tag)
+
+    # -- identity -----------------------------------------------------------------------------------------------------
+
+    def connect(self) -> Configuration:
+        """Ask who is there, compare digests, wait for the first STATUS. Raises Refused with what to do about it."""
+        self._hello()
+        if self.ident.protocol != messages.PROTOCOL:
+            raise Refused(
+                f"{self.link.port}: the board speaks protocol {self.ident.protocol}, this host {messages.PROTOCOL}; "
+                "build and flash the image with this version"
+            )
+        reported = Configuration.reported(self.ident)
+        if self.expected is None:
+            self.configuration = reported
+            self.link.configure(self.ident.joints, reported.tag)
+        elif bytes(self.ident.digest) != self.expected.digest:
+            raise Refused(self._another_configuration(self.expected, reported))
+        self._heard_from = self.clock.now()
+        self.wait(lambda: self.status is not None, SILENCE, "sent no STATUS")
+        self._token = self.status.command_token
+        return self.configuration
+
+    def _hello(self) -> None:
+        """HELLO until IDENT and ABOUT, or until an IDENT of another protocol, which says no more."""
+        self.ident = self.about = None
+        asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
+        before = self.link.bytes_received
+        while True:
+            self._receive()
+            now = self.clock.now()
+            if self.ident is not None and (self.about is not None or self.ident.protocol != messages.PROTOCOL):
+                self.flight = now - asked_at
+                return
+            if now >= deadline:
+                break
+            if now - asked_at >= HELLO_REPEAT:
+                self.link.send(Hello())
+                asked_at = now
+            self.clock.sleep(PERIOD)
+        if self.link.bytes_received == before:
+            cause = "silent; check power, cable and that this is the right port"
+        else:
+            cause = "sending bytes that are no frames; check the baud rate and that femtorque firmware is flashed"
+        raise Refused(f"{self.link.port}: no answer to HELLO in {HELLO_TIMEOUT:g} s, the line is {cause}")
+
+    def _another_configuration(self, here: Configuration, there: Configuration) -> str:
+        return (
+            f"{self.link.port}: the board carries another configuration: {there.name} on {there.board}, digest "
+            f"{there.digest.hex()[:16]}, while {here.source or here.name} is {here.name} on {here.board}, digest "
+            f"{here.digest.hex()[:16]}; run `femtorque build {here.source or here.name}"
+            f"{' --pil' if here.pil else ''}` and flash the image it makes"
+        )
+
+    # -- pumping ------------------------------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """One round. Raises Refused if the board has been silent for too long, was reset or broke the link."""
+        self._receive()
+        now = self.clock.now()
+        heard = max(self.link.heard_at or -np.inf, self._heard_from)
+        if now - heard > SILENCE:
+            raise Refused(f"{self.link.port}: the board has been silent for {now - heard:.1f} s; check cable and power")
+        if self._pending is not None and now - self._pending_at >= REPEAT:
+            self._send_pending()
+        if self.sender is not None:
+            self.sender.send()
+        if not self.listen_only and now - self.link.sent_at >= KEEPALIVE:
+            self.link.send(Poll())
+
+    def _receive(self) -> None:
+        for frame in self.link.receive():
+            if isinstance(frame.message, Ident):
+                self.ident = frame.message
+            elif isinstance(frame.message, About):
+                self.about = frame.message
+            elif frame.tag != self.link.tag:
+                self.other_tag += 1
+            elif isinstance(frame.message, Status):
+                self._take(frame.message)
+            elif isinstance(frame.message, Data) and self.on_data is not None:
+                self.on_data(frame.message)
+
+    def _take(self, status: Any) -> None:
+        before, self.status = self.status, status
+        if before is not None and (status.tick - before.tick) & 0xFFFFFFFF > 0x7FFFFFFF:
+            self._report_reset()
+        if self._pending is not None and status.command_token == self._pending.token:
+            self._pending = None
+        if self.sender is not None:
+            self.sender.take(status)
+        for listener in self.listeners:
+            listener(status)
+
+    def _report_reset(self) -> None:
+        """The board's tick went back: it was reset. Ask why and say so."""
+        self.sender, self._pending = None, None
+        self._hello()
+        cause = _RESET.get(self.ident.reset_cause, f"number {self.ident.reset_cause}")
+        fault = self.ident.last_fault
+        latched = f", latched before it: {explain(messages.FAULTS, fault)}" if fault else ""
+        if fault == messages.FAULTS["HARD_FAULT"][0]:
+            latched += f" ({crash(self.about)})"
+        raise Refused(f"{self.link.port}: the board was reset (cause {cause}){latched}; {self.describe()}; "
+                      "home and start again")
+
+    def wait(self, until: Callable[[], bool], seconds: float, otherwise: str) -> None:
+        """Pump until a condition holds. Raises Refused `the board <otherwise> in <seconds> s`."""
+        deadline = self.clock.now() + seconds
+        while True:
+            self.pump()
+            if until():
+                return
+            if self.clock.now() >= deadline:
+                raise Refused(f"{self.link.port}: the board {otherwise} in {seconds:g} s; {self.describe()}")
+            self.clock.sleep(PERIOD)
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    def post(self, command: str) -> None:
+        """Send a command of messages.COMMANDS without waiting; pump repeats it until the board has acknowledged it."""
+        self._post(Command(self._next_token(), messages.COMMANDS[command][0]))
+
+    @property
+    def posted(self) -> bool:
+        """Whether a command is still to be acknowledged."""
+        return self._pending is not None
+
+    def command(self, command: str) -> None:
+        """Send a command and wait until the board has taken it. Raises Refused with the board's reason."""
+        self.post(command)
+        self._acknowledged(command)
+
+    def home(self, positions: ArrayLike) -> None:
+        """Tell the board where its joints are now, (J,) rad or m. Only while DISARMED."""
+        wire = to_wire(positions, self.configuration.joints).tolist()
+        self._post(Home(self._next_token(), wire))
+        self._acknowledged("HOME")
+
+    def ask(self, message: Any, name: str) -> None:
+        """Send any message with a token (of its own) and wait until the board has taken it. Raises Refused."""
+        self._post(replace(message, token=self._next_token()))
+        self._acknowledged(name)
+
+    def tell(self, message: Any) -> None:
+        """Send such a message once and do not wait: another one follows soon."""
+        self.link.send(replace(message, token=self._next_token()))
+
+    def arm(self) -> None:
+        """DISARMED -> HOLD: outputs on, and brakes open."""
+        self.command("ARM")
+        self._reach("ARM", "HOLD")
+        open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
+        while self.clock.now() < open_at:
+            self.pump()
+            self.clock.sleep(PERIOD)
+
+    def start(self) -> None:
+        """HOLD -> TRACK: play what is buffered."""
+        self.command("START")
+
+    def stop(self) -> None:
+        """TRACK -> HOLD: slow down along the path and stop on it."""
+        self.command("STOP")
+
+    def resume(self) -> None:
+        """HOLD after a stop on the path -> TRACK."""
+        self.command("RESUME")
+
+    def flush(self) -> None:
+        """Forget what is buffered."""
+        self.sender = None
+        self.command("FLUSH")
+
+    def disarm(self) -> None:
+        """Outputs off at once."""
+        self.sender = None
+        self.command("DISARM")
+        self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
+
+    def clear(self) -> None:
+        """FAULT or ESTOP -> DISARMED."""
+        self.command("CLEAR")
+        self._reach("CLEAR", "DISARMED")
+
+    def close(self) -> None:
+        self.link.close()
+
+    def _next_token(self) -> int:
+        self._token = self._token % 255 + 1
+        return self._token
+
+    def _post(self, message: Any) -> None:
+        self._pending = message
+        self._send_pending()
+
+    def _send_pending(self) -> None:
+        self.link.send(self._pending)
+        self._pending_at = self.clock.now()
+
+    def _acknowledged(self, name: str) -> None:
+        self.wait(lambda: self._pending is None, ANSWER, f"did not acknowledge {name}")
+        self.refusal(name)
+
+    def refusal(self, name: str) -> None:
+        """Raises Refused if the last command was refused."""
+        if self.status.refusal:
+            why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
+            raise Refused(f"{self.link.port}: the board refused {name}: {why}; {self.describe()}")
+
+    def _reach(self, command: str, *states: str) -> None:
+        self.wait(lambda: self.in_state(*states), ANSWER, f"took {command} but did not reach {states[0]}")
+
+    # -- what the board says ------------------------------------------------------------------------------------------
+
+    def joint(self, index: int) -> str:
+        """Name of a joint in STATUS; empty for 255, none."""
+        joints = self.configuration.joints
+        return joints[index].name if index < len(joints) else ""
+
+    def unit(self, index: int) -> str:
+        """Unit of a joint's position."""
+        return "m" if self.configuration.joints[index].type == "prismatic" else "rad"
+
+    def positions(self) -> NDArray[np.float64]:
+        """(J,) measured, rad or m, within half a turn of zero."""
+        return from_wire(self.status.position, self.configuration.joints)
+
+    def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+        """(..., J) a - b of wire positions in rad or m, the short way round."""
+        units = np.array([position_unit(j) for j in self.configuration.joints])
+        steps = np.asarray(a, np.int64) - np.asarray(b, np.int64)
+        return ((steps + 2**31) % 2**32 - 2**31) * units
+
+    def tracking_error(self) -> NDArray[np.float64]:
+        """(J,) desired - measured at the last STATUS, rad or m."""
+        return self.difference(self.status.target, self.status.position)
+
+    def in_state(self, *states: str) -> bool:
+        return state_name(self.status) in states
+
+    def describe(self) -> str:
+        """The last STATUS in a few words."""
+        s = self.status
+        if s is None:
+            return "no STATUS has come"
+        words = f"its state is {state_name(s)}"
+        if s.fault:
+            words += f", fault {fault_words(s, self.joint(s.fault_joint))}"
+        return words
+
+    def faulted(self) -> None:
+        """Raises Faulted if the board is in FAULT or ESTOP."""
+        if self.in_state("FAULT"):
+            joint = self.joint(self.status.fault_joint)
+            why = fault_words(self.status, joint)
+            raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
+        if self.in_state("ESTOP"):
+            raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")
+
+    def identity(self) -> dict[str, Any]:
+        """IDENT and ABOUT in plain words, for JSON and logs."""
+        i = self.ident
+        return {
+            "name": text(i.name), "board": text(i.board), "digest": bytes(i.digest).hex(), "protocol": i.protocol,
+            "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
+            "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
+            "last_fault": fault_name(i.last_fault), **history(self.about),
+            "brown_out": brown_out(text(i.board), self.about.options),
+        }

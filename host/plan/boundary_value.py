@@ -1,0 +1,206 @@
+"""Linear motions that are not marched but solved whole: M w'' + C w' + K(t) w = F(t), as a boundary-value problem.
+
+The inverse of a flexible arm has roots on both sides: marched forwards the unstable ones grow without bound, marched
+backwards the stable ones do. Solved over the whole motion at once, with as many conditions at the start as there are
+stable roots and as many at the end as there are unstable ones, it is well posed (Tsujita et al., Eqs 15-16). Which
+conditions, is the choice of `ends`:
+
+- "free": before the motion the arm is at rest at its static sag but for what grows out of it, after the motion but for
+  what decays into it: no stable content at the start, no unstable content at the end. The rows are the left invariant
+  subspaces of the system at the two ends, so any count of roots is served. Before and after the motion the elastic
+  coordinates go on moving (pre-actuation, post-actuation): `lead_in`, `lead_out`.
+- "static": w is the static sag at both ends, the paper's condition w = 0 with the sag put right. Takes equal numbers of
+  stable and unstable roots; the elastic rates at the ends are what they turn out to be.
+
+Time is cut into equal steps and the box scheme (midpoint rule, second order) ties neighbours; one banded
+factorisation, no iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm, null_space, schur, solve, solve_banded
+
+from codegen.common.errors import Refused
+
+Array = NDArray[np.float64]
+Ends = Literal["free", "static"]
+
+ON_AXIS = 1e-9  # of the largest root: real parts below this belong to neither side
+SINGULAR = 1e12  # condition of the mass matrix, beyond which rounding alone is more than 1e-4 of the solution
+LARGEST = 40_000_000  # numbers in the bands: about 1 GB while they are solved
+
+
+@dataclass(frozen=True)
+class Problem:
+    """M, C (n, n) constant; K (T, n, n), F (T, n) at T equal steps of dt, s: what acts at times 0, dt, ... (T - 1) dt."""
+
+    M: Array
+    C: Array
+    K: Array
+    F: Array
+    dt: float
+
+    @property
+    def n(self) -> int:
+        return len(self.M)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """w, its rate and its acceleration, each (T, n), at the problem's times."""
+
+    w: Array
+    rate: Array
+    acceleration: Array
+
+
+def most_steps(n: int) -> int:
+    """How many time steps of n coordinates are solved at once."""
+    return LARGEST // (2 * n * _bands(2 * n))
+
+
+def roots(M: Array, C: Array, K: Array) -> Array:
+    """The 2 n roots s of det(M s^2 + C s + K) = 0, 1/s."""
+    return np.linalg.eigvals(first_order(M, C, K))
+
+
+def first_order(M: Array, C: Array, K: Array) -> Array:
+    """A (2n, 2n) of y' = A y, y = (w, w')."""
+    n = len(M)
+    return np.block([[np.zeros((n, n)), np.eye(n)], [-solve(M, K), -solve(M, C)]])
+
+
+def count(problem: Problem) -> tuple[int, int]:
+    """How many conditions belong to the start (stable roots there) and to the end (unstable roots there).
+
+    Raises Refused where they are not 2 n together: the motion has no conditions that determine it; and where rounding
+    leaves no roots to count.
+    """
+    condition = float(np.linalg.cond(problem.M))
+    if not condition < SINGULAR:
+        raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision (condition "
+                      f"{condition:.1g} of their mass matrix): fewer elements; five leave micrometres")
+    stable = _side(problem, 0, "stable")
+    unstable = _side(problem, -1, "unstable")
+    if len(stable) + len(unstable) != 2 * problem.n:
+        raise Refused(
+            f"the flexible motion is ill-posed: {len(stable)} stable roots at its start and {len(unstable)} unstable at "
+            f"its end make {len(stable) + len(unstable)} conditions for {2 * problem.n} unknowns; a root on the "
+            "imaginary axis wants damping, or the two poses differ in kind")
+    return len(stable), len(unstable)
+
+
+def static(problem: Problem, at: int) -> Array:
+    """The sag (n,) under the load at one end (0 or -1)."""
+    return solve(problem.K[at], problem.F[at])
+
+
+def solved(problem: Problem, ends: Ends = "free") -> Solution:
+    """The motion between two rests. Raises Refused, with the count, where the ends do not determine it."""
+    n, T = problem.n, len(problem.F)
+    first, last = count(problem)
+    if T > most_steps(n):
+        raise Refused(f"the flexible motion has {T} time steps of {problem.dt:g} s, and {most_steps(n)} are solved at once")
+    if ends == "static" and first != last:
+        raise Refused(f"static ends are ill-posed: {first} stable roots and {last} unstable ones, and each end gives "
+                      f'{n} conditions; ends = "free" serves any count')
+    if ends == "static":
+        start = end = np.hstack([np.eye(n), np.zeros((n, n))])
+    else:
+        start, end = _side(problem, 0, "stable"), _side(problem, -1, "unstable")
+    rest = [np.concatenate([static(problem, at), np.zeros(n)]) for at in (0, -1)]
+    y = _banded(problem, start, start @ rest[0], end, end @ rest[1]).reshape(T, 2 * n)
+    w, rate = y[:, :n], y[:, n:]
+    force = problem.F - rate @ problem.C.T - np.einsum("tij,tj->ti", problem.K, w)
+    return Solution(w, rate, solve(problem.M, force.T).T)
+
+
+def lead_in(problem: Problem, found: Solution, duration: float) -> Solution:
+    """The `duration` s before the motion, ending one step before its first instant: what grows out of rest."""
+    return _beyond(problem, found, 0, duration)
+
+
+def lead_out(problem: Problem, found: Solution, duration: float) -> Solution:
+    """The `duration` s after the motion, beginning one step after its last instant: what decays into rest."""
+    return _beyond(problem, found, -1, duration)
+
+
+def settling(problem: Problem, small: float = 1e-4) -> tuple[float, float]:
+    """How long what is beyond the start and the end of the motion takes to fall to `small` of what it is there, s."""
+    slowest = []
+    for at, sign in ((0, 1.0), (-1, -1.0)):
+        real = sign * roots(problem.M, problem.C, problem.K[at]).real
+        slowest.append(-np.log(small) / np.min(real[real > 0.0], initial=np.inf))
+    return slowest[0], slowest[1]
+
+
+def _side(problem: Problem, at: int, which: Literal["stable", "unstable"]) -> Array:
+    """Rows (k, 2n) that span the left invariant subspace of the stable or the unstable roots at one end."""
+    A = first_order(problem.M, problem.C, problem.K[at])
+    edge = ON_AXIS * np.abs(np.linalg.eigvals(A)).max()
+    if which == "stable":
+        _, Z, k = schur(A.T, output="real", sort=lambda re, im: re < -edge)
+    else:
+        _, Z, k = schur(A.T, output="real", sort=lambda re, im: re > edge)
+    return Z[:, :k].T
+
+
+def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end: Array) -> Array:
+    """y (T 2n,) of the box scheme between its end rows. Unknowns run instant by instant, equations with them."""
+    n, T, h = problem.n, len(problem.F), problem.dt
+    two, first = 2 * n, len(start)
+    K, F = 0.5 * (problem.K[1:] + problem.K[:-1]), 0.5 * (problem.F[1:] + problem.F[:-1])
+    left, right = np.zeros((T - 1, two, two)), np.zeros((T - 1, two, two))
+    eye = np.eye(n)
+    left[:, :n, :n], right[:, :n, :n] = -eye / h, eye / h
+    left[:, :n, n:], right[:, :n, n:] = -eye / 2, -eye / 2
+    left[:, n:, :n] = right[:, n:, :n] = 0.5 * K
+    left[:, n:, n:], right[:, n:, n:] = -problem.M / h + problem.C / 2, problem.M / h + problem.C / 2
+    # rows of like size keep the pivots honest
+    size = np.abs(np.concatenate([left, right], axis=2)).max(axis=2)[..., None]
+    left, right = left / size, right / size
+
+    # equation e of interval t stands in row first + t 2n + e, over the columns of instants t and t + 1
+    below, above = first + two - 1, 2 * two - first - 1
+    bands = np.zeros((_bands(two), T * two))
+    value = np.zeros(T * two)
+    t, e, c = np.ogrid[: T - 1, :two, :two]
+    row = first + t * two + e
+    for columns, block in ((t * two + c, left), ((t + 1) * two + c, right)):
+        bands[above + row - columns, columns] = block
+    value[first : first + (T - 1) * two] = np.hstack([np.zeros((T - 1, n)), F]).ravel() / size.ravel()
+    r, c = np.ogrid[:first, :two]
+    bands[above + r - c, c] = start
+    value[:first] = at_start
+    r, c = np.ogrid[T * two - len(end) : T * two, (T - 1) * two : T * two]
+    bands[above + r - c, c] = end
+    value[T * two - len(end) :] = at_end
+    return solve_banded((below, above), bands, value)
+
+
+def _bands(two: int) -> int:
+    """Diagonals that rows of `two` unknowns an instant, tied to the next instant's, take with any number of end rows."""
+    return 3 * two - 1
+
+
+def _beyond(problem: Problem, found: Solution, at: int, duration: float) -> Solution:
+    """Free motion about the sag beyond one end, in steps of dt away from it; returned in the order of time."""
+    n, sag = problem.n, static(problem, at)
+    A = first_order(problem.M, problem.C, problem.K[at])
+    back = at == 0
+    # what the end rows have emptied stays empty: the motion is within the invariant subspace that they leave
+    within = null_space(_side(problem, at, "stable" if back else "unstable"))
+    step = expm((-problem.dt if back else problem.dt) * (within.T @ A @ within))
+    x = within.T @ np.concatenate([found.w[at] - sag, found.rate[at]])
+    rows = []
+    for _ in range(int(np.ceil(duration / problem.dt))):
+        x = step @ x
+        rows.append(within @ x)
+    states = np.array(rows[::-1] if back else rows).reshape(-1, 2 * n)
+    change = states @ A.T
+    return Solution(sag + states[:, :n], states[:, n:], change[:, n:])

@@ -1,0 +1,112 @@
+"""A flexible link in the frame of its chord: the line from its joint to the point that has to follow a path.
+
+The point is on the chord whatever the link does, so that its path gives the chord's motion by rigid kinematics and the
+elastic coordinates are left with a problem of their own (Tsujita et al., Eqs 12-15, put right where they print terms
+wrongly: THEORY.md). The link is a uniform beam, of Timoshenko's kind if it shears, and, beyond its end, a rigid part that is
+fixed to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second axis:
+
+    w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
+
+with w = 0 at the joint and at the point. Strains and deflections are small; the shortening of a bent chord, which is
+what makes a turning beam stiffer, is of second order and left out, here and in hil.plant.flexible_arm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.model.flexible_link import beam_elements
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class End:
+    """The rigid part beyond the beam, along x from the beam's end: mass kg, com m, inertia kg m^2 about its com.
+
+    point: where the point on the path is, m. spring: N m/rad between beam and part, None where they are one.
+    """
+
+    mass: float = 0.0
+    com: float = 0.0
+    inertia: float = 0.0
+    point: float = 0.0
+    spring: float | None = None
+
+
+@dataclass(frozen=True)
+class ChordBeam:
+    """Integrals over the link's mass, < >, and its stiffness, in n coordinates W.
+
+    BB = <B B>, K, C (n, n); B = <B>, Bx = <B x> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point, m.
+    hub (n,): what the joint's torque works on, the slope at the joint. active (n,): what a motor in the outer spring
+    works on.
+    """
+
+    BB: Array
+    K: Array
+    C: Array
+    B: Array
+    Bx: Array
+    mass: float
+    first: float
+    second: float
+    reach: float
+    hub: Array
+    active: Array
+
+    @property
+    def n(self) -> int:
+        return len(self.B)
+
+    @staticmethod
+    def of(length: float, mass: float, EI: float, elements: int, damping: float = 0.0, end: End | None = None,
+           GA_s: float = np.inf) -> ChordBeam:
+        """A uniform beam of `length` m and `mass` kg, EI N m^2, strain-proportional damping time s, GA_s N.
+
+        Nodal coordinates first, [w, slope] a node and the end part's own slope; then the two ends of the chord are
+        put to zero by writing the end node's deflection in terms of the end part's slope.
+        """
+        end = end or End()
+        nodes = 2 * (elements + 1)
+        n = nodes + 1
+        BB, K, B, Bx = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n)
+        free = beam_elements(length, mass, elements, EI / GA_s)
+        BB[:nodes, :nodes], K[:nodes, :nodes] = free.M, EI * free.K
+        B[:nodes], Bx[:nodes] = free.first, free.second
+        C = damping * K
+        tip, slope = nodes - 2, n - 1
+        part = np.zeros(n)  # deflection of the end part's centre of gravity
+        part[tip], part[slope] = 1.0, end.com
+        BB += end.mass * np.outer(part, part)
+        BB[slope, slope] += end.inertia
+        B += end.mass * part
+        Bx += end.mass * (length + end.com) * part
+        Bx[slope] += end.inertia  # <x B> of the part about its own com
+        apart = np.zeros(n)  # how far the spring is bent
+        apart[slope], apart[nodes - 1] = 1.0, -1.0
+        if end.spring is not None:
+            K += end.spring * np.outer(apart, apart)
+
+        T = np.eye(n)
+        T[tip, slope] = -end.point  # the point stays on the chord
+        drop = [0, tip]
+        if end.spring is None:
+            T[slope] = 0.0
+            T[slope, nodes - 1] = 1.0
+            T[tip] = 0.0
+            T[tip, nodes - 1] = -end.point
+            drop.append(slope)
+        T = np.delete(T, drop, axis=1)
+        x = length + end.com
+        hub = np.zeros(n)
+        hub[1] = 1.0
+        return ChordBeam(
+            BB=T.T @ BB @ T, K=T.T @ K @ T, C=T.T @ C @ T, B=T.T @ B, Bx=T.T @ Bx,
+            mass=mass + end.mass, first=mass * length / 2 + end.mass * x,
+            second=mass * length**2 / 3 + end.mass * x**2 + end.inertia,
+            reach=length + end.point, hub=T.T @ hub, active=T.T @ apart)
+

@@ -1,0 +1,83 @@
+"""What a motion asks of the motors and what they can give, in joint torques: the check of plans and before streaming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.rigid import of_streamed
+from codegen.verify.torque import motor_torque
+
+Array = NDArray[np.float64]
+
+SAMPLES = 4  # a knot period
+
+
+def known(mechanism: Mechanism) -> bool:
+    """Whether the inverse dynamics of this module are those of the mechanism: a tree of rigid links in one mode."""
+    return not (mechanism.loops or mechanism.modes or any(link.beam for link in mechanism.links))
+
+
+def wanted(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+    """Joint torques (..., J) in N m or N of a motion: inverse dynamics, rotors and friction (THEORY.md, Eq. 19)."""
+    return of_streamed(Model.of(mechanism), q, qd, qdd) + motor_torque(mechanism, qd, qdd)
+
+
+def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:
+    """The largest torque magnitude (..., J) each joint has at its rate, in the direction of tau.
+
+    limits.effort and, where the file has the motor and the bus voltage, the motor's torque-speed line
+    |tau| <= (V / |K N| - qd sgn(tau)) (K N)^2 / R, the steady state of its voltage equation.
+    """
+    limit = np.broadcast_to([joint.limits.effort for joint in mechanism.streamed], np.shape(tau)).copy()
+    if mechanism.board is None:
+        return limit
+    for j, joint in enumerate(mechanism.streamed):
+        if joint.motor is not None:
+            constant = abs(joint.motor.K * joint.motor.gear)
+            spare = mechanism.board.bus_voltage - constant * qd[..., j] * np.sign(tau[..., j])
+            limit[..., j] = np.minimum(limit[..., j], np.maximum(spare, 0.0) * constant / joint.motor.R)
+    return limit
+
+
+@dataclass(frozen=True)
+class Load:
+    """The moment at which a motion comes nearest to (or goes farthest beyond) what one joint has."""
+
+    joint: str
+    t: float  # s
+    torque: float  # N m or N
+    available: float  # N m or N
+    unit: str
+
+    @property
+    def share(self) -> float:
+        """Of what there is; more than 1 is too much."""
+        return abs(self.torque) / self.available if self.available > 0.0 else np.inf
+
+    def __str__(self) -> str:
+        return (f"{self.joint} needs {abs(self.torque):.3g} {self.unit} at t = {self.t:.3f} s, "
+                f"{self.available:.3g} {self.unit} is there")
+
+
+def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
+    """The worst moment of the worst joint; None where the file limits no effort or it is not known."""
+    if not known(mechanism):
+        return None
+    period = 1.0 / (SAMPLES * mechanism.control.knot_hz)
+    t = np.arange(int(np.ceil(trajectory.duration / period)) + 1) * period
+    q, qd, qdd = trajectory.at(t)
+    tau = wanted(mechanism, q, qd, qdd)
+    there = available(mechanism, qd, tau)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(np.isfinite(there), np.abs(tau) / there, 0.0)
+    i, j = np.unravel_index(int(np.argmax(np.nan_to_num(share, posinf=1e300))), share.shape)
+    if not share[i, j] > 0.0:
+        return None
+    joint = mechanism.streamed[j]
+    return Load(joint.name, float(t[i]), float(tau[i, j]), float(there[i, j]), "N" if joint.type == "prismatic" else "N m")

@@ -1,0 +1,83 @@
+"""The preview of a plan: positions, shares of the limits, and the way of the tip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from codegen.mechanism.description import Mechanism
+from codegen.verify.figures import check_format
+from host.plan import effort
+from host.plan.plan import BEGINNING, Plan
+
+
+def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
+    """Write the figure. Raises BadInput for a suffix that is none of a picture."""
+    check_format(path)
+    motion = plan.trajectory
+    t = np.linspace(0.0, motion.duration, 1200)
+    q, qd, qdd = motion.at(t)
+    tau = effort.wanted(mechanism, q, qd, qdd)
+    there = effort.available(mechanism, qd, tau)
+    fastest = np.array([joint.limits.velocity for joint in mechanism.moving])
+    figure = Figure(figsize=(13.0 if plan.tip is not None else 9.0, 8.0), layout="constrained")
+    figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s, {len(plan.arrivals)} waypoint{'s' * (len(plan.arrivals) != 1)}")
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[2.0, 1.0])[0] if plan.tip is not None else (figure, None)
+    position, rate, torque = left.subplots(3, 1, sharex=True)
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(mechanism.moving)))
+    sliding = all(joint.type == "prismatic" for joint in mechanism.moving)
+    for j, (joint, colour) in enumerate(zip(mechanism.moving, colours, strict=True)):
+        position.plot(t, q[:, j], color=colour, label=joint.name)
+        rate.plot(t, 100.0 * qd[:, j] / fastest[j], color=colour)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            torque.plot(t, 100.0 * tau[:, j] / there[:, j], color=colour)
+    position.set_ylabel("position, m" if sliding else "position, rad")
+    rate.set_ylabel("rate, % of limit")
+    torque.set_ylabel("torque, % of what there is")
+    torque.set_xlabel("t, s")
+    position.legend(fontsize=8, ncols=1 + len(mechanism.moving) // 4)
+    for axes in (position, rate, torque):
+        axes.grid(alpha=0.3)
+        axes.margins(x=0.0)
+        for when, _ in plan.arrivals:
+            axes.axvline(when, color="0.6", linewidth=0.8)
+    for axes in (rate, torque):
+        axes.set_ylim(-108.0, 108.0)
+        for limit in (-100.0, 100.0):
+            axes.axhline(limit, color="C3", linewidth=0.9, linestyle="--")
+    for when, name in plan.arrivals:
+        position.annotate(_label(name), (when, 1.0), xycoords=("data", "axes fraction"), fontsize=8,
+                          ha="center", va="bottom", color="0.35")
+    if right is not None and plan.tip is not None:
+        above, beside = right.subplots(2, 1)
+        _way(above, plan, 0, 1, "tip from above")
+        _way(beside, plan, 0, 2, "tip from the side")
+    figure.savefig(path, dpi=110)
+
+
+def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
+    """The way of the tip seen along one axis of the base frame, with the waypoints on it."""
+    tip = plan.tip
+    assert tip is not None
+    axes.plot(tip[:, across], tip[:, up], color="C0", linewidth=1.2)
+    places: dict[tuple[float, float], list[str]] = {}  # waypoints where the tip is at the same place share a mark
+    for when, name in [(0.0, "start"), *(arrival for arrival in plan.arrivals if arrival[1] != BEGINNING)]:
+        point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))].round(5)
+        places.setdefault((float(point[across]), float(point[up])), []).append(_label(name))
+    for (x, y), labels in places.items():
+        axes.plot(x, y, "o", color="C3", markersize=4)
+        axes.annotate(", ".join(labels), (x, y), xytext=(4, 4), fontsize=8,
+                      textcoords="offset points", color="0.35", clip_on=True)
+    axes.set(title=title, xlabel=f"{'xyz'[across]}, m", ylabel=f"{'xyz'[up]}, m")
+    axes.set_aspect("equal", "datalim")
+    axes.margins(0.2)
+    axes.locator_params(nbins=5)
+    axes.grid(alpha=0.3)
+
+
+def _label(name: str) -> str:
+    return "back" if name == BEGINNING else name.removeprefix("waypoint.")

@@ -1,0 +1,197 @@
+"""`femtorque plan` for a mechanism that ends in a flexible link: the tip's motion, the joints' motion that makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Mechanism
+from codegen.model.loop_assembly import Timed
+from codegen.motion.trajectory import Trajectory, check_limits
+from codegen.verify.figures import check_format
+from host.plan import boundary_value, plan, tip_file, waypoints
+from host.plan.boundary_value import Ends
+from host.plan.tip import Tip
+from host.plan.tip_motion import ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
+from host.plan.tip_path import chord_motion
+
+Array = NDArray[np.float64]
+
+STEPS = 4  # of the boundary-value problem a control tick of 1 kHz; fewer where ticks are shorter
+SMALL = 1e-4  # of what the deflection is at the ends: pre- and post-actuation last until it is that
+LARGE = 0.1  # of the link's length: a linear beam is not right beyond it
+BENT = np.pi / 4.0  # rad between joint and chord: nothing of a linear beam is left
+NEAR = 0.01  # rad: how near to the end of the motion before a path of the tip has to begin
+REST_ROUNDS = 12  # to the chord whose joint, bent as it stands, is where it should be
+
+
+@dataclass(frozen=True)
+class FlexiblePlan:
+    """trajectory: of the driven joints, at every knot; path (T, 3): of the tip, m, at `motion`'s times."""
+
+    trajectory: Trajectory
+    motion: TipMotion
+    path: Array
+    pressing: float  # largest force of the tip on what it touches, N
+    deflection: float  # largest angle between joint and chord, rad
+
+    def words(self) -> str:
+        first, last = self.motion.counts
+        lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s on; "
+                 f"{first} conditions at the start, {last} at the end"]
+        peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
+        lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
+        if self.pressing:
+            lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in how far the "
+                         "links bend, not in what the board adds to its own: there feedback has to bring them up")
+        if self.deflection > LARGE:
+            lines.append(f"warning: more than {LARGE:g} of the length is no small deflection: strains and statics are "
+                         "those of a linear beam")
+        return "\n".join(lines)
+
+    def peaks(self) -> dict[str, float]:
+        return dict(zip(self.trajectory.joints, np.abs(self.motion.torque).max(axis=0).tolist(), strict=True))
+
+    def data(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque plan`."""
+        return {"duration": self.trajectory.duration, "rows": len(self.trajectory.times),
+                "path_start": self.motion.path_start, "conditions": list(self.motion.counts),
+                "peak_torque": self.peaks(), "pressing": self.pressing, "deflection": self.deflection}
+
+
+def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
+         speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
+    """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
+
+    begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must begin
+    there, or, by default, near it. tip_point: LINK or LINK:x,y,z, of what is the end of the arm by default. Raises Refused
+    where the path is out of reach, the problem ill-posed, or a limit broken.
+    """
+    arm = flexible_arm(mechanism)
+    hz = mechanism.control.knot_hz
+    every = int(np.ceil(STEPS * 1000 / hz))  # steps a knot
+    dt = 1.0 / (hz * every)
+    longest = boundary_value.most_steps(arm.beam.n) * dt
+    start = np.array([body.joint.start for body in arm.rigid.bodies]) if begin is None else begin
+    timed = tip_file.timed(source)
+    if timed:
+        asked = tip_file.load(source)
+        if asked.place.duration > longest:
+            raise BadInput(source, "t", f"0 .. {asked.place.duration:g}", f"with {arm.beam.n} elastic coordinates at most "
+                           f"{longest:.2g} s are solved at once", "times are in s; fewer elements take more of them")
+        if tip_point is not None:
+            arm = _to_point(mechanism, arm, tip_point)
+        press: Timed | None = asked.press
+        duration = np.ceil(asked.place.duration * hz - 1e-6) / hz
+        chord: Trajectory = chord_motion(arm, asked.place, duration, dt, start)
+        _check_press(arm, source, asked)
+    else:
+        rigid, press = _as_if_rigid(mechanism, arm), None
+        way = waypoints.load(source, rigid, tip_point)
+        if point := way.tip or tip_point:
+            arm = _to_point(mechanism, arm, point)
+        chord = plan.plan(rigid, way, begin=_chord_at(arm, start, dt), speed=speed).trajectory
+        duration = np.ceil(chord.duration * hz - 1e-6) / hz
+    lead = (0.0, 0.0)
+    if ends == "free":
+        problem = elastic_problem(arm, chord, np.array([0.0, chord.duration]), dt, press)
+        lead = tuple(np.ceil(s * hz) / hz for s in boundary_value.settling(problem, SMALL))
+    if max(duration, *lead) > longest:
+        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does and for "
+                      f"{lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
+    motion = tip_motion(arm, chord, duration, dt, ends=ends, press=press, lead=lead)
+    bent = float(np.abs(motion.W @ arm.beam.hub).max())
+    if bent > BENT:
+        raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower motion, less "
+                      "force, or a stiffer link")
+    if timed and begin is not None and (off := np.abs(motion.q[0] - begin)).max() > NEAR:
+        j = int(np.argmax(off))
+        raise BadInput(source, "t = 0", None, f"begins with {arm.names[j]} at {motion.q[0, j]:.4g} rad, and the arm is at "
+                       f"{begin[j]:.4g} rad", "plan a motion there first")
+    rows = slice(None, None, every)
+    q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
+    if ends == "free":  # what is left there is smaller than SMALL
+        qd[[0, -1]] = qdd[[0, -1]] = 0.0
+    trajectory = Trajectory(arm.names, motion.times[rows], q, qd, qdd, source)
+    _check(mechanism, arm, trajectory, motion)
+    on_path = np.clip(motion.times - motion.path_start, 0.0, chord.duration)
+    pressing = 0.0 if press is None else float(np.linalg.norm(press.at(on_path)[0], axis=1).max())
+    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing, bent)
+
+
+def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
+    """Positions, torques, and what bending adds. Raises BadInput for a suffix that is none of a picture."""
+    check_format(path)
+    motion = found.motion
+    figure = Figure(figsize=(9.0, 8.0), layout="constrained")
+    figure.suptitle(f"{mechanism.name}: the tip moves from {motion.path_start:.3f} s on")
+    position, torque, bent = figure.subplots(3, 1, sharex=True)
+    for j, name in enumerate(found.trajectory.joints):
+        position.plot(motion.times, motion.q[:, j], label=name)
+        torque.plot(motion.times, motion.torque[:, j])
+    bent.plot(motion.times, motion.W, linewidth=0.9)
+    position.set_ylabel("joint, rad")
+    torque.set_ylabel("torque, N m")
+    bent.set_ylabel("elastic coordinates, m, rad")
+    bent.set_xlabel("t, s")
+    position.legend(fontsize=8)
+    for axes in (position, torque, bent):
+        axes.grid(alpha=0.3)
+        axes.margins(x=0.0)
+        axes.axvline(motion.path_start, color="0.6", linewidth=0.8)
+    figure.savefig(path, dpi=110)
+
+
+def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
+    """With every link rigid and the passive joint locked: moves as the chord does."""
+    passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links), lock=mechanism.lock | passive)
+
+
+def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
+    """The arm whose chord ends in this point. Raises BadInput where it is not beyond the flexible link, on its axis."""
+    if isinstance(point, str):
+        table = waypoints.tip_option(point)
+        point = Tip(_as_if_rigid(mechanism, arm), table.link, table.xyz, "command line")
+    link = next(link for link in mechanism.links if link.beam is not None)
+    assert link.beam is not None
+    length = link.beam.length
+    beyond = point.place - [length, 0.0, 0.0]
+    if point.body != arm.hub or np.abs(beyond[1:]).max() > ON_LINE * length or beyond[0] < -ON_LINE * length:
+        raise BadInput(point.source, "tip", point.link, f"the point that follows a path must be the end of {link.name} or beyond, on its axis",
+                       f"{link.name}:{length:g},0,0")
+    return flexible_arm(mechanism, point=max(float(beyond[0]), 0.0))
+
+
+def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
+    """Pose (J,) of the chord in which the joints rest at `joints`: the sag turns the root against the chord."""
+    chord = joints
+    for _ in range(REST_ROUNDS):
+        rows = np.stack([chord, chord])
+        still = Trajectory(arm.names, np.array([0.0, 1.0]), rows, 0.0 * rows, 0.0 * rows)
+        sag = boundary_value.static(elastic_problem(arm, still, np.zeros(1), dt), 0)
+        chord = joints.copy()
+        chord[arm.hub] -= sag @ arm.beam.hub
+    return chord
+
+
+def _check_press(arm: FlexibleArm, source: Path, asked: tip_file.TipPath) -> None:
+    if asked.press is not None and (aside := np.abs(asked.press.values @ arm.normal).max()) > ON_LINE:
+        raise BadInput(source, "fx, fy, fz", None, f"press out of the plane of the arm by {aside:.3g} N", "leave that component out")
+
+
+def _check(mechanism: Mechanism, arm: FlexibleArm, trajectory: Trajectory, motion: TipMotion) -> None:
+    passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
+    check_limits(trajectory, replace(mechanism, lock=mechanism.lock | passive))
+    for j, body in enumerate(arm.rigid.bodies):
+        k = int(np.argmax(np.abs(motion.torque[:, j])))
+        peak, limit = abs(motion.torque[k, j]), body.joint.limits.effort
+        if peak > limit:
+            raise Refused(f"{body.joint.name}: needs {peak:.4g} N m at t = {motion.times[k]:.3f} s, its limit is "
+                          f"{limit:g} N m; give the motion more time")

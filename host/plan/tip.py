@@ -1,0 +1,205 @@
+"""Where a tip is, and which joint positions bring it somewhere: numerical inverse kinematics with named refusals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from codegen.common.errors import BadInput, Refused
+from codegen.common.nearest import hint
+from codegen.mechanism.description import BASE, Mechanism
+from codegen.model.bodies import GROUND, Model, placed_links
+from codegen.model.kinematics import pose
+
+Array = NDArray[np.float64]
+
+POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: nearer than this is there
+NEWTON, FAR = 12, 0.5  # steps at most; rad or m that none may be longer than, or it is not near
+STARTS = 24  # poses that the search begins from, after the one at hand
+UNLIMITED = 2.0 * np.pi  # rad or m either side of the start, where a joint has no limit
+
+
+@dataclass(frozen=True)
+class Goal:
+    """xyz (3,) m in the base frame; rotation of the tip's link, or None where it may be any."""
+
+    xyz: Array
+    rotation: Rotation | None = None
+
+    def __str__(self) -> str:
+        words = f"xyz = {_listed(self.xyz)}"
+        return words if self.rotation is None else f"{words}, rpy = {_listed(self.rotation.as_euler('xyz'))}"
+
+
+def _listed(values: Array) -> str:
+    return "[" + ", ".join(f"{round(float(x), 6) + 0.0:.4g}" for x in values) + "]"
+
+
+class Tip:
+    """A point fixed in a link. offset (3,): in the link's frame, m; place (3,): in the frame of the body that carries it."""
+
+    def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0), source: object = "") -> None:
+        """Raises BadInput for a link that is not there or does not move."""
+        places, source = placed_links(mechanism), source or mechanism.source or mechanism.name
+        if link not in places or link == BASE:
+            raise BadInput(source, "tip", link, "no such link", hint(link, [n for n in places if n != BASE], "links"))
+        self.body, R, p = places[link]
+        if self.body == GROUND:
+            raise BadInput(source, "tip", link, "does not move", f"ends of the arm: {', '.join(ends(mechanism))}")
+        self.mechanism, self.model, self.link, self.source = mechanism, Model.of(mechanism), link, source
+        self._R, self.place = R, p + R @ np.asarray(offset, float)
+        self.chain = _chain(self.model, self.body)
+
+    def at(self, q: ArrayLike) -> Goal:
+        """Where the tip is at joint positions q (J,)."""
+        frames = pose(self.model, q)
+        R, origin = frames.R[self.body], frames.origin[self.body]
+        return Goal(origin + R @ self.place, Rotation.from_matrix(R @ self._R))
+
+    def points(self, q: ArrayLike) -> Array:
+        """Positions (..., 3) m of the tip at joint positions (..., J)."""
+        frames = pose(self.model, q)
+        R = frames.R[..., self.body, :, :]
+        return frames.origin[..., self.body, :] + np.einsum("...ij,j->...i", R, self.place)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """(6, J): velocity and angular velocity of the tip, global axes, per joint rate."""
+        frames, J = pose(self.model, q), np.zeros((6, self.model.n))
+        point = frames.origin[self.body] + frames.R[self.body] @ self.place
+        for i in self.chain:
+            axis = frames.R[i] @ self.model.bodies[i].axis
+            if self.model.bodies[i].prismatic:
+                J[:3, i] = axis
+            else:
+                J[:3, i], J[3:, i] = np.cross(axis, point - frames.origin[i]), axis
+        return J
+
+    def miss(self, q: Array, goal: Goal) -> tuple[float, float]:
+        """How far from the goal the tip is: m, rad."""
+        here = self.at(q)
+        turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation * here.rotation.inv()).magnitude()
+        return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
+
+    def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
+        """Joint positions (J,) within the limits that bring the tip to the goal; of several, those nearest to `near`.
+
+        Raises Refused, saying what is in the way: distance, orientation or a joint's limit.
+        """
+        near = np.asarray(near, float)
+        lower, upper = self._bounds(near)
+        q = self._newton(goal, near)
+        if self._there(q, goal) and np.all((lower <= q) & (q <= upper)):
+            return q
+        q = self._descend(goal, near, lower, upper)
+        if self._there(q, goal):
+            return q
+        tried, rng = [q], np.random.default_rng(0)
+        for _ in range(starts):
+            begin = near.copy()
+            begin[self.chain] = rng.uniform(lower, upper)[self.chain]
+            tried.append(self._descend(goal, begin, lower, upper))
+        found = [x for x in tried if self._there(x, goal)]
+        if not found:
+            raise Refused(self._why(goal, tried, near))
+        return min(found, key=lambda x: float(np.max(np.abs(x - near))))
+
+    def _newton(self, goal: Goal, near: Array) -> Array:
+        """The quick way where the goal is near: steps of least norm, without regard to limits."""
+        q = near.copy()
+        for _ in range(NEWTON):
+            here, J = self.at(q), self.jacobian(q)
+            away = goal.xyz - here.xyz
+            if goal.rotation is None or here.rotation is None:
+                J = J[:3]
+            else:
+                away = np.concatenate([away, (goal.rotation * here.rotation.inv()).as_rotvec()])
+            step = np.linalg.lstsq(J, away, rcond=1e-6)[0]
+            q = q + step
+            if not 1e-10 <= np.max(np.abs(step)) <= FAR:
+                break
+        return q
+
+    def _there(self, q: Array, goal: Goal) -> bool:
+        away, turn = self.miss(q, goal)
+        return away <= POSITION and turn <= ORIENTATION
+
+    def _bounds(self, near: Array) -> tuple[Array, Array]:
+        limits = [joint.limits for joint in self.mechanism.moving]
+        lower = [a.lower if np.isfinite(a.lower) else x - UNLIMITED for a, x in zip(limits, near, strict=True)]
+        upper = [a.upper if np.isfinite(a.upper) else x + UNLIMITED for a, x in zip(limits, near, strict=True)]
+        return np.array(lower), np.array(upper)
+
+    def _descend(self, goal: Goal, begin: Array, lower: Array, upper: Array) -> Array:
+        """The nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
+        free, reach = np.array(self.chain), self._reach()
+
+        def full(x: Array) -> Array:
+            q = begin.copy()
+            q[free] = x
+            return q
+
+        def residual(x: Array) -> Array:
+            here = self.at(full(x))
+            away = here.xyz - goal.xyz
+            if goal.rotation is None:
+                return away
+            return np.concatenate([away, reach * (here.rotation * goal.rotation.inv()).as_rotvec()])
+
+        def slope(x: Array) -> Array:
+            J = self.jacobian(full(x))[:, free]
+            return J[:3] if goal.rotation is None else np.vstack([J[:3], reach * J[3:]])
+
+        inside = np.clip(begin[free], lower[free] + 1e-9, upper[free] - 1e-9)
+        found = least_squares(residual, inside, slope, bounds=(lower[free], upper[free]), xtol=1e-15, ftol=1e-15,
+                              gtol=1e-15, max_nfev=200)
+        return full(found.x)
+
+    def _reach(self) -> float:
+        """A length to weigh radians with: the way along the chain to the tip, m."""
+        along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.chain[1:])
+        return max(along + float(np.linalg.norm(self.place)), 1e-3)
+
+    def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
+        """The sentence that says what is in the way."""
+        reach = self._reach()
+        closest = min(tried, key=lambda q: np.hypot(self.miss(q, goal)[0], reach * self.miss(q, goal)[1]))
+        away, turn = self.miss(closest, goal)
+        if goal.rotation is not None:
+            try:
+                self.solve(Goal(goal.xyz), near)
+            except Refused:
+                pass
+            else:
+                return (f"{goal} is not reached by {self.link}: the point is, but not with this orientation (nearest: "
+                        f"{away:.2g} m and {turn:.2g} rad away); leave rpy out or turn it")
+        wide = np.full(len(near), 1e3)
+        loose = self._descend(goal, near, near - wide, near + wide)
+        if self._there(loose, goal):
+            beyond = [(j.name, x, j.limits) for j, x in zip(self.mechanism.moving, loose, strict=True)
+                      if not j.limits.lower <= x <= j.limits.upper]
+            name, x, limits = beyond[0]
+            return (f"{goal} is not reached by {self.link} within the limits: {name} would have to be at {x:.3g}, its "
+                    f"limits are {limits.lower:g} .. {limits.upper:g} (nearest within them: {away:.2g} m away)")
+        there = self.at(closest).xyz
+        return (f"{goal} is out of reach of {self.link}: the nearest it gets is {away:.2g} m away, at "
+                f"{_listed(there)}")
+
+
+def ends(mechanism: Mechanism) -> list[str]:
+    """Links that carry no other and move, in tree order."""
+    parents = {joint.parent for joint in mechanism.joints}
+    places = placed_links(mechanism)
+    return [link.name for link in mechanism.links if link.name not in parents and places[link.name][0] != GROUND]
+
+
+def _chain(model: Model, body: int) -> list[int]:
+    """The bodies from the ground to this one."""
+    chain = []
+    while body != GROUND:
+        chain.append(body)
+        body = model.bodies[body].parent
+    return chain[::-1]

@@ -1,0 +1,107 @@
+"""From a path of the tip of a planar arm with one or two driven joints to positions, rates and accelerations of its
+chords: rigid kinematics (Tsujita et al., Eqs 13-14), Newton from sample to sample so that the elbow stays on its side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import Refused
+from codegen.model.loop_assembly import Timed
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.discrete import poses
+from host.plan.tip_motion import FlexibleArm, tip
+
+Array = NDArray[np.float64]
+
+CLOSE = 1e-10  # of the reach: a tip this near its path is on it
+OFF_PATH = 1e-6  # of the reach: a path this far from what one joint, or the arm's plane, can follow is refused
+ROUNDS = 30
+COARSE = 65  # samples solved one after the other; the others begin between them
+STRAIGHT = 1e-3  # sine of the elbow's angle below which rates of the joints are not determined any more
+
+
+def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
+    """Chord positions with the tip at path.at(t) (..., 3), m, global, sampled every dt s. start (J,): pose from which
+    the beginning is looked for, rad; it decides the side of the elbow. Raises Refused, with the instant and the
+    distance, where the path leaves what the arm reaches."""
+    t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
+    x, xd, xdd = path.at(t)
+    _check_reach(arm, t, x, start)
+    coarse = np.unique(np.linspace(0, len(t) - 1, COARSE).astype(int))
+    poses_there = []
+    at = np.asarray(start, float)[None]
+    for k in coarse:
+        at = _solve(arm, x[k : k + 1], at, t[k : k + 1])
+        poses_there.append(at[0])
+    guess = np.stack([np.interp(t, t[coarse], column) for column in np.array(poses_there).T], axis=1)
+    q = _solve(arm, x, guess, t)
+    J, links = _jacobian(arm, q)
+    if arm.hub == 1:
+        lean = np.linalg.svd(J, compute_uv=False)[:, -1]
+        if lean.min() < STRAIGHT * arm.beam.reach:
+            raise Refused(f"path: at t = {t[np.argmin(lean)]:.3f} s the arm is stretched or folded: its joints' rates are "
+                          "not determined")
+    inverse = np.linalg.pinv(J)
+    qd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xd))
+    w = np.cumsum(qd * arm.signs, axis=1)
+    inward = np.einsum("tj,tjk->tk", w**2, links)
+    qdd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xdd + inward))
+    return Trajectory(arm.names, t, q, qd, qdd)
+
+
+def _plane(arm: FlexibleArm, v: Array) -> Array:
+    """Components (..., 2) in the arm's plane."""
+    return v @ _axes(arm).T
+
+
+def _axes(arm: FlexibleArm) -> Array:
+    """Two global unit vectors (2, 3) across the joints' axes."""
+    first = np.eye(3)[np.argmin(np.abs(arm.normal))]
+    first = first - (first @ arm.normal) * arm.normal
+    first /= np.linalg.norm(first)
+    return np.stack([first, np.cross(arm.normal, first)])
+
+
+def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
+    """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the tip."""
+    end, placed = tip(arm, q), poses(arm.rigid, q)
+    origins = np.stack([placed[j][1] for j in range(arm.hub + 1)] + [end], axis=1)
+    columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]
+    return np.stack(columns, axis=2), np.diff(origins, axis=1)
+
+
+def _solve(arm: FlexibleArm, x: Array, near: Array, t: Array) -> Array:
+    """Poses (T, J) with the tip at x (T, 3), from poses near them."""
+    q, reach = near.copy(), arm.beam.reach
+    for _ in range(ROUNDS):
+        miss = _plane(arm, x - tip(arm, q))
+        if np.abs(miss).max() < CLOSE * reach:
+            return q
+        step = np.einsum("tjk,tk->tj", np.linalg.pinv(_jacobian(arm, q)[0]), miss)
+        q = q + step * np.minimum(1.0, 0.5 / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-9))
+    off = np.linalg.norm(_plane(arm, x - tip(arm, q)), axis=1)
+    if off.max() < OFF_PATH * reach:
+        return q
+    raise Refused(f"path: at t = {t[np.argmax(off)]:.3f} s the tip does not get to it from the pose before")
+
+
+def _check_reach(arm: FlexibleArm, t: Array, x: Array, start: Array) -> None:
+    """Refuse a path out of the plane, or nearer or farther than the links reach."""
+    if arm.hub > 1:
+        raise Refused("path: a tip in the plane determines two joints; give the path in joints for an arm of more")
+    placed = poses(arm.rigid, start)
+    axes, lengths = _axes(arm), [arm.beam.reach]
+    if arm.hub == 1:
+        lengths.append(float(np.linalg.norm(axes @ (placed[1][1] - placed[0][1]))))
+    off = np.abs((x - tip(arm, start)) @ arm.normal).max()
+    if off > OFF_PATH * arm.beam.reach:
+        raise Refused(f"path: leaves the plane of the arm by {off:.4g} m")
+    away = np.linalg.norm((x - placed[0][1]) @ axes.T, axis=1)
+    far, near = sum(lengths), abs(lengths[0] - lengths[-1]) if arm.hub == 1 else arm.beam.reach
+    slack = OFF_PATH * arm.beam.reach
+    for k in (int(np.argmax(away)), int(np.argmin(away))):
+        if not near - slack <= away[k] <= far + slack:
+            raise Refused(f"path: at t = {t[k]:.3f} s it is {away[k]:.3f} m from {arm.names[0]}, and the arm reaches "
+                          + (f"from {near:.3f} to {far:.3f} m" if near < far else f"{far:.3f} m"))

@@ -1,0 +1,269 @@
+"""Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler) and the same numbers as CSV.
+
+Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP is
+packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks since
+its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mcap.exceptions import McapError
+from mcap.reader import make_reader
+from mcap.records import Channel, Message, Metadata, Schema
+from mcap.stream_reader import StreamReader
+from mcap.writer import CompressionType
+from mcap.writer import Writer as McapWriter
+from mcap_ros2.decoder import DecoderFactory
+from mcap_ros2.writer import Writer
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Joint
+from codegen.wire import messages
+from codegen.wire.units import from_wire
+from host.link.configuration import Configuration
+from host.link.session import state_name
+from host.record.telemetry import tick_budget
+
+Array = NDArray[np.float64]
+
+MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
+METADATA = "femtorque"
+
+_STAMP = """
+================================================================================
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+================================================================================
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+"""
+_JOINT_STATE = (
+    "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort" + _STAMP
+)
+_TORQUE = "std_msgs/Header header\nstring[] name\nfloat64[] feedforward\nfloat64[] total\nfloat64[] duty" + _STAMP
+
+_ROS_TYPES = {"u8": "uint8", "u16": "uint16", "u32": "uint32", "i32": "int32", "f32": "float32"}
+# every plain number of STATUS, under its own name
+_SCALARS = tuple(
+    f for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1
+)
+_STATUS = (
+    "std_msgs/Header header\nstring state_name\n"
+    + "\n".join(f"{_ROS_TYPES[f.type]} {f.name}" for f in _SCALARS) + _STAMP
+)
+PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
+
+
+class Log:
+    """Writes RUN.mcap and RUN.csv. `write` is a listener for Session."""
+
+    def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None) -> None:
+        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. Raises BadInput."""
+        if path.suffix != ".mcap":
+            raise BadInput(path, "log", None, "must end in .mcap",
+                           f"write {path.with_suffix('.mcap').name}; a .csv comes beside it")
+        self.path, self.csv_path = path, path.with_suffix(".csv")
+        self._configuration = configuration
+        self._joints = configuration.joints
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("wb")
+            self._csv_file = self.csv_path.open("w", newline="", buffering=1, encoding="utf-8")
+        except OSError as error:
+            raise BadInput(path, "log", None, f"cannot be written ({error.strerror})") from error
+        self._csv = csv.writer(self._csv_file)
+        self._csv.writerow(columns(self._joints))
+        # a chunk a message: nothing waits in memory
+        self._writer = Writer(self._file, chunk_size=1, compression=CompressionType.NONE)
+        self._writer.add_metadata(METADATA, {
+            "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
+            "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
+            "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
+            "facts": json.dumps([_facts(j) for j in self._joints]), "budget": json.dumps(tick_budget(configuration)),
+        })
+        self._schemas = {
+            MEASURED: self._writer.register_msgdef("sensor_msgs/msg/JointState", _JOINT_STATE),
+            TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
+            STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
+        }
+        self._schemas[DESIRED] = self._schemas[MEASURED]
+        self._tick = 0  # of the last STATUS, not wrapped
+        self._sequence = 0
+
+    def write(self, status: Any) -> None:
+        """One STATUS into both files."""
+        self._tick += (status.tick - self._tick) & 0xFFFFFFFF
+        stamp_ns = self._tick * 1_000_000_000 // self._configuration.rate_hz
+        names = [j.name for j in self._joints]
+        header = {"stamp": {"sec": stamp_ns // 10**9, "nanosec": stamp_ns % 10**9}, "frame_id": ""}
+        position, target = from_wire(status.position, self._joints), from_wire(status.target, self._joints)
+
+        def put(topic: str, **fields: Any) -> None:
+            self._writer.write_message(topic, self._schemas[topic], {"header": header, **fields},
+                                       log_time=stamp_ns, publish_time=stamp_ns, sequence=self._sequence)
+
+        put(MEASURED, name=names, position=position.tolist(), velocity=list(status.rate), effort=list(status.torque))
+        put(DESIRED, name=names, position=target.tolist(), velocity=list(status.target_rate),
+            effort=list(status.torque_ff))
+        put(TORQUE, name=names, feedforward=list(status.torque_ff), total=list(status.torque), duty=list(status.duty))
+        put(STATUS, state_name=state_name(status), **{f.name: getattr(status, f.name) for f in _SCALARS})
+        self._file.flush()
+        self._sequence += 1
+
+        row: list[Any] = [f"{stamp_ns / 1e9:.6f}", state_name(status)] + [getattr(status, f.name) for f in _SCALARS]
+        for j in range(len(self._joints)):
+            row += [f"{position[j]:.10g}", f"{target[j]:.10g}"]
+            row += [f"{getattr(status, name)[j]:.9g}" for name in PER_JOINT[2:]]
+        self._csv.writerow(row)
+
+    def close(self) -> None:
+        """Finish both files."""
+        self._writer.finish()
+        self._file.close()
+        self._csv_file.close()
+        _pack(self.path)
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _pack(path: Path) -> None:
+    """The same records in chunks of a megabyte, compressed and indexed. A disk without room for that keeps them as they are."""
+    packed, ids = path.with_suffix(".packed"), {}
+    try:
+        with path.open("rb") as source, packed.open("wb") as target:
+            reader, writer = make_reader(source), McapWriter(target)
+            writer.start(profile="ros2", library="femtorque")
+            for metadata in reader.iter_metadata():
+                writer.add_metadata(metadata.name, metadata.metadata)
+            for schema, channel, message in reader.iter_messages(log_time_order=False):
+                if channel.id not in ids:
+                    assert schema is not None  # every channel of a log has one
+                    kind = writer.register_schema(schema.name, schema.encoding, schema.data)
+                    ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
+                writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
+            writer.finish()
+        packed.replace(path)
+    except OSError:
+        packed.unlink(missing_ok=True)
+
+
+FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")
+
+
+def _facts(joint: Joint) -> list[float | None]:
+    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one."""
+    encoder, count = joint.encoder, math.inf
+    if encoder is not None and joint.type != "prismatic":
+        turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
+        count = 2.0 * math.pi / (encoder.counts * turns)
+    values = (joint.gains.ku, joint.gains.kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
+              joint.friction.coulomb)
+    return [float(x) if math.isfinite(x) else None for x in values]
+
+
+def columns(joints: tuple[Joint, ...]) -> list[str]:
+    """The CSV's header."""
+    return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in PER_JOINT)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A log read back: S samples, J joints, SI. error: desired - measured, the short way round."""
+
+    mechanism: str
+    digest: str
+    rate_hz: int
+    knot_hz: int
+    joints: tuple[str, ...]
+    prismatic: tuple[bool, ...]
+    notes: dict[str, Any]
+    t: Array  # (S,) s since the board's reset
+    position: Array  # (S, J)
+    target: Array
+    rate: Array
+    target_rate: Array
+    torque_ff: Array
+    torque: Array
+    duty: Array
+    state: tuple[str, ...]
+    scalars: dict[str, Array]  # every plain number of STATUS, (S,)
+    facts: dict[str, Array]  # of FACTS, each (J,); nan: not known
+    budget: int | None  # cycles from one control tick to the next
+
+    @property
+    def error(self) -> Array:
+        difference = self.target - self.position
+        return np.where(self.prismatic, difference, (difference + np.pi) % (2.0 * np.pi) - np.pi)
+
+
+def read(path: Path) -> Run:
+    """Read an MCAP log, also one that a crash has cut off. Raises BadInput."""
+    if not path.is_file():
+        raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
+    about: dict[str, str] | None = None
+    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: []}
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
+    decoders: dict[int, Any] = {}
+    factory = DecoderFactory()
+    try:
+        with path.open("rb") as file:
+            for record in StreamReader(file).records:
+                if isinstance(record, Metadata) and record.name == METADATA:
+                    about = record.metadata
+                elif isinstance(record, Schema):
+                    schemas[record.id] = record
+                elif isinstance(record, Channel):
+                    channels[record.id] = record
+                elif isinstance(record, Message):
+                    channel = channels[record.channel_id]
+                    if channel.topic in topics:
+                        if channel.id not in decoders:
+                            decoders[channel.id] = factory.decoder_for(
+                                channel.message_encoding, schemas[channel.schema_id]
+                            )
+                        topics[channel.topic].append((record.log_time, decoders[channel.id](record.data)))
+    except McapError as error:
+        if about is None:
+            raise BadInput(path, "log", None, f"is not an MCAP file ({type(error).__name__})") from error
+        # cut off by a crash: everything before the cut has been read
+    count = min(map(len, topics.values()))
+    if about is None or count == 0:
+        raise BadInput(path, "log", None, "holds no run of femtorque",
+                       "give the .mcap that `femtorque stream --log` wrote")
+    return _run(about, {topic: rows[:count] for topic, rows in topics.items()})
+
+
+def _run(about: dict[str, str], topics: dict[str, list[Any]]) -> Run:
+    def column(topic: str, name: str) -> Array:
+        return np.array([getattr(m, name) for _, m in topics[topic]], float)
+
+    joints = json.loads(about["joints"])
+    facts = np.array(json.loads(about["facts"]) if "facts" in about else [[None] * len(FACTS)] * len(joints), float)
+    facts[:, :2] = np.nan_to_num(facts[:, :2])  # gains that are not known are none
+    return Run(
+        about["mechanism"], about["digest"], int(about["rate_hz"]), int(about["knot_hz"]),
+        tuple(name for name, _ in joints), tuple(kind == "prismatic" for _, kind in joints), json.loads(about["notes"]),
+        np.array([stamp for stamp, _ in topics[STATUS]], float) / 1e9,
+        column(MEASURED, "position"), column(DESIRED, "position"),
+        column(MEASURED, "velocity"), column(DESIRED, "velocity"),
+        column(TORQUE, "feedforward"), column(TORQUE, "total"), column(TORQUE, "duty"),
+        tuple(m.state_name for _, m in topics[STATUS]),
+        {f.name: column(STATUS, f.name) for f in _SCALARS},
+        dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
+    )

@@ -1,0 +1,86 @@
+"""One STATUS as plain numbers in SI units, for pages, PlotJuggler and other programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput
+from codegen.wire import messages
+from codegen.wire.units import from_wire
+from host.link.configuration import Configuration
+from host.link.session import Session, fault_name, fault_words, flag, mode_name, names, state_name
+
+Array = NDArray[np.float64]
+
+
+def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
+    """PD share (..., J) of the torque, N m or N: Ku error + Kv rate error (THEORY.md, second line of the law)."""
+    ku, kv = (np.array([getattr(joint.gains, name) for joint in configuration.joints]) for name in ("ku", "kv"))
+    return ku * error + kv * rate_error
+
+
+def tick_budget(configuration: Configuration) -> int | None:
+    """Cycles from one control tick to the next; None of a board that this version does not know."""
+    try:
+        board = boards.load(configuration.board.removesuffix("-pil"))
+    except BadInput:
+        return None
+    return board.core_hz // configuration.rate_hz
+
+
+def about(session: Session) -> dict[str, Any]:
+    """What does not change: who the board is, its joints with limits and units, the tick's budget."""
+    c = session.configuration
+    joints = [{"name": joint.name, "unit": session.unit(j), "effort_unit": "N" if joint.type == "prismatic" else "N m",
+               "wraps": joint.type != "prismatic", "gains": bool(joint.gains.ku or joint.gains.kv),
+               "limits": {k: v if np.isfinite(v) else None for k, v in asdict(joint.limits).items()}}
+              for j, joint in enumerate(c.joints)]
+    return {"name": c.name, "board": c.board, "digest": c.digest.hex(), "rate_hz": c.rate_hz, "knot_hz": c.knot_hz,
+            "ring": session.ident.ring, "budget": tick_budget(c), "port": session.link.port, "joints": joints,
+            "status_hz": messages.STATUS_HZ, "modes": list(c.modes)}
+
+
+def sample(session: Session) -> dict[str, Any]:
+    """The last STATUS. Lists are one number a joint: rad or m, per s, N m or N.
+
+    pd is the share of the gains in the mechanism file, rest all that is neither that nor feed-forward: friction, rotor,
+    integral, what limits cut off. Without a mechanism file the gains are not known, and all of it is rest.
+    """
+    s, c, link = session.status, session.configuration, session.link
+    error = session.tracking_error()
+    ff, torque = np.array(s.torque_ff, float), np.array(s.torque, float)
+    pd = feedback(c, error, np.array(s.target_rate, float) - np.array(s.rate, float))
+    pd = np.where(flag(s, "OUTPUTS"), pd, 0.0)
+    fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
+    return {
+        "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
+        "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)), "limits": list(names(messages.LIMITS, s.limits)),
+        "buffered": s.buffered, "cycles": s.cycles, "cycles_max": s.cycles_max, "bus": s.bus_mv / 1e3,
+        "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames, "out_of_order": s.out_of_order,
+        "host_bad": link.bad, "worst_gap": link.worst_gap,
+        "position": _list(from_wire(s.position, c.joints)), "target": _list(from_wire(s.target, c.joints)),
+        "error": _list(error), "rate": _list(s.rate), "target_rate": _list(s.target_rate), "feedforward": _list(ff),
+        "pd": _list(pd), "rest": _list(torque - ff - pd), "torque": _list(torque), "duty": _list(s.duty),
+    }
+
+
+def _list(values: Any) -> list[float | None]:
+    """JSON has no NaN."""
+    return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values]
+
+
+def named(session: Session) -> dict[str, Any]:
+    """The last STATUS as a tree that PlotJuggler makes names of: /shoulder/error, /tick/cycles; `timestamp` in s."""
+    values = sample(session)
+    per_joint = [key for key, value in values.items() if isinstance(value, list) and key not in ("flags", "limits")]
+    tree: dict[str, Any] = {"timestamp": values["t"], "state": session.status.state, "fault": session.status.fault}
+    for j, joint in enumerate(session.configuration.joints):
+        tree[joint.name] = {key: values[key][j] for key in per_joint}
+    tree["tick"] = {key: values[key] for key in ("cycles", "cycles_max")}
+    tree["link"] = {key: values[key] for key in ("buffered", "frames", "bad_frames", "out_of_order", "host_bad", "worst_gap")}
+    return tree | {"bus": values["bus"], "pace": values["pace"], "mode": session.status.mode}

@@ -1,0 +1,1 @@
+"""What was logged, for people: tables, plots, pages."""

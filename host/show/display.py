@@ -1,0 +1,101 @@
+"""What a terminal shows while a motion runs, and the words for its outcome. Everything goes to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import ArrayLike
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from codegen.mechanism.description import Joint
+from host.link.configuration import Configuration
+from host.link.ports import Answer
+from host.stream import stream as streaming
+
+
+@contextmanager
+def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
+               ) -> Iterator[Callable[[streaming.Progress], None]]:
+    """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal.
+
+    on_hold: called when the arm begins to wait on its path for the user's word.
+    """
+    console = console or Console(stderr=True)
+    columns = (
+        TextColumn("{task.fields[state]:<8}"), BarColumn(30), TextColumn("{task.fields[left]:5.1f} s left"),
+        TextColumn("buffer {task.fields[buffered]:>3}/{task.fields[ring]}"),
+        TextColumn("error {task.fields[error]:.1e}"), TextColumn("gap {task.fields[gap]:.0f} ms"),
+        TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=1.0, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0, resent=0,
+                            limits="")
+
+        told = ""
+
+        def show(p: streaming.Progress) -> None:
+            nonlocal told
+            if p.holding and not told:
+                console.print(f"{p.holding}, holding; Enter goes on, Ctrl-C disarms", markup=False)
+                on_hold()
+            told = p.holding
+            bar.update(
+                task, total=p.duration, completed=p.t, state=p.state, left=p.left, buffered=p.buffered, ring=p.ring,
+                error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3, resent=p.retransmissions,
+                limits=" ".join(p.limits),
+            )
+
+        yield show
+
+
+@contextmanager
+def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress line for files done, of how many, and the one under way; silent off a terminal."""
+    console = console or Console(stderr=True)
+    columns = (BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f} {task.description}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=1)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
+
+
+def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> RenderableType:
+    """Tracking errors (J,), a row a joint."""
+    table = Table()
+    for column in ("joint", "tracking rms", "tracking worst", "unit"):
+        table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
+    for joint, a, b in zip(joints, np.asarray(rms), np.asarray(worst), strict=True):
+        table.add_row(joint.name, f"{a:.3e}", f"{b:.3e}", "m" if joint.type == "prismatic" else "rad")
+    return Group(Text(title), table)
+
+
+def ports_table(found: Sequence[Answer]) -> Table:
+    """Who is where."""
+    table = Table()
+    for column in ("port", "what", "who answers"):
+        table.add_column(column, overflow="fold")
+    for answer in found:
+        who = str(answer).removeprefix(f"{answer.port}: ")
+        table.add_row(answer.port, answer.what, who, style=None if answer.identity else "dim")
+    return table
+
+
+def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> RenderableType:
+    """How a streamed motion went, as the board measured it."""
+    return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
+
+
+def _headline(o: streaming.Outcome) -> str:
+    words = (
+        f"{o.ended}: {o.duration:.3f} s, {o.knots} knots in {o.frames} frames ({o.retransmissions} resent), "
+        f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles"
+    )
+    if o.rounds > 1:
+        words = f"{words}, {o.rounds} rounds"
+    if o.resumed:
+        words += f", resumed {o.resumed} time{'s' * (o.resumed > 1)}"
+    return words + (f", limits that acted: {', '.join(o.limits)}" if o.limits else "")

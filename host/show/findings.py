@@ -1,0 +1,350 @@
+"""What a run shows, as numbers and in words: tracking, torque shares, what the model left over, tick, stream, events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.wire import messages
+from host.link.session import names
+from host.record.log import Run
+
+Array = NDArray[np.float64]
+
+ENOUGH = 64  # samples in motion that a spectrum or a fit takes
+STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
+SLOWEST = 3  # periods in the motion, about, that a line has at least
+EXPLAINS = 0.25  # of the variance that something explains to be worth a word
+MATTERS = 0.02  # of the largest torque: less of it is not worth a word
+SMOOTH = 10  # samples
+STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
+
+
+@dataclass(frozen=True)
+class Event:
+    """t: s since the log began. bad: nothing that a good run has."""
+
+    t: float
+    what: str
+    bad: bool = False
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Of one joint while in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if not known."""
+
+    joint: str
+    unit: str
+    rms: float
+    worst: float
+    at: float  # s
+    rate: float  # of the target then
+    counts: float
+
+    def __str__(self) -> str:
+        words = f"{measure(self.worst, self.unit)} at {self.at:.2f} s (rms {measure(self.rms, self.unit)})"
+        if not np.isfinite(self.counts):
+            return words
+        return f"{words}, {self.counts:.1f} encoder counts" + (", as fine as it sees" if self.counts < 1.5 else "")
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the model left to the feedback at one joint, and what most of it goes with. size: of that cause."""
+
+    joint: str
+    rms: float  # N m or N
+    of_peak: float  # share of the largest torque
+    cause: str  # inertia | viscous friction | Coulomb friction | a constant torque | nothing found
+    size: float
+    unit: str
+    explained: float  # share of the variance
+
+    def __str__(self) -> str:
+        effort = "N" if self.unit.endswith("N") else "N m"
+        start = f"{self.joint}: the feedback gave {measure(self.rms, effort)} rms, {self.of_peak:.1%} of the largest torque"
+        if self.cause == NOTHING:
+            return f"{start}; it goes with neither rate nor acceleration"
+        more = "more" if self.size > 0.0 else "less"
+        if self.cause == CONSTANT:
+            return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "
+                    f"{measure(self.size, self.unit)}, as of a load")
+        return (f"{start}; {self.explained:.0%} of its slow part is as {self.cause} of {measure(abs(self.size), self.unit)} {more} "
+                "than the mechanism file says would be")
+
+
+@dataclass(frozen=True)
+class Line:
+    """The strongest frequency in the error of one joint. amplitude: rad or m; times: over the median amplitude."""
+
+    joint: str
+    hz: float
+    amplitude: float
+    times: float
+    unit: str
+
+
+NOTHING, CONSTANT = "nothing found", "a constant torque"
+
+
+class Findings:
+    """Everything that is said and drawn of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.t = run.t - run.t[0]
+        self.moving = np.array([state == "TRACK" for state in run.state])
+        self.joints = range(len(run.joints))
+
+    def unit(self, j: int) -> str:
+        return "m" if self.run.prismatic[j] else "rad"
+
+    def effort_unit(self, j: int) -> str:
+        return "N" if self.run.prismatic[j] else "N m"
+
+    @cached_property
+    def feedback(self) -> Array:
+        """(S, J) N m or N: Ku e + Kv e' where the log has the gains, else all that is not feed-forward."""
+        run = self.run
+        pd = run.facts["ku"] * run.error + run.facts["kv"] * (run.target_rate - run.rate)
+        on = ((run.scalars["flags"].astype(int) & messages.FLAGS["OUTPUTS"][0]) != 0)[:, None]
+        known = (run.facts["ku"] != 0.0) | (run.facts["kv"] != 0.0)
+        return np.where(known, pd * on, run.torque - run.torque_ff)
+
+    @cached_property
+    def acceleration(self) -> Array:
+        """(S, J) of the target, rad/s^2 or m/s^2."""
+        return np.gradient(self.run.target_rate, self.t, axis=0) if len(self.t) > 2 else np.zeros_like(self.run.target_rate)
+
+    @cached_property
+    def tracking(self) -> list[Tracking]:
+        """Of every joint; empty if nothing moved."""
+        run, rows = self.run, np.flatnonzero(self.moving)
+        if not len(rows):
+            return []
+        found = []
+        for j in self.joints:
+            error = run.error[rows, j]
+            i = rows[int(np.argmax(np.abs(error)))]
+            found.append(Tracking(run.joints[j], self.unit(j), float(np.sqrt(np.mean(error**2))), float(abs(run.error[i, j])),
+                                  float(self.t[i]), float(run.target_rate[i, j]),
+                                  float(abs(run.error[i, j]) / run.facts["count"][j])))
+        return found
+
+    @cached_property
+    def left(self) -> list[Left]:
+        """What the model left over, of every joint that moved enough."""
+        run, found = self.run, []
+        for j in self.joints:
+            if not (run.facts["ku"][j] or run.facts["kv"][j]):
+                continue  # the share of the feedback is not known
+            rows = self.moving & (np.abs(run.target_rate[:, j]) > STILL)
+            if np.count_nonzero(rows) < ENOUGH:
+                continue
+            found.append(self._left(j, rows))
+        return found
+
+    def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
+        """The one cause that explains most of the feedback's torque, by least squares of each alone.
+
+        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that.
+        """
+        run, raw = self.run, self.feedback[rows, j]
+        y = _averaged(raw)
+        length, effort = self.unit(j), self.effort_unit(j)
+        causes = (
+            ("inertia", self.acceleration[rows, j], "kg" if run.prismatic[j] else "kg m^2"),
+            ("viscous friction", run.target_rate[rows, j], f"{effort} s/{length}"),
+            ("Coulomb friction", np.sign(run.target_rate[rows, j]), effort),
+            (CONSTANT, np.ones(len(raw)), effort),
+        )
+        power, rms = float(np.mean(y**2)), float(np.sqrt(np.mean(raw**2)))
+        peak = float(np.max(np.abs(run.torque[rows, j]), initial=1e-12))
+        best = Left(run.joints[j], rms, rms / peak, NOTHING, 0.0, effort, 0.0)
+        for cause, x, unit in causes:
+            x = _averaged(x)
+            scale = float(np.mean(x**2))
+            if scale <= 0.0 or power <= 0.0:
+                continue
+            size = float(np.mean(x * y)) / scale
+            explained = size**2 * scale / power
+            if explained > max(best.explained, EXPLAINS) and abs(size) * np.sqrt(scale) > MATTERS * peak:
+                best = Left(best.joint, best.rms, best.of_peak, cause, size, unit, explained)
+        return best
+
+    def spectrum(self, j: int) -> tuple[Array, Array]:
+        """Frequencies (F,) Hz and amplitudes (F,) of the error in the longest motion, through a Hann window."""
+        begin, end = self._longest()
+        error = self.run.error[begin:end, j]
+        if len(error) < ENOUGH:
+            return np.zeros(0), np.zeros(0)
+        window = np.hanning(len(error))
+        amplitude = 2.0 * np.abs(np.fft.rfft((error - error.mean()) * window)) / window.sum()
+        dt = float(np.median(np.diff(self.t[begin:end])))
+        return np.fft.rfftfreq(len(error), dt)[1:], amplitude[1:]
+
+    def _longest(self) -> tuple[int, int]:
+        """The rows of the longest stretch in motion."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], self.moving, [False]]).astype(int)))
+        stretches = list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+        return max(stretches, key=lambda s: s[1] - s[0], default=(0, 0))
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The strongest frequency of every joint that has a spectrum."""
+        found = []
+        for j in self.joints:
+            hz, amplitude = self.spectrum(j)
+            if len(hz) and np.median(amplitude) > 0.0:
+                i = SLOWEST + int(np.argmax(amplitude[SLOWEST:]))  # slower is the motion itself
+                found.append(Line(self.run.joints[j], float(hz[i]), float(amplitude[i]),
+                                  float(amplitude[i] / np.median(amplitude)), self.unit(j)))
+        return found
+
+    @cached_property
+    def shares(self) -> list[dict[str, float]]:
+        """rms in motion of feed-forward, feedback, the rest and all of it, of every joint; N m or N."""
+        run, rows = self.run, self.moving
+        parts = {"feed-forward": run.torque_ff, "feedback": self.feedback,
+                 "friction, rotor": run.torque - run.torque_ff - self.feedback, "all": run.torque}
+        return [{name: float(np.sqrt(np.mean(values[rows, j]**2))) if rows.any() else 0.0 for name, values in parts.items()}
+                for j in self.joints]
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """Changes of state, faults, limits, frames that were lost, in order of time."""
+        run, events = self.run, []
+        flags = run.scalars["flags"].astype(int)
+        for i in range(len(self.t)):
+            before = i - 1 if i else None
+            if before is None or run.state[i] != run.state[before]:
+                why = run.state[i] + (f" ({_because(int(flags[i]))})" if _because(int(flags[i])) and before is not None
+                                      and run.state[before] == "TRACK" else "")
+                events.append(Event(float(self.t[i]), why, run.state[i] in ("FAULT", "ESTOP")))
+            if before is None:
+                continue
+            fault = int(run.scalars["fault"][i])
+            if fault and fault != int(run.scalars["fault"][before]):
+                events.append(Event(float(self.t[i]), f"fault {_fault(fault, int(run.scalars['fault_joint'][i]), run)}", True))
+            acted = set(names(messages.LIMITS, int(run.scalars["limits"][i])))
+            for name in sorted(acted - set(names(messages.LIMITS, int(run.scalars["limits"][before])))):
+                events.append(Event(float(self.t[i]), f"limit {name}: {messages.LIMITS[name][1]}", True))
+            for field, what in (("bad_frames", "damaged frames"), ("out_of_order", "knots out of order")):
+                more = int(run.scalars[field][i] - run.scalars[field][before]) & 0xFFFF
+                if more:
+                    events.append(Event(float(self.t[i]), f"{more} {what} at the board", True))
+        return _merged(events)
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """What was worst, the most important first."""
+        run, said = self.run, []
+        for event in self.events:
+            if event.what.startswith("fault") or event.what == "ESTOP":
+                said.append(f"The run was broken off at {event.t:.2f} s: {event.what}.")
+        if not self.tracking:
+            return [*said, "Nothing moved: there is no tracking to speak of."]
+        worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
+        doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
+        said.append(f"Tracking was worst at {worst.joint}, {doing}: {worst}.")
+        said += self._of_torque() + self._of_model()
+        strong = [line for line in self.lines if line.times > STANDS_OUT]
+        if strong:
+            line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
+            said.append(f"The error of {line.joint} has a line at {line.hz:.1f} Hz of {measure(line.amplitude, line.unit)}, "
+                        f"{line.times:.0f} times the median of its spectrum.")
+        else:
+            said.append("No frequency stands out in the errors.")
+        said.append(self._of_tick())
+        said.append(self._of_stream())
+        limits = sorted({e.what.removeprefix("limit ").split(":")[0] for e in self.events if e.what.startswith("limit")})
+        said.append(f"Limits that acted: {', '.join(limits)}." if limits else "No limit acted.")
+        return said
+
+    def _of_torque(self) -> list[str]:
+        shares = [(s["feedback"] / s["all"], name) for s, name in zip(self.shares, self.run.joints, strict=True) if s["all"] > 0]
+        if not shares:
+            return []
+        share, name = max(shares)
+        return [f"The feedback had most to do at {name}: its torque was {share:.0%} of the whole (rms); what the model knew "
+                "gave the rest."]
+
+    def _of_model(self) -> list[str]:
+        known = [x for x in self.left if x.cause != NOTHING]
+        if not known:
+            return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or too small "
+                    "to say."] if self.left else []
+        worst = max(known, key=lambda x: x.of_peak)
+        return [f"The model was farthest from the arm at {worst}."]
+
+    def _of_tick(self) -> str:
+        worst = int(self.run.scalars["cycles_max"].max())
+        if self.run.budget is None:
+            return f"The costliest tick took {worst} cycles."
+        return f"The costliest tick took {worst} of {self.run.budget} cycles, {worst / self.run.budget:.1%} of its budget."
+
+    def _of_stream(self) -> str:
+        run = self.run
+        fed = self.moving.copy()
+        fed[np.flatnonzero(np.diff(run.scalars["ack"]))[-1:].sum():] = False  # the last knots only run out
+        least = f", at least {int(run.scalars['buffered'][fed].min())} knots buffered" if fed.any() else ""
+        bad, lost = (int(run.scalars[n][-1] - run.scalars[n][0]) & 0xFFFF for n in ("bad_frames", "out_of_order"))
+        gap = float(np.max(np.diff(self.t), initial=0.0))
+        words = f"The longest silence of the board was {gap * 1e3:.0f} ms"
+        words += f"; {bad} frames came to it damaged" if bad else "; every frame came to it whole"
+        words += f", {lost} knots out of order" if lost else ""
+        stops = [e for e in self.events if "knots ran out" in e.what or "host was silent" in e.what]
+        return words + (f"; it stopped on the path {len(stops)} times." if stops else f"{least}.")
+
+
+def measure(value: float, unit: str) -> str:
+    """A number with its unit, scaled to be readable."""
+    if unit in ("rad", "m") and value != 0.0:
+        for factor, prefix in ((1.0, ""), (1e3, "m"), (1e6, "µ")):
+            if abs(value) * factor >= 0.5:
+                return f"{value * factor:.3g} {prefix}{unit}"
+        return f"{value * 1e6:.3g} µ{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def _averaged(values: Array) -> Array:
+    """Over SMOOTH samples."""
+    return np.convolve(values, np.full(SMOOTH, 1.0 / SMOOTH), "valid")
+
+
+def _scale(run: Run, joint: str) -> float:
+    """What to compare errors of joints of different kinds by: a count where it is known, else a unit."""
+    count = float(run.facts["count"][run.joints.index(joint)])
+    return count if np.isfinite(count) else 1.0
+
+
+def _because(flags: int) -> str:
+    """Why a motion ended, from the flags."""
+    for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", "knots ran out"), ("HOST_SILENT", "the host was silent"),
+                      ("STOPPED", "stopped by the host")):
+        if flags & messages.FLAGS[name][0]:
+            return why
+    return ""
+
+
+def _fault(number: int, joint: int, run: Run) -> str:
+    for name, (value, meaning, mend) in messages.FAULTS.items():
+        if value == number:
+            where = f" at joint {run.joints[joint]}" if joint < len(run.joints) else ""
+            return f"{name}{where}: {meaning}; {mend}"
+    return str(number)
+
+
+def _merged(events: Sequence[Event]) -> list[Event]:
+    """Runs of the same limit or loss within a second are one event."""
+    kept: list[Event] = []
+    for event in events:
+        same = next((k for k in reversed(kept[-6:]) if k.what.split(" ", 1)[-1] == event.what.split(" ", 1)[-1]
+                     and event.bad and event.t - k.t < 1.0 and not event.what.startswith("fault")), None)
+        if same is None:
+            kept.append(event)
+    return kept

@@ -1,0 +1,102 @@
+"""A live view of a board in the terminal: state, what is wrong and what to do, joints, stream, tick cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from codegen.wire import messages
+from codegen.wire.units import from_wire
+from host.link.session import PERIOD, Session, crash, fault_words, mode_name, names, state_name
+
+REFRESH = 0.1  # s
+_COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
+
+
+def watch(session: Session, console: Console, until: Callable[[], bool]) -> None:
+    """Show every STATUS until told to stop. Raises Refused when the board goes away."""
+    drawn = -np.inf
+    with Live(view(session), console=console, auto_refresh=False) as live:
+        while not until():
+            session.pump()
+            if session.clock.now() - drawn >= REFRESH:
+                drawn = session.clock.now()
+                live.update(view(session), refresh=True)
+            session.clock.sleep(PERIOD)
+
+
+def view(session: Session) -> RenderableType:
+    """The last STATUS as tables."""
+    return Group(_heading(session), _joints(session), _numbers(session), _history(session))
+
+
+def snapshot(session: Session) -> dict[str, Any]:
+    """The last STATUS as plain data, positions and targets in rad or m."""
+    s, joints = session.status, session.configuration.joints
+    data = {f.name: getattr(s, f.name) for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields}
+    data["flags"], data["limits"] = names(messages.FLAGS, s.flags), names(messages.LIMITS, s.limits)
+    data["state"] = state_name(s)
+    data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
+    faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
+    return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data}
+
+
+def _heading(session: Session) -> Text:
+    s, who = session.status, session.configuration
+    text = Text(f"{who.name} on {who.board}, {who.rate_hz} Hz, configuration {who.digest.hex()[:8]}, at ")
+    text.append(f"{s.tick / who.rate_hz:.1f} s: ")
+    text.append(state_name(s), style=f"bold {_COLOURS.get(state_name(s), 'yellow')}")
+    flags, limits = names(messages.FLAGS, s.flags), names(messages.LIMITS, s.limits)
+    text.append(f"  {' '.join(flags)}")
+    if limits:
+        text.append(f"  limits: {' '.join(limits)}", style="yellow")
+    if s.fault:
+        text.append(f"\nfault {fault_words(s, session.joint(s.fault_joint))}", style="red")
+    return text
+
+
+def _joints(session: Session) -> Table:
+    s = session.status
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)  # six joints fit into 80 columns
+    table.add_column("joint", overflow="fold")
+    for column in ("position", "desired", "error", "rate", "torque", "feedfwd", "duty"):
+        table.add_column(column, justify="right", min_width=7, no_wrap=True)
+    joints = session.configuration.joints
+    measured, desired, error = from_wire(s.position, joints), from_wire(s.target, joints), session.tracking_error()
+    for j, joint in enumerate(joints):
+        table.add_row(
+            f"{joint.name}, {session.unit(j)}", f"{measured[j]:+.4f}", f"{desired[j]:+.4f}", f"{error[j]:+.1e}",
+            f"{s.rate[j]:+.3f}", f"{s.torque[j]:+.3f}", f"{s.torque_ff[j]:+.3f}", f"{s.duty[j]:+.3f}",
+        )
+    return table
+
+
+def _numbers(session: Session) -> Text:
+    s, link, name = session.status, session.link, mode_name(session)
+    mode = f"mode {name}, " if name else ""
+    return Text(
+        f"{mode}buffer {s.buffered}/{session.ident.ring} knots, pace {s.pace:.2f}, tick {s.cycles} cycles (most "
+        f"{s.cycles_max}), bus {s.bus_mv / 1e3:.1f} V\n"
+        f"board: {s.frames} frames, {s.bad_frames} bad, {s.out_of_order} out of order, {s.wrong_tag} of another "
+        f"configuration; host: {link.bad} bad, worst gap {link.worst_gap * 1e3:.0f} ms"
+    )
+
+
+def _history(session: Session) -> Text:
+    """Which chip it is, and what has happened to it."""
+    who = session.identity()
+    level = f", brown-out reset {who['brown_out']}" if who["brown_out"] else ""
+    text = Text(f"chip {who['unique']}, femtorque {who['version']}, up {who['uptime_s']} s when asked, {who['resets']} resets "
+                f"since power-on (last: {who['reset_cause']}){level}")
+    if who["faults"]:
+        text.append("\nfaults since reset: " + ", ".join(f"{name} {count}" for name, count in who["faults"].items()))
+    if session.about.crash:
+        text.append(f"\nlast crash: {crash(session.about)}", style="red")
+    return text

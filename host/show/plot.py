@@ -1,0 +1,115 @@
+"""Figures from a log: tracking, error, torque shares, buffer and tick cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from codegen.verify.figures import check_format
+from host.record.log import Run
+
+Array = NDArray[np.float64]
+
+
+def draw(run: Run, path: Path) -> None:
+    """One column a joint (tracking, error, torque) and a row below for the stream. Raises BadInput."""
+    check_format(path, "output")
+    t = run.t - run.t[0]
+    n = len(run.joints)
+    figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")
+    figure.suptitle(f"{run.mechanism}, {run.rate_hz} Hz, configuration {run.digest[:8]}")
+    tall, low = figure.subfigures(2, 1, squeeze=False, height_ratios=[3.0, 1.1])[:, 0]
+    axes = tall.subplots(3, n, sharex=True, squeeze=False)
+    error = run.error
+    for j, name in enumerate(run.joints):
+        length, effort = ("m", "N") if run.prismatic[j] else ("rad", "N m")
+        position, target = unwrapped(run, j)
+        _lines(axes[0, j], t, (target, "desired", "0.55", "-"), (position, "measured", "C0", "--"))
+        axes[0, j].set_title(name)
+        scale, prefix = _scale(error[:, j])
+        _lines(axes[1, j], t, (error[:, j] * scale, "", "C3", "-"))
+        axes[1, j].axhline(0.0, color="0.5", linewidth=0.8)
+        axes[1, j].set_title(_rms(error[_moving(run), j], prefix, scale, length), fontsize="medium")
+        _lines(axes[2, j], t, (run.torque[:, j], "asked for", "0.2", "-"),
+               (run.torque_ff[:, j], "feed-forward", "C2", "-"),
+               (run.torque[:, j] - run.torque_ff[:, j], "the rest: PD, friction, rotor", "C1", "-"))
+        axes[0, j].set_ylabel(f"position, {length}")
+        axes[1, j].set_ylabel(f"error, {prefix}{length}")
+        axes[2, j].set_ylabel(f"torque, {effort}" if effort == "N m" else f"force, {effort}")
+        axes[2, j].set_xlabel("t, s")
+    axes[0, 0].legend(fontsize="small")
+    axes[2, 0].legend(fontsize="small")
+    left, right = low.subplots(1, 2)
+    _lines(left, t, (run.scalars["buffered"], "", "C0", "-"))
+    left.set_ylabel("knots buffered")
+    left.set_ylim(bottom=0.0)
+    _lines(right, t, (run.scalars["cycles"], "", "C0", "-"))
+    right.set_ylabel("cycles of the control tick")
+    right.set_ylim(bottom=0.0)
+    for axis in (left, right):
+        axis.set_xlabel("t, s")
+        _mark_states(axis, t, run.state)
+    figure.savefig(path, dpi=120)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """The numbers of a run: errors in rad or m while in motion, as in the JSON of `femtorque plot`."""
+    error = run.error[_moving(run)]
+    rms = np.sqrt(np.mean(error**2, axis=0)) if len(error) else np.zeros(len(run.joints))
+    worst = np.max(np.abs(error), axis=0) if len(error) else np.zeros(len(run.joints))
+    return {
+        "mechanism": run.mechanism, "digest": run.digest, "samples": len(run.t),
+        "duration": float(run.t[-1] - run.t[0]),
+        "tracking_rms": dict(zip(run.joints, rms.tolist(), strict=True)),
+        "tracking_max": dict(zip(run.joints, worst.tolist(), strict=True)),
+        "least_buffered": int(run.scalars["buffered"].min()), "cycles_max": int(run.scalars["cycles_max"].max()),
+        "states": list(dict.fromkeys(run.state)),
+    }
+
+
+def _moving(run: Run) -> NDArray[np.bool_]:
+    """(S,) the samples in motion."""
+    return np.array([state == "TRACK" for state in run.state])
+
+
+def unwrapped(run: Run, j: int) -> tuple[Array, Array]:
+    """Measured and desired without the wire's jumps at half a turn."""
+    target = run.target[:, j] if run.prismatic[j] else np.unwrap(run.target[:, j])
+    return target - run.error[:, j], target
+
+
+def _lines(axis: Axes, t: Array, *curves: tuple[Array, str, str, str]) -> None:
+    for values, label, colour, style in curves:
+        axis.plot(t, values, style, color=colour, label=label or None, linewidth=1.2)
+    axis.grid(alpha=0.3)
+    axis.margins(x=0.0)
+
+
+def _scale(values: Array) -> tuple[float, str]:
+    """Factor and prefix that bring values to a readable size."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    for factor, prefix in ((1.0, ""), (1e3, "m"), (1e6, "µ")):
+        if largest * factor >= 0.5:
+            return factor, prefix
+    return 1e6, "µ"
+
+
+def _rms(error: Array, prefix: str, scale: float, unit: str) -> str:
+    if not len(error):
+        return "not in motion"
+    rms, worst = np.sqrt(np.mean(error**2)) * scale, np.max(np.abs(error)) * scale
+    return f"rms {rms:.3g}, worst {worst:.3g} {prefix}{unit}"
+
+
+def _mark_states(axis: Axes, t: Array, states: tuple[str, ...]) -> None:
+    """A line and a name where the state changes."""
+    for i in range(1, len(states)):
+        if states[i] != states[i - 1]:
+            axis.axvline(t[i], color="0.6", linewidth=0.8)
+            axis.annotate(states[i], (t[i], 1.0), xycoords=("data", "axes fraction"), rotation=90, fontsize="x-small",
+                          va="top", ha="right", color="0.4")

@@ -1,0 +1,44 @@
+"""Every STATUS as a JSON datagram, as PlotJuggler's UDP server takes it (protocol JSON, `timestamp` as time)."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from codegen.common.errors import BadInput
+from host.link.session import Session
+from host.record.telemetry import named
+
+
+@contextmanager
+def sending(session: Session, to: str) -> Iterator[None]:
+    """Send every STATUS to HOST:PORT while this lasts. Nobody needs to listen. Raises BadInput for no such address."""
+    family, address = _address(to)
+    with socket.socket(family, socket.SOCK_DGRAM) as channel:
+        channel.setblocking(False)
+
+        def send(_: Any) -> None:
+            try:
+                channel.sendto(json.dumps(named(session), separators=(",", ":")).encode(), address)
+            except OSError:
+                pass  # nobody there, or no room: the next one is 10 ms away
+
+        session.listeners.append(send)
+        try:
+            yield
+        finally:
+            session.listeners.remove(send)
+
+
+def _address(to: str) -> tuple[int, Any]:
+    host, _, port = to.rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+        raise BadInput("command line", "--udp", to, "must be HOST:PORT", "PlotJuggler's own default is localhost:9870")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
+    except OSError as error:
+        raise BadInput("command line", "--udp", to, f"cannot be reached: {error.strerror}") from None
+    return family, address

@@ -1,0 +1,167 @@
+"""The live page: one HTML file and a stream of server-sent events, from the standard library, at 127.0.0.1 alone.
+
+The page holds its own drawing code and asks nothing of any other machine. Samples go out in batches; a page that is
+opened late gets what the last HISTORY seconds were.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from codegen.common.errors import BadInput
+from codegen.common.templating import template
+from codegen.wire import messages
+from host.link.session import Session
+from host.record.telemetry import about, sample
+
+ADDRESS = "127.0.0.1"
+HISTORY = 60  # s
+BATCH = 5  # samples an event: 20 events a second
+BEHIND = 200  # events a page may be behind before it is let go
+ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
+
+
+class Feed:
+    """What the pages are told. `take` is a listener for Session; pages come and go in other threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY * messages.STATUS_HZ)
+        self._batch: list[dict[str, Any]] = []
+        self._pages: list[queue.Queue[str]] = []
+        self._lock = threading.Lock()
+        self.about = about(session)
+
+    def take(self, _: Any) -> None:
+        """The newest STATUS of the session."""
+        now = sample(self._session)
+        with self._lock:
+            self._history.append(now)
+            self._batch.append(now)
+            if len(self._batch) >= BATCH:
+                self._put("samples", self._batch)
+                self._batch = []
+
+    def end(self, why: str) -> None:
+        """Tell every page that no more will come."""
+        with self._lock:
+            self._put("gone", why)
+
+    def page(self) -> queue.Queue[str]:
+        """A new page's events: first all that there is."""
+        events: queue.Queue[str] = queue.Queue(BEHIND)
+        with self._lock:
+            done = len(self._history) - len(self._batch)
+            events.put_nowait(_event("samples", list(self._history)[:done]))
+            self._pages.append(events)
+        return events
+
+    def leave(self, events: queue.Queue[str]) -> None:
+        with self._lock:
+            if events in self._pages:
+                self._pages.remove(events)
+
+    def last(self) -> dict[str, Any] | None:
+        with self._lock:
+            return self._history[-1] if self._history else None
+
+    def _put(self, kind: str, data: Any) -> None:
+        event = _event(kind, data)
+        for events in list(self._pages):
+            try:
+                events.put_nowait(event)
+            except queue.Full:
+                self._pages.remove(events)  # asleep: it connects again when it wakes
+
+
+def _event(kind: str, data: Any) -> str:
+    return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+def page(what: dict[str, Any]) -> str:
+    """The HTML page for one board."""
+    states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
+    return template("monitor.html", "host.show", page=True).render(about=what, states=states, history=HISTORY)
+
+
+@contextmanager
+def serving(session: Session, port: int) -> Iterator[str]:
+    """The page's address while this lasts. Raises BadInput if the port is taken."""
+    feed = Feed(session)
+    try:
+        server = ThreadingHTTPServer((ADDRESS, port), _handler(feed))
+    except OSError as error:
+        raise BadInput("command line", "--web", port, f"cannot be listened at: {error.strerror}", "0 takes any") from None
+    server.daemon_threads = True
+    session.listeners.append(feed.take)
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://{ADDRESS}:{server.server_port}/"
+    except BaseException as error:
+        feed.end(str(error))
+        raise
+    finally:
+        feed.end("the monitor was closed")
+        session.listeners.remove(feed.take)
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(feed: Feed) -> type[BaseHTTPRequestHandler]:
+    document = page(feed.about).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # noqa: N802, the library's name
+            host = (self.headers.get("Host") or "").rpartition(":")[0]
+            if host not in (ADDRESS, "localhost"):  # a name that another site has pointed here
+                self.send_error(HTTPStatus.FORBIDDEN)
+            elif self.path == "/":
+                self._answer("text/html; charset=utf-8", document)
+            elif self.path == "/status":
+                self._answer("application/json", json.dumps(feed.about | {"last": feed.last()}).encode())
+            elif self.path == "/events":
+                self._events()
+            else:
+                self.send_error(HTTPStatus.NOT_FOUND)
+
+        def _answer(self, kind: str, content: bytes) -> None:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Content-Security-Policy", "default-src 'self'; script-src 'unsafe-inline'; "
+                             "style-src 'unsafe-inline'; img-src data:")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _events(self) -> None:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            events = feed.page()
+            try:
+                while True:
+                    try:
+                        self.wfile.write(events.get(timeout=ALIVE).encode())
+                    except queue.Empty:
+                        self.wfile.write(b": still here\n\n")
+                    self.wfile.flush()
+            except OSError:
+                pass  # the page was closed
+            finally:
+                feed.leave(events)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the terminal shows the board."""
+
+    return Handler

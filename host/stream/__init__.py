@@ -1,0 +1,1 @@
+"""Motions to the board."""

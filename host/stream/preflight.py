@@ -1,0 +1,71 @@
+"""What is looked at before a board is armed for a motion: everything that can be known to go wrong is refused here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import Trajectory, check_limits, check_streamable
+from host.plan import effort
+from host.plan.effort import Load
+
+SLACK = 1e-3  # of the effort: more than there is by less than this is not too much
+SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # speeds that a hint may name
+
+
+@dataclass(frozen=True)
+class Findings:
+    """duration of one round, s. heaviest: the worst moment of the motors; None where no effort is known."""
+
+    duration: float
+    heaviest: Load | None
+
+    def words(self) -> str:
+        """For people."""
+        if self.heaviest is None:
+            return f"{self.duration:.3f} s, every limit kept"
+        return f"{self.duration:.3f} s, every limit kept; at most {self.heaviest.share:.0%} of the effort: {self.heaviest}"
+
+    def data(self) -> dict[str, Any]:
+        """For JSON."""
+        worst = self.heaviest
+        return {"duration": self.duration, "effort": None if worst is None else
+                {"joint": worst.joint, "t": worst.t, "torque": worst.torque, "available": worst.available}}
+
+
+def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Findings:
+    """Limits of position, rate, acceleration and effort; rest at both ends; for a loop the same pose at both.
+
+    Raises BadInput naming joint, time and what to do.
+    """
+    check_limits(trajectory, mechanism)
+    check_streamable(trajectory, mechanism)
+    if loop:
+        _check_loop(trajectory)
+    worst = effort.heaviest(mechanism, trajectory)
+    if worst is not None and worst.share > 1.0 + SLACK:
+        raise BadInput(trajectory.source or "trajectory", f"{worst.joint} at t = {worst.t:.6g} s", None,
+                       f"needs {abs(worst.torque):.3g} {worst.unit}, {worst.available:.3g} {worst.unit} is there",
+                       _slower(trajectory, mechanism))
+    return Findings(trajectory.duration, worst)
+
+
+def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:
+    for speed in SLOWER:
+        worst = effort.heaviest(mechanism, trajectory.faster(speed))
+        if worst is None or worst.share <= 1.0:
+            return f"`--speed {speed:g}` is slow enough"
+    return "no speed is slow enough: the joint cannot hold the arm there"
+
+
+def _check_loop(trajectory: Trajectory) -> None:
+    """The motion ends where it begins."""
+    apart = trajectory.positions[-1] - trajectory.positions[0]
+    for j in np.flatnonzero(np.abs(apart) > 1e-6)[:1]:
+        raise BadInput(trajectory.source or "trajectory", "--loop", None,
+                       f"{trajectory.joints[j]} ends {apart[j]:+.4g} from where it begins",
+                       "a loop ends where it begins: `femtorque plan --back` makes one")

@@ -1,0 +1,81 @@
+"""What gravity loads, what is done about a host that is gone then, and what check says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.control import constants as control_source
+from codegen.control.lab_constants import reactions
+from codegen.control.weight import loaded, resolved, weights
+from codegen.mechanism.description import Friction, Mechanism, Safety
+from codegen.mechanism.reader import load_mechanism
+from codegen.verify.check import examine
+from tests.support.rig import ROOT
+
+G = 9.81
+
+
+def arm(name: str = "three_link") -> Mechanism:
+    return load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+
+
+def upright(**safety: str) -> Mechanism:
+    """The three-link arm with its axes level: gravity acts on all of its joints."""
+    return replace(arm(), gravity=np.array([0.0, -G, 0.0]), safety=Safety(**safety))
+
+
+def test_an_arm_with_upright_axes_has_no_weight_and_coasts():
+    assert set(weights(arm()).values()) == {0.0}
+    assert loaded(arm()) == {} and resolved(arm()).host == "coast"
+    assert examine(arm()).falls == ()
+
+
+def test_the_weight_of_an_arm_is_that_of_its_links_stretched_out():
+    """Some sampled pose comes near the worst, in which all centres of gravity lie level; none is beyond it."""
+    mechanism = upright()
+    joints = {joint.child: joint for joint in mechanism.moving}
+    most, out = 0.0, 0.0
+    for link in mechanism.links:
+        out += float(np.linalg.norm(joints[link.name].xyz))
+        most += link.mass * G * (out + float(np.linalg.norm(link.com)))
+    shoulder = weights(mechanism)["shoulder"]
+    assert 0.8 * most < shoulder <= most * (1.0 + 1e-12)
+
+
+def test_a_loaded_arm_is_held_when_its_host_is_gone_unless_its_file_says_otherwise():
+    assert resolved(upright()).host == "hold"
+    assert resolved(upright(host="coast")).host == "coast" and resolved(upright(host="brake")).host == "brake"
+    assert (resolved(upright()).motion, resolved(upright()).electrical) == ("coast", "coast")
+
+
+def test_friction_that_holds_the_weight_leaves_nothing_to_fall():
+    mechanism = upright()
+    stiff = replace(mechanism, joints=tuple(replace(j, friction=Friction(coulomb=1.01 * weights(mechanism)[j.name]))
+                                            for j in mechanism.joints))
+    assert loaded(stiff) == {} and resolved(stiff).host == "coast"
+
+
+def test_closed_loops_load_their_actuated_joints():
+    assert list(loaded(arm("four_bar"))) == ["crank"] and loaded(arm("three_rrr")) == {}
+
+
+@pytest.mark.parametrize(("mechanism", "host"), [(arm(), "coast"), (upright(), "hold"), (upright(host="brake"), "brake")])
+def test_the_image_reacts_as_resolved(mechanism, host):
+    told = dict(reactions(mechanism))
+    assert (told["HOST_LOST"], told["KNOT"]) == (host, host)
+    assert {told[name] for name in ("DRIVER", "ENCODER", "NOT_FINITE", "FOLLOWING", "UNDER_VOLTAGE", "CHIP")} == {"coast"}
+    emitted = control_source.render(mechanism, None)["ft_config.c"]
+    assert f"FT_REACTION_{host.upper()}, /* HOST_LOST */" in emitted
+
+
+def test_check_says_what_falls_when():
+    held, dropped = examine(upright()), examine(upright(host="coast"))
+    assert held.falls[0].startswith("gravity loads shoulder (up to ")
+    assert held.falls[1] == 'shoulder, elbow and wrist stay up when the cable is pulled: safety.host = "hold"'
+    assert dropped.falls[1] == 'shoulder, elbow and wrist fall when the cable is pulled: safety.host = "coast"'
+    assert held.falls[2].startswith("shoulder, elbow and wrist fall when the motors are let go: e-stop, DISARM, a supply that is cut")
+    assert "faults of class sensing (coast)" in held.falls[2] and "host" not in held.falls[2]
+    assert held.data()["safety"]["host"] == "hold" and held.data()["falls"] == list(held.falls)

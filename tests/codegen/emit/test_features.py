@@ -1,0 +1,212 @@
+"""What a mechanism file can add to a URDF, each against an oracle of its own, through reference, C in double and float.
+
+The oracle is what Pinocchio's own parser makes of the same URDF text, changed by Pinocchio's own means: a payload is an
+inertia appended to a joint, a locked joint one that `buildReducedModel` takes out. Springs are added by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.reference import rigid as reference
+from codegen.step.noise_floor import noise_floor
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from tests.support.oracle import peak, septic
+from tests.support.sampling import middles
+
+Array = np.ndarray
+Spring = tuple[float, float]  # N m/rad or N/m; rad or m at rest
+
+
+def link(name: str, mass: float, com: str, inertia: tuple[float, ...], rpy: str = "0 0 0") -> str:
+    keys = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    moments = " ".join(f'{key}="{value}"' for key, value in zip(keys, inertia, strict=True))
+    return (f'<link name="{name}"><inertial><origin xyz="{com}" rpy="{rpy}"/><mass value="{mass}"/>'
+            f"<inertia {moments}/></inertial></link>\n")
+
+
+def joint(name: str, kind: str, parent: str, child: str, xyz: str, rpy: str, axis: str) -> str:
+    return (f'<joint name="{name}" type="{kind}"><origin xyz="{xyz}" rpy="{rpy}"/><parent link="{parent}"/>'
+            f'<child link="{child}"/><axis xyz="{axis}"/>'
+            '<limit lower="-3" upper="3" velocity="20" effort="500"/></joint>\n')
+
+
+# a trunk that carries an arm with a sliding forearm and a hand, and a head on a neck
+TORSO = '<robot name="torso">\n<link name="ground"/>\n' + "".join((
+    link("trunk", 4.0, "0.02 -0.03 0.2", (0.05, 0.06, 0.03, 0.002, -0.003, 0.001)),
+    link("upper", 1.5, "0.12 0.01 -0.02", (0.003, 0.014, 0.015, 0.0004, -0.0002, 0.0001), "0.3 -0.2 0.5"),
+    link("fore", 0.8, "0.1 0.0 0.015", (0.001, 0.006, 0.006, 0.0, 0.0002, 0.0)),
+    link("hand", 0.4, "0.03 0.01 0.0", (0.0004, 0.0005, 0.0003, 0.0, 0.0, 0.0)),
+    link("neck", 0.5, "0.0 0.01 0.05", (0.001, 0.001, 0.0005, 0.0, 0.0, 0.0)),
+    link("head", 1.1, "0.02 0.0 0.08", (0.004, 0.005, 0.003, 0.0001, 0.0, 0.0002)),
+    joint("waist", "revolute", "ground", "trunk", "0 0 0.1", "0.2 0.1 0", "0 0 1"),
+    joint("shoulder", "revolute", "trunk", "upper", "0.05 -0.2 0.4", "1.2 0 0.4", "0 1 0"),
+    joint("slide", "prismatic", "upper", "fore", "0.3 0 0", "0.1 0 -0.2", "0.8 0 0.6"),
+    joint("wrist", "revolute", "fore", "hand", "0.2 0 0.02", "0 0.5 0", "0.6 0 0.8"),
+    joint("nod", "revolute", "trunk", "neck", "0 0 0.5", "0 0 0.3", "0 1 0"),
+    joint("turn", "revolute", "neck", "head", "0 0 0.1", "0.4 0 0", "0 0 1"),
+)) + "</robot>\n"
+
+# two slides, the second slanting, and a turning tool
+GANTRY = '<robot name="gantry">\n<link name="ground"/>\n' + "".join((
+    link("beam", 3.0, "0.1 0.2 0.0", (0.1, 0.05, 0.1, 0.0, 0.0, 0.0)),
+    link("carriage", 1.2, "0.0 0.02 0.05", (0.004, 0.003, 0.005, 0.0, 0.0005, 0.0)),
+    link("tool", 0.6, "0.05 0.0 0.1", (0.002, 0.002, 0.001, 0.0, 0.0002, 0.0)),
+    joint("lift", "prismatic", "ground", "beam", "0 0 1", "0.3 0 0", "0 0 1"),
+    joint("cross", "prismatic", "beam", "carriage", "0 0.1 0", "0.2 0.3 0", "1 0 0"),
+    joint("spin", "revolute", "carriage", "tool", "0 0 -0.1", "1 0 0", "0 0.6 0.8"),
+)) + "</robot>\n"
+
+
+def unchanged(model: pin.Model) -> pin.Model:
+    return model
+
+
+def with_box(model: pin.Model) -> pin.Model:
+    """A box of 0.9 kg in the hand, in axes that are turned with it."""
+    hand = model.frames[model.getFrameId("hand")]
+    inertia = pin.Inertia(0.9, np.array([0.06, -0.02, 0.03]), np.diag([0.002, 0.003, 0.0025]))
+    model.appendBodyToJoint(hand.parentJoint, inertia, hand.placement)
+    return model
+
+
+BOX = """
+[[payload]]
+name = "box"
+link = "hand"
+mass = 0.9
+com = [0.06, -0.02, 0.03]
+inertia = [0.002, 0.003, 0.0025, 0.0, 0.0, 0.0]
+"""
+
+
+def without_shoulder_and_slide(model: pin.Model) -> pin.Model:
+    locked, q = [model.getJointId("shoulder"), model.getJointId("slide")], pin.neutral(model)
+    q[model.joints[locked[0]].idx_q], q[model.joints[locked[1]].idx_q] = 0.7, -0.15
+    return pin.buildReducedModel(model, locked, q)
+
+
+LOCK = "lock = { shoulder = 0.7, slide = -0.15 }\n"
+
+SPRUNG = """
+[[joint]]
+name = "shoulder"
+stiffness = 40.0
+rest = 0.3
+[[joint]]
+name = "slide"
+stiffness = 900.0
+rest = -0.05
+"""
+
+# C_mot makes the hinge of the head's element a spring. The element is a tube of aluminium, 4 mm in radius, from the
+# joint to the centre of gravity: a turn of the joint partly twists it, partly bends it.
+AREA, RADIUS, YOUNG, POISSON, C_MOT = 3e-5, 4e-3, 70e9, 0.33, 0.05
+C_SPRUNG = f"""
+[[link]]
+name = "head"
+section = {{ area = {AREA}, radius = {RADIUS} }}
+[[joint]]
+name = "turn"
+c_mot = {C_MOT}
+rest = 0.2
+"""
+
+
+def hinge() -> float:
+    """N m/rad: C_mot (EI across^2 + GJ along^2) / l, by the textbook's tube."""
+    com = np.array([0.02, 0.0, 0.08])
+    length = np.linalg.norm(com)
+    inner = RADIUS**2 - AREA / np.pi
+    second = np.pi / 4.0 * (RADIUS**4 - inner**2)
+    along = com[2] / length
+    shear = YOUNG / (2.0 * (1.0 + POISSON))
+    return C_MOT * (YOUNG * second * (1.0 - along**2) + shear * 2.0 * second * along**2) / length
+
+
+@dataclass(frozen=True)
+class Feature:
+    """extra: what the mechanism file says beside the URDF's name. oracle: the same done to Pinocchio's model."""
+
+    urdf: str = TORSO
+    extra: str = ""
+    oracle: Callable[[pin.Model], pin.Model] = unchanged
+    springs: dict[str, Spring] | None = None
+
+
+FEATURES = {
+    "branch": Feature(),
+    "prismatic": Feature(GANTRY),
+    "payload": Feature(extra=BOX, oracle=with_box),
+    "lock": Feature(extra=LOCK, oracle=without_shoulder_and_slide),
+    "spring": Feature(extra=SPRUNG, springs={"shoulder": (40.0, 0.3), "slide": (900.0, -0.05)}),
+    "c_mot": Feature(extra=C_SPRUNG, springs={"turn": (hinge(), 0.2)}),
+    "payload, lock and spring": Feature(
+        extra=LOCK + BOX + '[[joint]]\nname = "wrist"\nstiffness = 7.0\nrest = -0.4\n',
+        oracle=lambda model: without_shoulder_and_slide(with_box(model)), springs={"wrist": (7.0, -0.4)}),
+}
+
+
+def load(folder: Path, feature: Feature) -> Model:
+    (folder / "robot.urdf").write_text(feature.urdf)
+    (folder / "robot.toml").write_text(f'name = "robot"\nurdf = "robot.urdf"\n{feature.extra}')
+    return model_of(load_mechanism(folder / "robot.toml"))
+
+
+def expected(feature: Feature, names: list[str], q: Array, qd: Array, qdd: Array) -> Array:
+    """Torques (N, n) of the joints named, in their order."""
+    model = feature.oracle(pin.buildModelFromXML(feature.urdf))
+    assert sorted(model.names[1:]) == sorted(names)
+    data, index = model.createData(), [model.joints[model.getJointId(name)].idx_v for name in names]
+    tau = np.empty(q.shape)
+    for k, rows in enumerate(zip(q, qd, qdd, strict=True)):
+        theirs = np.empty((3, len(names)))
+        theirs[:, index] = rows
+        tau[k] = pin.rnea(model, data, *theirs)[index]
+    for name, (stiffness, rest) in (feature.springs or {}).items():
+        j = names.index(name)
+        tau[:, j] += stiffness * (q[:, j] - rest)
+    return tau
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
+    """At 1 kHz, of peak torque: reference and C in double within 1e-5, C in float within 1e-4 or its stated floor."""
+    feature = FEATURES[name]
+    model = load(tmp_path, feature)
+    joints = [body.joint for body in model.bodies]
+    travel = np.where([j.type == "prismatic" for j in joints], 0.15, 1.2) * np.where(np.arange(model.n) % 2, -1.0, 1.0)
+    start = np.linspace(-0.3, 0.4, model.n)
+    motion, s = septic(start, start + travel), middles(model, 1.0)
+    state = motion.at(s[1:-1])
+    truth = expected(feature, [j.name for j in joints], *state)
+
+    t, tau = reference.torque(model, motion, len(truth))
+    np.testing.assert_allclose(t, s[1:-1], rtol=0.0, atol=1e-12)
+    assert peak(tau - truth) <= 1e-5 * peak(truth)
+    positions = motion(s)
+    assert peak(CompiledStep(model, "double").torque(positions) - truth) <= 1e-5 * peak(truth)
+    error = np.abs(CompiledStep(model, "single").torque(positions) - truth).max(axis=0)
+    assert error.max() <= 1e-4 * peak(truth) or np.all(error <= noise_floor(model, positions) + 1e-5 * peak(truth))
+    # and the oracle would notice if the feature did nothing
+    if feature.extra and "lock" not in name:
+        plain = expected(Feature(feature.urdf), [j.name for j in joints], *state)
+        assert peak(truth - plain) >= 1e-2 * peak(truth)
+
+
+def test_a_locked_joint_acts_where_it_is_locked(tmp_path):
+    """Its position matters: with another one the torque differs."""
+    taus = []
+    for position in (0.7, 0.8):
+        model = load(tmp_path, Feature(extra=f"lock = {{ shoulder = {position}, slide = -0.15 }}\n"))
+        taus.append(reference.torque(model, septic(np.zeros(model.n), np.ones(model.n)), 50)[1])
+    assert peak(taus[0] - taus[1]) >= 1e-2 * peak(taus[0])

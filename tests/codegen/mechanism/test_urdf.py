@@ -1,0 +1,343 @@
+"""URDF against Pinocchio's own parser, the line that every bad document gets, and `femtorque init`."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import distribution
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.mechanism.urdf import roll_pitch_yaw
+from codegen.model.bodies import rotation_rpy
+from codegen.model.mass_matrix import mass_matrix
+from codegen.step.scheme import model_of
+from codegen.verify.check import examine
+from codegen.verify.new_file import text, write
+from tests.support.oracle import rnea
+
+ROBOTS = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
+
+ARM = """\
+<?xml version="1.0"?>
+<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <link name="world"/>
+  <link name="upper">
+    <visual><geometry><mesh filename="package://nowhere/upper.stl"/></geometry></visual>
+    <inertial>
+      <origin xyz="0.1 0.01 -0.02" rpy="0.3 -0.2 0.5"/>
+      <mass value="1.5"/>
+      <inertia ixx="0.01" iyy="0.02" izz="0.022" ixy="0.001" ixz="-0.002" iyz="0.0005"/>
+    </inertial>
+  </link>
+  <link name="fore">
+    <inertial>
+      <origin xyz="0.05 0 0.03"/>
+      <mass value="0.7"/>
+      <inertia ixx="0.003" iyy="0.004" izz="0.005" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <link name="tool"><inertial><mass value="0.2"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tip"/>
+  <joint name="shoulder" type="revolute">
+    <origin xyz="0 0 0.3" rpy="0.1 1.5707963267948966 -0.4"/>
+    <parent link="world"/><child link="upper"/>
+    <axis xyz="0 0.6 0.8"/>
+    <limit lower="-2" upper="2" velocity="3" effort="10"/>
+    <dynamics damping="0.1" friction="0.2"/>
+  </joint>
+  <joint name="slide" type="prismatic">
+    <origin xyz="0.2 0 0" rpy="0 0.5 0"/>
+    <parent link="upper"/><child link="fore"/>
+    <axis xyz="1 0 0"/>
+    <limit lower="0.1" upper="0.4" velocity="1" effort="10"/>
+  </joint>
+  <joint name="flange" type="fixed"><origin xyz="0.1 0 0" rpy="0.7 0 0"/><parent link="fore"/><child link="tool"/></joint>
+  <joint name="frame" type="fixed"><parent link="tool"/><child link="tip"/></joint>
+  <transmission name="t"><type>x</type></transmission>
+</robot>
+"""
+
+
+def robot(name: str) -> Path:
+    """A URDF file of the package example-robot-data, by the end of its path."""
+    return next(p for p in sorted(ROBOTS.rglob("*.urdf")) if p.as_posix().endswith(name))
+
+
+def written(tmp_path: Path, document: str = ARM, extra: str = "") -> Path:
+    (tmp_path / "arm.urdf").write_text(document)
+    path = tmp_path / "arm.toml"
+    path.write_text(f'name = "arm"\nurdf = "arm.urdf"\n{extra}')
+    return path
+
+
+def refusal(path: Path, where: Path) -> str:
+    with pytest.raises(BadInput) as caught:
+        load_mechanism(path)
+    line = str(caught.value)
+    assert "\n" not in line and line.startswith(f"{where}: "), line
+    return line.removeprefix(f"{where}: ")
+
+
+def compare_with_pinocchio(mechanism: Mechanism, urdf: Path, seed: int = 0) -> None:
+    """Mass matrix and inverse dynamics at a random state, against the model that Pinocchio reads from the URDF."""
+    rng = np.random.default_rng(seed)
+    theirs = pin.buildModelFromUrdf(str(urdf))
+    q = np.array([rng.uniform(-1.0, 1.0) if np.isinf(j.limits.lower) or np.isinf(j.limits.upper)
+                  else rng.uniform(j.limits.lower, j.limits.upper) for j in mechanism.moving])
+    v, a = rng.normal(size=(2, len(q)))
+    full, full_v, full_a = pin.neutral(theirs), np.zeros(theirs.nv), np.zeros(theirs.nv)
+    places = dict(zip([j.name for j in mechanism.moving], q, strict=True)) | mechanism.lock
+    for name, value in places.items():
+        joint = theirs.joints[theirs.getJointId(name)]
+        full[joint.idx_q:joint.idx_q + joint.nq] = [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
+    index = [theirs.joints[theirs.getJointId(j.name)].idx_v for j in mechanism.moving]
+    full_v[index], full_a[index] = v, a
+    model = model_of(mechanism)
+    data = theirs.createData()
+    M = pin.crba(theirs, data, full)
+    M = (np.triu(M) + np.triu(M, 1).T)[np.ix_(index, index)]
+    np.testing.assert_allclose(mass_matrix(model, q, rotors=False), M, rtol=0.0, atol=1e-12 * np.abs(M).max())
+    tau = pin.rnea(theirs, data, full, full_v, full_a)[index]
+    np.testing.assert_allclose(rnea(model, q, v, a), tau, rtol=0.0, atol=1e-12 * np.abs(tau).max())
+
+
+# ---- good documents
+
+
+def test_a_small_arm_is_what_pinocchio_reads(tmp_path: Path) -> None:
+    arm = load_mechanism(written(tmp_path))
+    for seed in range(5):
+        compare_with_pinocchio(arm, tmp_path / "arm.urdf", seed)
+
+
+def test_joints_limits_and_friction_are_taken_over(tmp_path: Path) -> None:
+    arm = load_mechanism(written(tmp_path))
+    assert [j.name for j in arm.joints] == ["shoulder", "slide", "flange", "frame"]
+    assert [j.parent for j in arm.joints] == ["base", "upper", "fore", "tool"]
+    shoulder, slide = arm.moving
+    assert (shoulder.limits.lower, shoulder.limits.velocity, shoulder.limits.effort) == (-2.0, 3.0, 10.0)
+    assert (shoulder.friction.viscous, shoulder.friction.coulomb) == (0.1, 0.2)
+    assert slide.type == "prismatic" and slide.start == 0.25  # zero is outside its range
+    assert arm.link("tip").mass == 0.0 and arm.warnings == ()
+
+
+def test_the_rest_is_matched_by_name(tmp_path: Path) -> None:
+    extra = """
+[board]
+use = "f405rg-4"
+[[joint]]
+name = "slide"
+limits = { velocity = 0.5 }
+motor = { R = 1.0, L = 1e-3, K = 0.05, gear = 200.0, channel = 0 }
+[[payload]]
+name = "load"
+link = "tip"
+mass = 0.3
+com = [0.0, 0.0, 0.1]
+"""
+    arm = load_mechanism(written(tmp_path, extra=extra))
+    slide = arm.moving[1]
+    assert slide.motor.gear == 200.0
+    assert (slide.limits.lower, slide.limits.velocity, slide.limits.effort) == (0.1, 0.5, 10.0)
+    assert arm.payloads[0].link == "tip"
+
+
+@pytest.mark.parametrize("name", [
+    "ur5_robot.urdf", "z1.urdf", "so101.urdf", "talos_left_arm.urdf", "g1_29dof_rev_1_0.urdf",
+    "allegro_right_hand.urdf", "kinova.urdf", "baxter.urdf", "anymal_b_simple_description/robots/anymal.urdf",
+])
+def test_real_robots_are_what_pinocchio_reads(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "robot.toml"
+    write("robot", path, robot(name))
+    compare_with_pinocchio(load_mechanism(path), robot(name))
+
+
+def test_panda_loads_with_its_fingers_frozen(tmp_path: Path) -> None:
+    path = tmp_path / "panda.toml"
+    write("panda", path, robot("panda_description/urdf/panda.urdf"))
+    panda = load_mechanism(path)
+    assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    compare_with_pinocchio(panda, robot("panda_description/urdf/panda.urdf"))
+
+
+TRULY_REFUSED = {
+    "hector_description/robots/quadrotor_base.urdf": "joint: there is none",
+    "iris_description/robots/iris_simple.urdf": "nothing can move",
+    "ur_description/urdf/ur3.urdf": "link: there is none",
+}
+
+
+def test_every_robot_of_the_package_loads_or_is_refused_with_a_true_reason(tmp_path: Path) -> None:
+    robots = sorted({p.resolve() for p in ROBOTS.rglob("*.urdf")})
+    assert len(robots) > 60
+    refused = {}
+    for number, urdf in enumerate(robots):
+        path = tmp_path / f"robot{number}.toml"
+        try:
+            write("robot", path, urdf)
+            load_mechanism(path)
+        except BadInput as error:
+            refused[next((k for k in TRULY_REFUSED if urdf.as_posix().endswith(k)), urdf.as_posix())] = str(error)
+    assert refused.keys() == TRULY_REFUSED.keys()
+    for name, reason in TRULY_REFUSED.items():
+        assert reason in refused[name]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.tuples(st.floats(-3.1, 3.1), st.sampled_from([-np.pi / 2, np.pi / 2, 1.5707963, -1.57, 1.0, 0.0, -0.3]),
+                 st.floats(-3.1, 3.1)))
+def test_angles_of_a_rotation_give_it_back(rpy: tuple[float, float, float]) -> None:
+    R = rotation_rpy(np.array(rpy))
+    np.testing.assert_allclose(rotation_rpy(np.array(roll_pitch_yaw(R))), R, rtol=0.0, atol=4e-15)
+
+
+def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "2 arms.urdf").write_text(ARM)
+    alone, named = load_mechanism(tmp_path / "arm.urdf"), load_mechanism(tmp_path / "2 arms.urdf")
+    compare_with_pinocchio(alone, tmp_path / "arm.urdf")
+    assert (alone.name, named.name) == ("arm", "_2-arms") and alone.board is None
+    panda = load_mechanism(robot("panda_description/urdf/panda.urdf"))
+    assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    with pytest.raises(BadInput, match="absent.urdf: file: does not exist"):
+        load_mechanism(tmp_path / "absent.urdf")
+
+
+# ---- bad documents
+
+UPPER = '<inertia ixx="0.01" iyy="0.02" izz="0.022" ixy="0.001" ixz="-0.002" iyz="0.0005"/>'
+
+BAD = {
+    "not xml": ("</robot>", "", r"^line \d+: is not XML: no element found$"),
+    "not a robot": ("robot", "sdf", r"^root element = 'sdf': must be <robot>$"),
+    "xacro element": ('<link name="tip"/>', '<link name="tip"/><xacro:hand side="left"/>', r"^<xacro:hand>: holds xacro.*run: xacro arm\.urdf"),
+    "xacro expression": ('<mass value="1.5"/>', '<mass value="${m}"/>', r"^<mass value> = '\$\{m\}': holds xacro"),
+    "undeclared xacro": (' xmlns:xacro="http://www.ros.org/wiki/xacro">', '><xacro:property name="a"/>', r"^line 2: holds xacro"),
+    "mimic": ('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>', r"^joint\.slide\.mimic = 'shoulder': mimic joints are not supported; freeze it .*lock = \{ slide = 0\.0 \}$"),
+    "missing inertia": (UPPER, "", r"^link\.upper\.inertial\.inertia: is required$"),
+    "missing moment": ('iyy="0.02" ', "", r"^link\.upper\.inertial\.inertia\.iyy: is required$"),
+    "missing product": (' iyz="0.0005"', "", r"^link\.upper\.inertial\.inertia\.iyz: is required$"),
+    "missing mass": ('<mass value="1.5"/>', "", r"^link\.upper\.inertial\.mass: is required$"),
+    "inertia not a number": ('ixx="0.01"', 'ixx="big"', r"^link\.upper\.inertial\.inertia\.ixx = 'big': must be a number$"),
+    "inertia nan": ('ixx="0.01"', 'ixx="nan"', r"^link\.upper\.inertial\.inertia\.ixx = 'nan': must be a finite number$"),
+    "negative mass": ('<mass value="1.5"/>', '<mass value="-1.5"/>', r"^link\.upper\.mass = -1\.5: must be at least 0$"),
+    "link twice": ('<link name="tip"/>', '<link name="tip"/><link name="fore"/>', r"^link\.fore: is there twice"),
+    "joint twice": ('name="frame"', 'name="slide"', r"^joint\.slide: is there twice"),
+    "no name": ('<link name="tip"/>', "<link/>", r"^link\[4\]\.name: is required$"),
+    "name with a space": ('"slide"', '"sli de"', r"^joint\[1\]\.name = 'sli de': must be at most 64 letters"),
+    "planar joint": ('type="prismatic"', 'type="planar"', r"^joint\.slide\.type = 'planar': joints of several degrees of freedom"),
+    "floating joint": ('type="prismatic"', 'type="floating"', r"^joint\.slide\.type = 'floating': joints of several"),
+    "unknown joint": ('type="prismatic"', 'type="prismatik"', r"^joint\.slide\.type = 'prismatik': must be one of .*did you mean 'prismatic'\?$"),
+    "no type": (' type="prismatic"', "", r"^joint\.slide\.type: must be one of"),
+    "no parent": ('<parent link="upper"/>', "", r"^joint\.slide\.parent: is required$"),
+    "unknown link": ('<parent link="upper"/>', '<parent link="uper"/>', r"^joint\.slide\.parent = 'uper': no such link; did you mean 'upper'\?$"),
+    "two roots": ('<link name="tip"/>', '<link name="tip"/><link name="lost"/>', r"^link: there are 2 root links: world, lost; join them"),
+    "circle": ('<parent link="world"/>', '<parent link="fore"/>', r"^joint\.flange\.child|root|circle"),
+    "zero axis": ('xyz="1 0 0"', 'xyz="0 0 0"', r"^joint\.slide\.axis = \[0\.0, 0\.0, 0\.0\]: must not be zero$"),
+    "short origin": ('xyz="0 0 0.3"', 'xyz="0 0.3"', r"^joint\.shoulder\.origin\.xyz = '0 0\.3': must be 3 finite numbers$"),
+    "limits crossed": ('lower="-2"', 'lower="3"', r"^joint\.shoulder\.limits\.lower = 3\.0: must be less than upper = 2;"),
+    "empty": (ARM, "", "^file: is empty$"),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_a_bad_document_is_refused_in_one_line_that_names_it(tmp_path: Path, case: str) -> None:
+    old, new, pattern = BAD[case]
+    assert old in ARM
+    line = refusal(written(tmp_path, ARM.replace(old, new)), tmp_path / "arm.urdf")
+    assert re.search(pattern, line), line
+
+
+def test_a_locked_mimic_joint_is_a_fixed_one(tmp_path: Path) -> None:
+    document = ARM.replace('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>')
+    arm = load_mechanism(written(tmp_path, document, "lock = { slide = 0.2 }\n"))
+    assert [j.name for j in arm.moving] == ["shoulder"]
+
+
+def test_an_unphysical_inertia_warns_by_default_and_is_refused_on_request(tmp_path: Path) -> None:
+    document = ARM.replace('ixx="0.003"', 'ixx="0.03"')
+    assert "link.fore.inertia: no body has" in load_mechanism(written(tmp_path, document)).warnings[0]
+    line = refusal(written(tmp_path, document, 'unphysical = "refuse"\n'), tmp_path / "arm.urdf")
+    assert re.search(r"^link\.fore\.inertia = .*each is at most the sum of the others", line)
+
+
+OVERLAY = {
+    "unknown joint": ('[[joint]]\nname = "slied"\n', r"^joint\[0\]\.name = 'slied': no such joint in arm\.urdf; did you mean 'slide'\?$"),
+    "no name": ("[[joint]]\nstart = 0\n", r"^joint\[0\]\.name: must name a joint of arm\.urdf$"),
+    "geometry": ('[[joint]]\nname = "slide"\naxis = [1, 0, 0]\n', r"^joint\.slide\.axis = \[1, 0, 0\]: is said by arm\.urdf already"),
+    "mass": ('[[link]]\nname = "fore"\nmass = 1.0\n', r"^link\.fore\.mass = 1\.0: is said by arm\.urdf already"),
+    "twice": ('[[joint]]\nname = "slide"\n[[joint]]\nname = "slide"\n', r"^joint\[1\]\.name = 'slide': is already the name of another joint$"),
+    "unknown key": ('[[joint]]\nname = "slide"\nmotr = {}\n', r"^joint\.slide\.motr = .*unknown key; did you mean 'motor'\?$"),
+    "no such link": ('[[payload]]\nname = "x"\nlink = "world"\nmass = 1\ncom = [0, 0, 0]\n', r"^payload\.x\.link = 'world': no such link"),
+    "not a table": ("joint = 3\n", r"^joint = 3: must be an array of tables"),
+}
+
+
+@pytest.mark.parametrize("case", list(OVERLAY))
+def test_what_is_wrong_on_top_is_blamed_on_the_mechanism_file(tmp_path: Path, case: str) -> None:
+    extra, pattern = OVERLAY[case]
+    path = written(tmp_path, extra=extra)
+    line = refusal(path, path)
+    assert re.search(pattern, line), line
+
+
+def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.write_text('name = "arm"\nurdf = "arn.urdf"\n')
+    assert refusal(path, tmp_path / "arn.urdf") == "file: does not exist; did you mean 'arm.urdf'?"
+    path.write_text('name = "arm"\nurdf = 3\n')
+    assert refusal(path, path).startswith("urdf = 3: must be the name of a URDF file")
+
+
+# ---- femtorque init
+
+
+def test_init_writes_a_file_that_checks_without_warnings(tmp_path: Path) -> None:
+    path = write("arm", tmp_path / "arm.toml")
+    report = examine(load_mechanism(path))
+    assert report.warnings == () and report.stability is not None and report.stability.stable
+    with pytest.raises(BadInput, match="is there already"):
+        write("arm", path)
+    with pytest.raises(BadInput, match="cannot be written"):
+        write("arm", tmp_path / "nowhere" / "arm.toml")
+
+
+def test_init_from_a_urdf_writes_a_file_on_top_of_it(tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf").write_text(ARM)
+    path = write("arm", tmp_path / "arm.toml", tmp_path / "arm.urdf")
+    assert 'urdf = "arm.urdf"' in path.read_text()
+    arm = load_mechanism(path)
+    assert [j.name for j in arm.moving] == ["shoulder", "slide"] and arm.board.use == "compute"
+
+
+def test_init_refuses_a_name_that_is_none() -> None:
+    with pytest.raises(BadInput, match="must be at most 32 letters"):
+        text("two words")
+
+
+# ---- fuzz
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, len(ARM)), st.integers(0, 20),
+                          st.one_of(st.text(max_size=5), st.sampled_from(['"', "<link/>", "nan", "1e400", "<!--", " "]))),
+                min_size=1, max_size=3))
+def test_any_damage_gives_a_mechanism_or_one_line(tmp_path: Path, cuts: list[tuple[int, int, str]]) -> None:
+    document = ARM
+    for at, length, new in cuts:
+        document = document[:at] + new + document[at + length:]
+    (tmp_path / "arm.urdf").write_bytes(document.encode("utf-8", "surrogatepass"))
+    path = tmp_path / "arm.toml"
+    path.write_text('name = "arm"\nurdf = "arm.urdf"\n')
+    try:
+        assert load_mechanism(path).moving
+    except BadInput as error:
+        assert len(str(error).splitlines()) == 1 and str(error).startswith(str(tmp_path))

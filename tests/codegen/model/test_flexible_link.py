@@ -1,0 +1,215 @@
+"""The flexible link's modes against what is known of beams in closed form, and what of a file is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+from scipy.optimize import brentq
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Anchor, Joint, Link, Loop, Mode, Payload
+from codegen.model.flexible_link import beam_elements, elastic_link
+from codegen.model.flexible_tree import flexible_tree
+from codegen.model.supported import supported
+from codegen.reference.discrete_flexible import Elastic
+from codegen.reference.flexible_mass import elastic_mass_matrix
+from codegen.step.scheme import model_of
+from codegen.verify.check import examine
+from tests.support import flexible_chain as flexible
+from tests.support import oracle, timoshenko
+from tests.support.flexible_chain import EI, L, M, sheared
+
+GA_s = 100.0  # N: a tenth of the static deflection under a force at the tip is by shear
+
+CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
+
+
+def link_of(elements: int, GA_s: float | tuple[float, float] = np.inf, **options):
+    mechanism = sheared(flexible.single(elements, 0.0, **options), GA_s)
+    return elastic_link(mechanism, mechanism.links[0])
+
+
+def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements_length():
+    exact = np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4)
+    errors = np.array([np.sqrt(link_of(n).stiffness["y"][:2]) / exact[:2] - 1.0 for n in (3, 6, 12)])
+    assert np.all(errors > 0.0)  # a Galerkin method is too stiff
+    assert np.all(errors[1:] < 0.08 * errors[:-1])
+    assert errors[2, 0] < 1e-6
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_length(pinned):
+    exact = timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=GA_s, pinned=pinned)
+    errors = []
+    for n in (4, 8):
+        if pinned:
+            M_all, K, _ = elastic_mass_matrix(model_of(sheared(flexible.single(n, 0.0), GA_s)), [[0.3]])
+            found = np.sqrt(eigh(K, M_all[0], eigvals_only=True)[1:3])
+        else:
+            found = np.sqrt(link_of(n, GA_s=GA_s).stiffness["y"][:2])
+        errors.append(found / exact - 1.0)
+    assert np.all(errors[1] > 0.0) and np.all(errors[1] < 0.03)
+    np.testing.assert_allclose(errors[0] / errors[1], 4.0, rtol=0.15)
+    assert np.all(exact < 0.99 * timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=1e9, pinned=pinned))
+
+
+def test_without_shear_timoshenkos_beam_is_eulers():
+    assert timoshenko.frequencies(3, length=L, mass=M, EI=EI, GA_s=1e12) == pytest.approx(
+        np.array(CLAMPED) ** 2 * np.sqrt(EI / (M / L) / L**4), rel=1e-9)
+    plain, stiff = link_of(3), link_of(3, GA_s=1e12)
+    np.testing.assert_allclose(stiff.stiffness["y"], plain.stiffness["y"], rtol=1e-8)
+    np.testing.assert_allclose([stiff.beta, stiff.gamma, stiff.tip, stiff.slope],
+                               [plain.beta, plain.gamma, plain.tip, plain.slope], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("elements", [1, 2, 5])
+def test_static_deflection_with_shear_is_exact(elements):
+    """Under a force and a moment at the tip, F L^3 / 3 EI + F L / GA_s, and under the link's own weight."""
+    link = link_of(elements, GA_s=GA_s)
+    compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
+    exact = np.array([[L**3 / 3.0 + EI / GA_s * L, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
+    np.testing.assert_allclose(compliance, exact, rtol=1e-10)
+    sag = link.beta / link.stiffness["y"]
+    assert link.tip @ sag == pytest.approx(M / L * (L**4 / (8.0 * EI) + L**2 / (2.0 * GA_s)), rel=1e-10)
+    assert link.slope @ sag == pytest.approx(M / L * L**3 / (6.0 * EI), rel=1e-10)
+
+
+@pytest.mark.parametrize("elements", [1, 2, 5])
+def test_static_deflection_under_a_force_and_a_moment_at_the_tip_is_exact(elements):
+    link = link_of(elements)
+    compliance = np.array([link.tip, link.slope]) / link.stiffness["y"] @ np.array([link.tip, link.slope]).T
+    exact = np.array([[L**3 / 3.0, L**2 / 2.0], [L**2 / 2.0, L]]) / EI
+    np.testing.assert_allclose(compliance, exact, rtol=1e-10)
+
+
+def test_static_deflection_under_its_own_weight_is_exact_at_the_tip():
+    link = link_of(3)
+    sag = link.beta / link.stiffness["y"]
+    assert link.tip @ sag == pytest.approx(M / L * L**4 / (8.0 * EI), rel=1e-10)
+    assert link.slope @ sag == pytest.approx(M / L * L**3 / (6.0 * EI), rel=1e-10)
+
+
+def test_a_free_beam_has_the_momentum_of_a_rigid_one_and_no_elastic_force():
+    parts = beam_elements(L, M, 4)
+    rigid = np.zeros((2, 10))
+    rigid[0, 0::2], rigid[1, 0::2], rigid[1, 1::2] = 1.0, np.linspace(0.0, L, 5), 1.0
+    np.testing.assert_allclose(rigid @ parts.M @ rigid.T, [[M, M * L / 2.0], [M * L / 2.0, M * L**2 / 3.0]], rtol=1e-12)
+    np.testing.assert_allclose(parts.K @ rigid.T, 0.0, atol=1e-9 * np.abs(parts.K).max())
+    np.testing.assert_allclose([parts.first, parts.second], rigid @ parts.M, atol=1e-15)
+
+
+def test_modes_hold_the_whole_momentum_of_the_nodes():
+    """Any deflection the elements can have is a sum of modes, and its momenta are those of its mass."""
+    link, parts = link_of(4), beam_elements(L, M, 4)
+    nodes = np.zeros(10)
+    nodes[0::2], nodes[1::2] = np.linspace(0.0, L, 5) ** 3, 3.0 * np.linspace(0.0, L, 5) ** 2  # x^3
+    assert parts.first @ nodes == pytest.approx(M * L**3 / 4.0)
+    assert parts.second @ nodes == pytest.approx(M * L**4 / 5.0)
+    assert nodes @ parts.M @ nodes == pytest.approx(M * L**6 / 7.0)
+    modal = (link.tip / link.stiffness["y"] * 3.0 * EI, link.slope / link.stiffness["y"])
+    assert np.sum(modal[0] ** 2) > 0.0
+    # under a tip force 3 EI the beam bends as (3 L x^2 - x^3) / 2
+    exact = M * (3.0 * L * L**2 / 3.0 - L**3 / 4.0) / 2.0
+    assert link.beta @ modal[0] == pytest.approx(exact, rel=1e-9)
+
+
+def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
+    link = link_of(2, stiffness=(0.2, 0.6))
+    np.testing.assert_allclose(link.stiffness["y"] / link.stiffness["z"], 3.0, rtol=1e-12)
+    assert link.planes == ("y", "z")
+    assert link_of(2, stiffness=(0.2, np.inf)).planes == ("z",)
+    sheared = link_of(2, stiffness=(0.2, 0.6), GA_s=(100.0, 300.0))
+    np.testing.assert_allclose(sheared.stiffness["y"] / sheared.stiffness["z"], 3.0, rtol=1e-12)
+    assert np.all(sheared.stiffness["y"] < link.stiffness["y"])
+
+
+def test_a_pinned_link_swings_as_a_pinned_free_beam():
+    """The loop's mass and stiffness with nothing at the joint: one rigid turn, and the roots of tan x = tanh x."""
+    M_all, K, C = elastic_mass_matrix(model_of(flexible.single(6, 0.0, damping=1e-3)), [[0.3]])
+    square = eigh(K, M_all[0], eigvals_only=True)
+    roots = [brentq(lambda x: np.tan(x) - np.tanh(x), low, low + 0.4) for low in (3.8, 7.0)]
+    exact = np.array(roots) ** 2 * np.sqrt(EI / (M / L) / L**4)
+    assert abs(square[0]) < 1e-9 * square[1]
+    np.testing.assert_allclose(np.sqrt(square[1:3]), exact, rtol=2e-3)
+    np.testing.assert_allclose(C, 1e-3 * K, atol=1e-12 * np.abs(K).max())
+
+
+def test_torsion_is_a_spring_at_the_tip():
+    """The twist of a bar under the moment of a weight beside its tip, and its swing with the inertia there."""
+    GJ, weight = 2.0, 0.05 * 9.81 * 0.08
+    mechanism = flexible.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
+    arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))
+    side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.0]), np.diag([3e-4, 0.0, 3e-4]))
+    model = model_of(replace(mechanism, links=(arm,), payloads=(side,)))
+    step = Elastic(model)
+    assert [joint.name for joint in model.mechanism.moving] == ["shoulder", "arm's torsion"]
+    assert [joint.name for joint in model.mechanism.streamed] == ["shoulder"]
+    twist = step.sag(np.zeros(1))[0]
+    assert twist == pytest.approx(-weight * np.cos(twist) * L / GJ, rel=1e-6)
+    M, K, _ = elastic_mass_matrix(model, [[0.0, 0.0]])
+    square = eigh(K[1:, 1:], M[0][1:, 1:], eigvals_only=True)
+    assert np.sqrt(square[0]) == pytest.approx(np.sqrt(GJ / L / (3e-4 + 0.05 * 0.08**2)), rel=1e-3)
+
+
+def test_what_is_fixed_to_root_and_tip_becomes_the_hubs_and_the_tips_piece():
+    mechanism = flexible.single(2, 0.05)
+    clamp = Link("clamp", 0.2, np.zeros(3), 1e-4 * np.eye(3))
+    fixed = Joint("weld", "fixed", "arm", "clamp", np.zeros(3), np.zeros(3), flexible.Z)
+    tree = flexible_tree(replace(mechanism, links=(*mechanism.links, clamp), joints=(*mechanism.joints, fixed)))
+    hub, tip = tree.pieces
+    assert (hub.mass, hub.joint, hub.link) == (0.2, 0, None)
+    assert (tip.mass, tip.joint, tip.parent) == (0.05, None, 0)
+    np.testing.assert_allclose(tip.com, 0.0, atol=1e-15)
+
+
+def refused(mechanism, pattern: str) -> None:
+    with pytest.raises(BadInput, match=pattern):
+        supported(mechanism)
+
+
+def test_what_is_not_computed_is_refused_by_name():
+    one = flexible.single(2)
+    arm = one.links[0]
+
+    def with_arm(**values):
+        return replace(one, links=(replace(arm, **values),))
+
+    refused(with_arm(com=np.array([0.3, 0.0, 0.0])), "link.arm.com.*uniform")
+    refused(with_arm(inertia=np.diag([0.0, 0.01, 0.01])), "link.arm.inertia.*uniform")
+    refused(with_arm(mass=0.0), "link.arm.mass")
+    refused(with_arm(beam=replace(arm.beam, EI=(np.inf, np.inf))), "bends in no plane")
+    refused(sheared(flexible.single(2, stiffness=(0.2, 0.6)), (300.0, 300.0)),
+            r"link.arm.beam.GA_s = .*both planes must have the same shapes.*GA_s = \[100, 300\]")
+    refused(replace(one, control=replace(one.control, scheme="midpoint")), "control.scheme.*newton-euler alone")
+    middle = Payload("load", "arm", 0.1, np.array([L / 2.0, 0.0, 0.0]), np.zeros((3, 3)))
+    refused(replace(one, payloads=(middle,)), "payload.load.com.*root and at its tip")
+    second = flexible.beam_link("second", 2)
+    hung = Joint("elbow", "revolute", "arm", "second", np.array([L / 2.0, 0.0, 0.0]), np.zeros(3), flexible.Z)
+    refused(replace(one, links=(arm, second), joints=(*one.joints, hung)), "joint.elbow.xyz.*root and at its tip")
+    floor = Anchor("base", np.zeros(3), np.zeros(3))
+    loop = Loop("coupler", "ball", Anchor("arm", np.array([L, 0.0, 0.0]), np.zeros(3)), floor)
+    refused(replace(one, loops=(loop,)), "loop.coupler.*closed loops are not computed with what bends .arm")
+    free, held = (Mode(name, (), payloads, (), "base", 0.0) for name, payloads in (("free", ()), ("held", ("load",))))
+    refused(replace(one, modes=(free, held)), "mode.free.*modes are not computed with what bends")
+    supported(one)
+    supported(oracle.planar_chain(2))
+
+
+def test_what_bends_too_far_for_the_theory_is_told():
+    def told(mechanism) -> str:
+        return " ".join(examine(mechanism).warnings)
+
+    assert "its tip hangs at a slope of 0.26" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
+    assert "slope" not in told(flexible.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
+    arm = flexible.flexible_joints()
+
+    def with_spring(stiffness: float, rest: float):
+        return replace(arm, joints=tuple(replace(j, stiffness=stiffness, rest=rest) if j.name == "elbow spring" else j
+                                         for j in arm.joints))
+
+    assert told(arm) == ""
+    assert "finds no rest" in told(with_spring(0.15, 0.2))
+    assert "elbow spring: its spring gives way by -0.9" in told(with_spring(0.3, 1.2))

@@ -1,0 +1,329 @@
+"""Closed loops: assembly, kinematics and the reference's torque, against Pinocchio (tests/support/closed.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.model.kinematics import pose
+from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble, bias, cuts, jacobian, residual
+from codegen.motion.random import random_motion
+from codegen.motion.trajectory import Trajectory, from_rows
+from codegen.reference import rigid as reference
+from codegen.step.scheme import model_of
+from codegen.verify.check import examine, passive_torque
+from tests.support.closed import Closed
+from tests.support.oracle import random_chain
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+REDUNDANT = {"five_bar_3": 1, "five_bar_4": 2}
+
+
+def example(name: str) -> tuple[Mechanism, Trajectory]:
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    return mechanism, Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+
+
+def at_rate(mechanism: Mechanism, hz: int) -> Model:
+    return model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=hz)))
+
+
+# ---- the constraint
+
+
+@pytest.fixture(scope="module")
+def branched() -> Model:
+    """Two random spatial branches with a slide, hung on a link that moves, and a loop of every type between them."""
+    rng = np.random.default_rng(7)
+    chain = random_chain(rng, 6)
+    joints = list(chain.joints)
+    joints[3] = replace(joints[3], parent=joints[0].child)  # the second branch: joints 3, 4, 5
+    joints[4] = replace(joints[4], type="prismatic")
+
+    def anchor(link: str) -> Anchor:
+        return Anchor(link, rng.uniform(-0.3, 0.3, 3), rng.uniform(-1.0, 1.0, 3))
+
+    loops = tuple(Loop(kind, kind, anchor(joints[2].child), anchor(joints[5].child))
+                  for kind in ("ball", "planar", "revolute", "rigid"))
+    return model_of(replace(chain, joints=tuple(joints), loops=loops))
+
+
+def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> None:
+    q, h = np.random.default_rng(1).uniform(-1.0, 1.0, branched.n), 1e-6
+    for cut in cuts(branched):
+        slope = np.array([residual(branched, cut, pose(branched, q + h * e)) - residual(branched, cut, pose(branched, q - h * e))
+                          for e in np.eye(branched.n)]).T / (2.0 * h)
+        J = jacobian(branched, cut, pose(branched, q))
+        np.testing.assert_allclose(J, slope, atol=1e-8)
+        assert np.abs(J[:, 0]).max() < 1e-12 < np.abs(J[:, 1:]).max(axis=0).min()  # both sides hang on link 0
+
+
+def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
+    rng, h = np.random.default_rng(2), 1e-3
+    q, rates = rng.uniform(-1.0, 1.0, (5, branched.n)), rng.uniform(-1.0, 1.0, (5, branched.n))
+    for cut in cuts(branched):
+        r = {k: residual(branched, cut, pose(branched, q + k * h * rates)) for k in (-2, -1, 0, 1, 2)}
+        second = (-r[-2] + 16.0 * r[-1] - 30.0 * r[0] + 16.0 * r[1] - r[2]) / (12.0 * h**2)
+        np.testing.assert_allclose(bias(branched, cut, q, rates), second, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_mobility_and_roles_of_the_joints(name: str) -> None:
+    mechanism, _ = example(name)
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    assert assembly.mobility == oracle.mobility(assembly.start)
+    assert list(assembly.passive) == oracle.passive.tolist() and list(assembly.actuated) == oracle.active.tolist()
+    assert len(assembly.redundant) == REDUNDANT.get(name, 0)
+    assert np.abs(oracle.residual(assembly.start)).max() < 1e-10
+    assert {*assembly.independent, *assembly.dependent} == set(range(assembly.model.n))
+
+
+def test_random_motions_keep_away_from_singular_poses_or_say_that_they_cannot() -> None:
+    mechanism, _ = example("four_bar")
+    assembly = assemble(model_of(mechanism))
+    for seed in range(3):
+        motion = random_motion(mechanism, np.random.default_rng(seed))
+        full = assembly.follow(motion.at(np.linspace(0.0, motion.duration, 200))[0])
+        assert assembly.margin(full).min() > 0.15 and np.ptp(full, axis=0).max() > 0.05
+    crank, *rest = mechanism.joints
+    near = replace(mechanism, joints=(replace(crank, start=2.05), *rest))
+    with pytest.raises(Refused, match="from a singular pose .1 is far., and random motions keep 0.15 away"):
+        random_motion(near, np.random.default_rng(0))
+
+
+def test_a_ball_in_a_plane_has_one_equation_too_many() -> None:
+    mechanism, _ = example("four_bar")
+    ball = replace(mechanism, loops=tuple(replace(loop, type="ball") for loop in mechanism.loops))
+    hinge = replace(mechanism, loops=tuple(replace(loop, type="revolute") for loop in mechanism.loops))
+    for changed, dropped in ((ball, 1), (hinge, 3)):
+        assembly = assemble(model_of(changed))
+        assert len(assembly.kept) == 2 and len(assembly.dropped) == dropped
+        assert examine(changed).data()["assembly"]["dropped"] == [assembly.row_name(r) for r in assembly.dropped]
+
+
+def test_check_tells_what_the_loops_make_of_a_mechanism() -> None:
+    mechanism, _ = example("five_bar_3")
+    told = examine(mechanism).data()
+    assert told["assembly"]["mobility"] == 2 and len(told["assembly"]["redundant"]) == 1
+    assert told["streamed"] == told["assembly"]["actuated"] and told["assembly"]["residual"] < 1e-12
+    assert set(told["stiffest_gains"]) == set(told["streamed"])
+
+
+def test_loops_that_do_not_close_are_refused_with_what_is_left() -> None:
+    mechanism, _ = example("four_bar")
+    loop = mechanism.loops[0]
+    far = replace(loop, b=replace(loop.b, xyz=loop.b.xyz + [1.0, 0.0, 0.0]))
+    with pytest.raises(BadInput, match=rf"loop\.{loop.name}: does not close .* is left"):
+        assemble(model_of(replace(mechanism, loops=(far,))))
+
+
+def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
+    mechanism, _ = example("five_bar")
+
+    def actuated(*names: str) -> Model:
+        return model_of(replace(mechanism, joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
+
+    first, *_ = (j.name for j in mechanism.joints if j.actuated)
+    with pytest.raises(BadInput, match="leave 2 ways to move, and 1 joints are actuated"):
+        assemble(actuated(first))
+    loose = Joint("loose", "revolute", BASE, "flap", np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), actuated=False)
+    flap = Link("flap", 0.1, np.array([0.1, 0.0, 0.0]), np.diag([1e-4] * 3))
+    with pytest.raises(BadInput, match=r"joint\.loose: can move while every actuated joint stands still"):
+        extra = [j for j in mechanism.joints if not j.actuated][0]
+        assemble(model_of(replace(
+            mechanism, links=(*mechanism.links, flap),
+            joints=(*(replace(j, actuated=True) if j is extra else j for j in mechanism.joints), loose))))
+
+
+# ---- motion
+
+
+@pytest.mark.parametrize("name", ["four_bar", "three_rrr", "delta"])
+def test_all_joints_follow_as_pinocchio_says(name: str) -> None:
+    mechanism, motion = example(name)
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    t = np.linspace(0.0, motion.duration, 21)
+    q, qd, qdd = ClosedMotion(assembly, motion).at(t)
+    near = assembly.start
+    for k, row in enumerate(zip(*motion.at(t), strict=True)):
+        near, v, a = oracle.follow(*row, near)
+        np.testing.assert_allclose(q[k], near, atol=1e-10)
+        np.testing.assert_allclose(qd[k], v, atol=1e-9)
+        np.testing.assert_allclose(qdd[k], a, atol=1e-5 * max(1.0, np.abs(a).max()))
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar"])
+def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
+    mechanism, _ = example(name)
+    through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
+    with pytest.raises(Refused, match="singular pose"):
+        reference.torque(model_of(mechanism), through, round(through.duration * 1000))
+
+
+# ---- torque
+
+
+def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, t: np.ndarray) -> np.ndarray:
+    """(N, n) of all joints, by Pinocchio, at the poses of `assembly` (checked above)."""
+    oracle, weight = Closed(mechanism), assembly.weights()
+    return np.array([oracle.inverse(*row, weight)[0] for row in zip(*ClosedMotion(assembly, motion).at(t), strict=True)])
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(name: str) -> None:
+    mechanism, motion = example(name)
+    model = model_of(mechanism)
+    assembly, t = assemble(model), np.linspace(0.0, motion.duration, 21)
+    expected = oracle_torque(mechanism, assembly, motion, t)
+    whole = reference.newton_euler(model, *ClosedMotion(assembly, motion).at(t),
+                                   assembly.conversion(reference.matrix_form))
+    peak = np.abs(expected).max()
+    assert np.abs(whole - expected).max() < 1e-9 * peak
+    assert np.abs(whole[:, list(assembly.passive)]).max(initial=0.0) < 1e-9 * peak
+    np.testing.assert_allclose(reference.exact(model, motion, t), expected[:, list(assembly.actuated)], atol=1e-9 * peak)
+
+
+SECOND = ["four_bar", "five_bar_4", "three_rrr", "palletizer", pytest.param("delta", marks=pytest.mark.bench)]
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
+    mechanism, motion = example(name)
+    errors = {}
+    for hz in (500, 1000):
+        model = at_rate(mechanism, hz)
+        t, tau = reference.torque(model, motion, round(0.5 * motion.duration * hz), reference.recursion)
+        expected = reference.exact(model, motion, t)  # which is Pinocchio's, see above
+        errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
+    assert 3.6 < errors[500] / errors[1000] < 4.4
+    assert errors[1000] < 1e-5
+
+
+@pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer", "delta"])
+def test_the_partition_alone_is_wrong(name: str) -> None:
+    mechanism, motion = example(name)
+    alone = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
+    t = np.linspace(0.0, motion.duration, 21)
+    right, wrong = (reference.exact(model_of(m), motion, t) for m in (mechanism, alone))
+    assert np.abs(wrong - right).max() > 0.05 * np.abs(right).max()
+
+
+def test_the_partition_is_warned_of_with_the_passive_torque_it_leaves() -> None:
+    mechanism, _ = example("four_bar")
+    told = examine(replace(mechanism, control=replace(mechanism.control, allocation="partition")))
+    left = passive_torque(told.assemblies[0][1])
+    assert any("leaves the cuts without force" in w and all(n in w for n in left) for w in told.warnings)
+
+
+def test_power_is_the_rate_of_the_energy() -> None:
+    for name in ("four_bar", "five_bar_4"):
+        mechanism, motion = example(name)
+        assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+        h = 1e-4
+        for t in np.linspace(0.2, 0.8, 3) * motion.duration:
+            q, qd, _ = ClosedMotion(assembly, motion).at(t + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0]))
+            energy = [sum(oracle.energy(*state)) for state in zip(q, qd, strict=True)]
+            rate = (energy[0] - 8.0 * energy[1] + 8.0 * energy[3] - energy[4]) / (12.0 * h)
+            tau = reference.exact(assembly.model, motion, np.array([t]))[0]
+            power = float(tau @ qd[2, list(assembly.actuated)])
+            assert power == pytest.approx(rate, abs=1e-8 * max(1.0, np.abs(tau).max() * np.abs(qd[2]).max()))
+
+
+def test_redundant_torques_are_the_least_that_do_it() -> None:
+    mechanism, motion = example("five_bar_4")
+    limits = {"left": 1.0, "right": 2.0}
+    joints = tuple(replace(j, limits=replace(j.limits, effort=limits.get(j.name, 0.7))) for j in mechanism.joints)
+    mechanism = replace(mechanism, joints=joints)
+    assembly = assemble(model_of(mechanism))
+    t = np.linspace(0.2, 0.8, 7) * motion.duration
+    q, qd, _ = ClosedMotion(assembly, motion).at(t)
+    tau = reference.exact(assembly.model, motion, t)
+    weight, driven = assembly.weights(), list(assembly.actuated)
+    free = assembly.rates_matrix(q)[:, driven]
+    rng = np.random.default_rng(0)
+    for k in range(len(t)):
+        for _ in range(20):  # torques that do no work in any motion are free to be added, and only cost
+            other = rng.standard_normal(len(driven))
+            other -= free[k] @ np.linalg.lstsq(free[k], other, rcond=None)[0]
+            assert abs(other @ qd[k, driven]) < 1e-9
+            assert weight @ (tau[k] + 0.1 * other) ** 2 > weight @ tau[k] ** 2
+
+
+def four_bar_cut_at(joint: int) -> tuple[Mechanism, list[str]]:
+    """A four-bar of general shape in a vertical plane, its crank actuated, cut at one of its four pins."""
+    lengths, pins = {"crank": 0.1, "coupler": 0.3, "rocker": 0.25}, np.array([0.28, 0.05, 0.0])
+    place = {"base": (np.zeros(3), pins), "crank": (np.zeros(3), np.array([0.1, 0.0, 0.0])),
+             "coupler": (np.zeros(3), np.array([0.3, 0.0, 0.0])), "rocker": (np.zeros(3), np.array([0.25, 0.0, 0.0]))}
+    ring = ["base", "crank", "coupler", "rocker"]  # pin k leads from far end of ring[k] to near end of ring[k + 1]
+    ends = {"base": place["base"][0], **{link: place[link][1] for link in lengths}}
+    starts = {"crank": place["crank"][0], "coupler": place["coupler"][0], "rocker": place["rocker"][0]}
+    # the last pin joins the rocker's far end to the base's second pin
+    links = tuple(Link(n, 0.2 + x, np.array([0.4 * x, 0.02, 0.0]), np.diag([1e-4, 2e-3, 2e-3])) for n, x in lengths.items())
+    angles = {"crank": 0.9}
+    base = pins
+    tip = ends["crank"][0] * np.array([np.cos(0.9), np.sin(0.9), 0.0])
+    reach = np.linalg.norm(base - tip)
+    inner = np.arccos((lengths["coupler"]**2 + reach**2 - lengths["rocker"]**2) / (2 * lengths["coupler"] * reach))
+    angles["coupler"] = float(np.arctan2(*(base - tip)[[1, 0]]) + inner)
+    knee = tip + lengths["coupler"] * np.array([np.cos(angles["coupler"]), np.sin(angles["coupler"]), 0.0])
+    angles["rocker"] = float(np.arctan2(*(base - knee)[[1, 0]]))
+    z, none = np.array([0.0, 0.0, 1.0]), np.zeros(3)
+    joints, forward = [], ring[:joint + 1]
+    for parent, child in zip(forward[:-1], forward[1:], strict=True):
+        turn = angles[child] - angles.get(parent, 0.0)
+        joints.append(Joint(child, "revolute", parent, child, ends[parent], none, z, actuated=child == "crank", start=turn))
+    # links beyond the cut hang on the base's second pin, from their far ends inwards
+    parent, at = "base", base
+    for child in reversed(ring[joint + 1:]):
+        name = f"{child} back"
+        joints.append(Joint(name, "revolute", parent, f"{child}_end", at, none, z, actuated=False,
+                            start=angles[child] - angles.get(parent, 0.0)))
+        joints.append(Joint(f"{name} fixed", "fixed", f"{child}_end", child, -ends[child], none, z))
+        links = (*links, Link(f"{child}_end", 0.0, none, np.zeros((3, 3))))
+        parent, at = child, starts[child]
+    if joint < 3:
+        a, b = Anchor(ring[joint], ends[ring[joint]], none), Anchor(ring[joint + 1], starts[ring[joint + 1]], none)
+    else:
+        a, b = Anchor("rocker", ends["rocker"], none), Anchor("base", base, none)
+    control = replace(load_mechanism(MECHANISMS / "four_bar.toml").control)
+    return Mechanism("cut", np.array([0.0, -9.81, 0.0]), control, None, links, tuple(joints),
+                     loops=(Loop("pin", "ball", a, b),)), [j.name for j in joints]
+
+
+def test_the_result_does_not_depend_on_where_the_loop_is_cut() -> None:
+    """Cut at three of its pins; cut at the crank's own, which is driven, the motor is in no joint of the tree."""
+    t, found, alone = np.linspace(0.05, 0.95, 19), [], []
+    for joint in (1, 2, 3):
+        mechanism, _ = four_bar_cut_at(joint)
+        motion = from_rows(["crank"], [0.0, 1.0], [[0.9], [2.4]], np.zeros((2, 1)), np.zeros((2, 1)))
+        found.append(reference.exact(model_of(mechanism), motion, t))
+        bare = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
+        alone.append(reference.exact(model_of(bare), motion, t))
+    peak = np.abs(found[0]).max()
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-10 * peak)
+    assert max(np.abs(other - alone[0]).max() for other in alone[1:]) > 0.1 * peak
+
+
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: float) -> None:
+    mechanism, _ = example("five_bar")
+    assembly, oracle = assemble(model_of(mechanism)), Closed(mechanism)
+    q, margins, ranks = assembly.start.copy(), [], []
+    for _ in range(2000):  # creep towards the singular pose, base joints apart or together
+        margins.append(float(assembly.margin(q)))
+        ranks.append(np.linalg.svd(oracle.jacobian(q)[:, oracle.passive], compute_uv=False)[-1])
+        if margins[-1] < 0.05:
+            break
+        step = assembly.rates_matrix(q) @ [way, -way]
+        q = assembly.close(q + min(8e-3, 4e-2 * margins[-1]**2) * step)
+    assert margins[-1] < 0.05 and margins[0] > 0.5
+    assert ranks[-1] / ranks[0] == pytest.approx(margins[-1] / margins[0], rel=0.8) and SINGULAR < 0.05

@@ -1,0 +1,216 @@
+"""Motions from ROS 2 and NumPy: the same numbers by every road, and one line for what is not right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from mcap_ros2.writer import Writer
+from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import Writer as BagWriter
+from rosbags.typesys import Stores, get_typestore
+from scipy.interpolate import CubicHermiteSpline
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+DEFINITION = """std_msgs/Header header
+string[] joint_names
+trajectory_msgs/JointTrajectoryPoint[] points
+================================================================================
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+================================================================================
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+================================================================================
+MSG: trajectory_msgs/JointTrajectoryPoint
+float64[] positions
+float64[] velocities
+float64[] accelerations
+float64[] effort
+builtin_interfaces/Duration time_from_start
+================================================================================
+MSG: builtin_interfaces/Duration
+int32 sec
+uint32 nanosec
+"""
+
+
+@pytest.fixture(scope="module")
+def arm() -> Mechanism:
+    return load_mechanism(MECHANISMS / "three_link.toml")
+
+
+@pytest.fixture(scope="module")
+def motion(arm) -> Trajectory:
+    return Trajectory.load(MECHANISMS / "three_link.csv", arm)
+
+
+def message(motion: Trajectory, order=(2, 0, 1), rates: bool = True, accelerations: bool = True) -> dict:
+    """As ros2_control takes it, joints in another order than the mechanism's."""
+    points = []
+    for i, t in enumerate(motion.times):
+        point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [], "accelerations": [], "effort": [],
+                 "time_from_start": {"sec": int(round(t * 1e9)) // 10**9, "nanosec": int(round(t * 1e9)) % 10**9}}
+        if rates:
+            point["velocities"] = motion.rates[i, list(order)].tolist()
+        if accelerations:
+            point["accelerations"] = motion.accelerations[i, list(order)].tolist()
+        points.append(point)
+    header = {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}
+    return {"header": header, "joint_names": [motion.joints[j] for j in order], "points": points}
+
+
+def save(path: Path, motion: Trajectory) -> Path:
+    ros = message(motion)
+    if path.suffix == ".json":
+        path.write_text(json.dumps({"trajectory": {"joint_trajectory": ros, "multi_dof_joint_trajectory": {}}}))
+    elif path.suffix in (".yaml", ".yml"):
+        path.write_text(yaml.safe_dump(ros) + "---\n" + yaml.safe_dump({"another": "document"}))
+    elif path.suffix == ".mcap":
+        with path.open("wb") as file:
+            writer = Writer(file)
+            writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"), {"data": "hello"})
+            writer.write_message("/plan", writer.register_msgdef("trajectory_msgs/msg/JointTrajectory", DEFINITION), ros)
+            writer.finish()
+    else:
+        np.savez(path, t=motion.times, q=motion.positions, qd=motion.rates, qdd=motion.accelerations)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml", ".json", ".mcap", ".npz"])
+def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None:
+    read = Trajectory.load(save(tmp_path / f"motion{suffix}", motion), arm)
+    assert read.joints == motion.joints
+    np.testing.assert_allclose(read.times, motion.times, atol=1e-12)
+    for name in ("positions", "rates", "accelerations"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
+
+
+def test_a_bag_that_another_program_has_recorded_gives_the_same_rows(arm, motion, tmp_path) -> None:
+    """rosbags writes it, by the definitions of ROS 2."""
+    ros = get_typestore(Stores.ROS2_HUMBLE)
+    Message, Point, Header, Time, Duration = (ros.types[name] for name in (
+        "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint", "std_msgs/msg/Header",
+        "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration"))
+    given = message(motion)
+    points = [Point(*(np.array(p[name], float) for name in ("positions", "velocities", "accelerations", "effort")),
+                    Duration(**p["time_from_start"])) for p in given["points"]]
+    with BagWriter(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        connection = bag.add_connection("/plan", Message.__msgtype__, typestore=ros)
+        bag.write(connection, 0, ros.serialize_cdr(Message(Header(Time(0, 0), ""), given["joint_names"], points),
+                                                   Message.__msgtype__))
+    read = Trajectory.load(tmp_path / "bag" / "bag.mcap", arm)
+    assert read.joints == motion.joints
+    np.testing.assert_array_equal(read.accelerations, motion.accelerations)
+    np.testing.assert_array_equal(read.positions, motion.positions)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_what_is_saved_is_read_back(arm, motion, tmp_path, suffix) -> None:
+    motion.save(tmp_path / f"again{suffix}")
+    again = Trajectory.load(tmp_path / f"again{suffix}", arm)
+    for name in ("times", "positions", "rates", "accelerations"):
+        np.testing.assert_allclose(getattr(again, name), getattr(motion, name), rtol=1e-11, atol=1e-11)
+
+
+def test_positions_alone_become_the_spline_of_a_csv_file(arm, motion, tmp_path) -> None:
+    few = slice(None, None, 30)
+    np.savez(tmp_path / "few.npz", times=motion.times[few], positions=motion.positions[few], joints=list(motion.joints))
+    lines = ["t," + ",".join(motion.joints)]
+    lines += [",".join(f"{x:.17g}" for x in (t, *q)) for t, q in zip(motion.times[few], motion.positions[few], strict=True)]
+    (tmp_path / "few.csv").write_text("\n".join(lines))
+    read, wanted = (Trajectory.load(tmp_path / f"few.{suffix}", arm) for suffix in ("npz", "csv"))
+    np.testing.assert_array_equal(read.accelerations, wanted.accelerations)
+
+
+def test_rates_without_accelerations_stay_near_the_cubic_that_ros2_control_plays(arm, motion, tmp_path) -> None:
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(message(motion, accelerations=False)))
+    read = Trajectory.load(path, arm)
+    t = np.linspace(0.0, motion.duration, 5001)
+    cubic = CubicHermiteSpline(motion.times, motion.positions, motion.rates)
+    assert np.max(np.abs(read.at(t)[0] - cubic(t))) < 1e-7
+    np.testing.assert_allclose(read.rates, motion.rates, atol=1e-12)
+    inner = (cubic(motion.times[1:-1] - 1e-9, 2) + cubic(motion.times[1:-1] + 1e-9, 2)) / 2.0
+    np.testing.assert_allclose(read.accelerations[1:-1], inner, atol=1e-4)
+
+
+def changed(**keys):
+    return lambda ros: ros | keys
+
+
+def point(**keys):
+    return lambda ros: ros | {"points": [*ros["points"][:5], ros["points"][5] | keys, *ros["points"][6:]]}
+
+
+@pytest.mark.parametrize("change, words", [
+    (changed(points=[]), "points: must be a list of at least two points"),
+    (changed(joint_names=["shoulder", "elbow"]), "points.1.positions = .*must hold 2 numbers"),
+    (changed(joint_names=["shoulder", "elbow", "elbow"]), "joints = 'elbow': is named twice"),
+    (changed(joint_names=["sholder", "elbow", "wrist"]), "joints = 'sholder': no such moving joint; did you mean 'shoulder'"),
+    (point(positions=[0.0, 0.0]), "points.6.positions = .*must hold 3 numbers"),
+    (point(positions=[0.0, "x", 0.0]), "points.6.positions = .*must hold numbers"),
+    (point(positions=[0.0, float("nan"), 0.0]), "positions: must be finite"),
+    (point(time_from_start="soon"), "points.6.time_from_start = 'soon': must be { sec, nanosec } or seconds"),
+    (point(time_from_start=0.01), "row 6, column t = 0.01: comes after 0.04: times must increase"),
+    (point(positions=[0.0, 9.0, 0.0]), "row 6, column shoulder = 9.0: jumps by"),
+    (lambda ros: {"hello": ros["points"]}, "holds no JointTrajectory"), (lambda ros: 7, "holds no JointTrajectory"),
+])
+def test_a_joint_trajectory_that_is_not_right(arm, motion, tmp_path, change, words) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(change(message(motion))))
+    with pytest.raises(BadInput, match=words):
+        Trajectory.load(path, arm)
+
+
+@pytest.mark.parametrize("arrays, words", [
+    ({"q": np.zeros((3, 3))}, "t: is missing; arrays: q"), ({"t": np.arange(3.0)}, "q: is missing"),
+    ({"t": np.arange(3.0), "q": np.zeros((2, 3))}, "q: has shape"), ({"t": np.arange(3.0), "q": np.zeros((3, 2))}, "2 are there, 3 move"),
+    ({"t": np.arange(3.0), "q": np.full((3, 3), np.inf)}, "q: must be finite"),
+    ({"t": np.arange(3.0), "q": np.full((3, 3), "a")}, "q: holds <U1, numbers are needed"),
+    ({"t": np.arange(3.0), "q": np.zeros((3, 3)), "qd": np.zeros(3)}, "qd: has shape"),
+    ({"t": np.arange(3.0), "q": np.array([[None] * 3] * 3, dtype=object)}, "is not an NPZ file of plain arrays"),
+])
+def test_an_npz_that_is_not_right(arm, tmp_path, arrays, words) -> None:
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(BadInput, match=words):
+        Trajectory.load(tmp_path / "bad.npz", arm)
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json", ".mcap", ".npz"])
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe\x00", b"[" * 5000, b"- : : -\n\t"])
+def test_no_such_file_and_rubbish_are_one_line(arm, tmp_path, suffix, content) -> None:
+    path = tmp_path / f"rubbish{suffix}"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadInput) as error:
+        Trajectory.load(path, arm)
+    assert "\n" not in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_log_without_a_joint_trajectory_names_its_topics(arm, tmp_path) -> None:
+    with (tmp_path / "other.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"), {"data": "hello"})
+        writer.finish()
+    with pytest.raises(BadInput, match="holds no trajectory_msgs/msg/JointTrajectory; topics: /chatter"):
+        Trajectory.load(tmp_path / "other.mcap", arm)
+
+
+def test_faster_is_the_same_path(arm, motion) -> None:
+    twice = motion.faster(2.0)
+    t = np.linspace(0.0, twice.duration, 100)
+    q, qd, qdd = twice.at(t)
+    wanted = motion.at(2.0 * t)
+    for got, want, factor in zip((q, qd, qdd), wanted, (1.0, 2.0, 4.0), strict=True):
+        np.testing.assert_allclose(got, factor * want, atol=1e-9)

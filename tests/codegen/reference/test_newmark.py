@@ -1,0 +1,235 @@
+"""The paper's scheme: what it reproduces, where it fails and why, and its emitted C against the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.emit import newmark as newmark_source
+from codegen.emit import sources as emit
+from codegen.model import kinematics as tree
+from codegen.model.bodies import Model
+from codegen.reference import rigid as reference
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from hil.chip import chip_step
+from hil.chip.chip_library import ChipLibrary
+from tests.codegen.reference.test_rigid import EIGHT, at_rate, random_sines
+from tests.support.oracle import Motion, peak, planar_chain, quintic, random_tree, septic, torque_at
+
+PAPER = (0.25, 0.5)
+DAMPED = (0.3025, 0.6)
+
+
+def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
+    """Worst difference from Pinocchio over the peak, sampled from t = 0 on as the paper does."""
+    t = np.arange(samples + 1) * model.dt
+    tau = reference.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *pair,
+                                   reference.recursion)
+    expected = torque_at(model, motion, t)
+    return peak(tau - expected) / peak(expected)
+
+
+def test_paper_is_reproduced_at_10_ms_if_the_jerk_starts_from_zero():
+    assert error(model_of(planar_chain(8, rate_hz=100)), septic(np.zeros(8), EIGHT), 100, PAPER) <= 5e-3
+
+
+@pytest.mark.parametrize("rate_hz", [100, 1000])
+def test_paper_fails_on_a_quintic_whatever_the_tick(rate_hz):
+    failed = error(model_of(planar_chain(8, rate_hz=rate_hz)), quintic(np.zeros(8), EIGHT), rate_hz, PAPER)
+    assert 0.5 < failed < 1.0
+
+
+def test_damped_pair_survives_a_quintic():
+    slow, fast = (error(model_of(planar_chain(8, rate_hz=hz)), quintic(np.zeros(8), EIGHT), hz, DAMPED)
+                  for hz in (100, 1000))
+    assert slow <= 4e-2 and fast <= 4e-3
+    assert slow / fast == pytest.approx(10.0, rel=0.1)  # first order
+
+
+def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time():
+    """One joint without gravity: acceleration errs by (-1)^k t jerk_0 / 3."""
+    model = model_of(planar_chain(1, gravity=(0.0, 0.0, 0.0)))
+    motion = quintic([0.0], [1.0])
+    k = np.arange(101)
+    t, jerk = k * model.dt, 60.0
+    tau = reference.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *PAPER)
+    inertia = 0.1075 * 0.2**2 / 3.0
+    wrong = (tau - torque_at(model, motion, t))[:, 0] / inertia
+    assert wrong[1:] == pytest.approx((np.where(k % 2 == 0, 1.0, -1.0) * t * jerk / 3.0)[1:], rel=1e-2)
+
+
+def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eigenvector():
+    A = reference.newmark_matrix(*PAPER)
+    assert A + np.eye(2) == pytest.approx(np.array([[0.0, 0.0], [-4.0, 0.0]]))
+    assert reference.newmark_growth(*PAPER) == 1.0
+
+
+@pytest.mark.parametrize("pair, growth", [(DAMPED, 9.0 / 11.0), ((0.2, 0.5), (3.0 + np.sqrt(5.0)) / 2.0),
+                                          ((0.5, 0.5), 1.0), ((1.0 / 6.0, 0.5), 2.0 + np.sqrt(3.0))])
+def test_growth_of_other_pairs(pair, growth):
+    assert reference.newmark_growth(*pair) == pytest.approx(growth)
+
+
+@pytest.mark.parametrize("pair", [PAPER, DAMPED, (0.35, 0.55), (0.2, 0.5)])
+def test_growth_is_what_a_wrong_start_does(pair):
+    """March a zero displacement from a wrong velocity and compare with the powers of the matrix."""
+    v, a, dt = np.array([1.0]), np.array([0.0]), 0.01
+    A = reference.newmark_matrix(*pair)
+    for _ in range(7):
+        v, a = reference.newmark(np.zeros(1), v, a, dt, *pair)
+    expected = np.linalg.matrix_power(A, 7) @ [dt, 0.0]
+    assert [v[0] * dt, a[0] * dt**2] == pytest.approx(list(expected), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_spatial_trees_converge_at_second_order_from_a_smooth_start(seed):
+    rng = np.random.default_rng(500 + seed)
+    mechanism = random_tree(rng, 5)
+    motion = septic(rng.uniform(-1.0, 1.0, 5), rng.uniform(-1.0, 1.0, 5))
+    errors = [error(at_rate(mechanism, hz), motion, hz // 2, PAPER) for hz in (100, 200, 400)]
+    assert np.divide(errors[:-1], errors[1:]) == pytest.approx([4.0, 4.0], rel=0.15)
+
+
+def test_first_sample_carries_gravity_and_the_first_acceleration():
+    """{P}_0: increments never create what is there at the start."""
+    rng = np.random.default_rng(9)
+    model = model_of(random_tree(rng, 6))
+    motion = random_sines(rng, 6)
+    start = reference.newmark_start(model, *motion.at(0.3))
+    tau = reference.newmark_torque(model, motion([0.3]), start, *PAPER)
+    expected = torque_at(model, motion, [0.3])
+    assert tau == pytest.approx(expected, abs=1e-12 * peak(expected))
+
+
+def test_exact_torques_equal_pinocchio():
+    rng = np.random.default_rng(10)
+    model = model_of(random_tree(rng, 8))
+    motion = random_sines(rng, 8)
+    t = np.linspace(0.0, 1.0, 20)
+    expected = torque_at(model, motion, t)
+    assert reference.newton_euler(model, *motion.at(t)) == pytest.approx(expected, abs=1e-12 * peak(expected))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nodal_increments_are_the_differences_of_positions(seed):
+    rng = np.random.default_rng(600 + seed)
+    model = model_of(random_tree(rng, 6))
+    q, u = rng.uniform(-1.0, 1.0, 6), rng.uniform(-0.1, 0.1, 6)
+    old, new = tree.pose(model, q), tree.pose(model, q + 2.0 * u)
+    shift, turn = reference.nodal_increments(model, old, u)
+    centre = [at.origin + tree.levers(model, at).com for at in (old, new)]
+    assert shift == pytest.approx(centre[1] - centre[0], abs=1e-14)
+    for i in range(6):
+        angle = np.linalg.norm(turn[i])
+        R = tree.axis_rotation(turn[i] / angle, angle) if angle > 0.0 else np.eye(3)
+        assert old.R[i] @ R == pytest.approx(new.R[i], abs=1e-14)
+
+
+# ---- the emitted C -------------------------------------------------------------------------------------
+
+
+def emitted_case(seed: int) -> tuple[Model, np.ndarray]:
+    """A tree of up to 8 joints, every third one with springs, both kinds of pair; 0.1 s from rest at 1 kHz."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    mechanism = random_tree(rng, n)
+    if seed % 3 == 0:
+        mechanism = replace(mechanism, joints=tuple(
+            replace(j, stiffness=1.5, rest=-0.3) for j in mechanism.joints))
+    beta, gamma = PAPER if seed % 2 else DAMPED
+    model = at_rate(mechanism, 1000, scheme="newmark", beta=beta, gamma=gamma)
+    start = rng.uniform(-1.0, 1.0, n)
+    motion = septic(start, start + rng.uniform(-1.0, 1.0, n))
+    return model, motion((np.arange(102) - 0.5) * model.dt)
+
+
+def paper_torque(model: Model, positions: np.ndarray) -> np.ndarray:
+    """The reference from rest at the first position on, at all but the first and the last."""
+    control, rest = model.mechanism.control, np.zeros(model.n)
+    start = reference.newmark_start(model, positions[0], rest, rest)
+    return reference.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, reference.recursion)[1:]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_emitted_c_in_double_precision_is_the_reference(seed):
+    model, positions = emitted_case(seed)
+    expected = paper_torque(model, positions)
+    emitted = CompiledStep(model, "double").torque(positions)
+    assert peak(emitted - expected) <= 1e-10 * peak(expected)
+
+
+def test_emitted_c_is_the_same_on_the_chip_bit_for_bit():
+    for seed in (1, 6):
+        model, positions = emitted_case(seed)
+        on_chip = chip_step.torque(model, positions)
+        here = CompiledStep(model, "single").torque(positions)
+        assert np.array_equal(on_chip.view(np.uint32), here.view(np.uint32))
+
+
+def test_emitted_c_needs_no_double_precision_on_the_chip():
+    model, _ = emitted_case(6)
+    assert not [name for name in ChipLibrary(emit.step_sources(model)).symbols if name.startswith("__aeabi_d")]
+
+
+def test_emitted_c_at_rest_is_the_weight():
+    model, positions = emitted_case(4)
+    q = positions[0]
+    tau = CompiledStep(model, "double").torque(np.tile(q, (6, 1)))
+    weight = torque_at(model, septic(q, q), [0.0])
+    assert tau == pytest.approx(np.tile(weight, (4, 1)), abs=1e-12 * peak(weight))
+
+
+def test_emitted_c_in_single_precision_reproduces_the_paper_at_10_ms():
+    model = at_rate(planar_chain(8), 100, scheme="newmark")
+    motion = septic(np.zeros(8), EIGHT)
+    t = (np.arange(102) - 1) * model.dt  # from rest at t = -dt, as the paper samples
+    tau = CompiledStep(model, "single").torque(motion(t))
+    expected = torque_at(model, motion, t[1:-1])
+    assert peak(tau - expected) <= 5e-3 * peak(expected)
+
+
+def test_single_precision_feeds_the_instability_at_1_ms():
+    """Rounding is enough: a motion that double precision gets right to 2e-5 is lost."""
+    model = at_rate(planar_chain(8), 1000, scheme="newmark")
+    motion = septic(np.zeros(8), EIGHT)
+    t = (np.arange(1002) - 1) * model.dt
+    expected = torque_at(model, motion, t[1:-1])
+    single, double = (peak(CompiledStep(model, p).torque(motion(t)) - expected) / peak(expected)
+                      for p in ("single", "double"))
+    assert double <= 5e-5
+    assert single > 0.1
+
+
+@pytest.mark.parametrize("right, wrong", [
+    ("ft_add(f, twice, d);", "ft_add(-f, twice, d);"),  # second-order term of a turn
+    ("k->y[j] = p.c * y - p.s * x;", "k->y[j] = p.c * y + p.s * x;"),  # a transposed frame
+    ("ft_cross(s->w, Jw, Phi);", "ft_cross(Jw, s->w, Phi);"),  # sign of the gyroscopic moment
+    ("ft_cross(l, S, moment);", "ft_cross(S, l, moment);"),  # sign of a lever arm
+    ("s->a[j] - ft_gravity[j]", "s->a[j] + ft_gravity[j]"),
+])
+def test_mutations_of_the_emitted_c_are_seen(monkeypatch, right, wrong):
+    render = newmark_source.render
+
+    def mutated(model):
+        files = render(model)
+        if right not in files["ft_step.c"]:
+            raise ValueError(f"{right} is not in the emitted C: this mutation mutates nothing")
+        return files | {"ft_step.c": files["ft_step.c"].replace(right, wrong)}
+
+    monkeypatch.setattr(newmark_source, "render", mutated)
+    with pytest.raises(AssertionError):
+        test_emitted_c_in_double_precision_is_the_reference(2)
+
+
+def test_scheme_of_the_mechanism_is_used():
+    model = at_rate(planar_chain(3), 100, scheme="newmark")
+    motion = septic(np.zeros(3), np.ones(3))
+    t, tau = reference.torque(model, motion, 50)
+    sampled = motion((np.arange(51) - 0.5) * 0.01)
+    start = reference.newmark_start(model, sampled[0], np.zeros(3), np.zeros(3))
+    assert np.array_equal(tau, reference.newmark_torque(model, sampled, start, *PAPER)[1:])
+    other = replace(model, mechanism=replace(model.mechanism, control=replace(model.mechanism.control, gamma=0.6)))
+    assert not np.allclose(tau, reference.torque(other, motion, 50)[1])

@@ -1,0 +1,272 @@
+"""The NumPy reference against Pinocchio, the dense matrices against the recursion, and proof that errors are seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.description import BASE, Joint, Link, Mechanism, Payload, Section
+from codegen.model import beam_element as beam
+from codegen.model import kinematics as tree
+from codegen.model.bodies import Model, skew
+from codegen.reference import discrete as discretisation
+from codegen.reference import rigid as reference
+from codegen.step.scheme import model_of
+from tests.support import oracle
+from tests.support.oracle import (
+    peak,
+    planar_chain,
+    quintic,
+    random_chain,
+    random_quintic,
+    random_tree,
+    septic,
+    sines,
+    torque_at,
+)
+
+EIGHT = (0.9, -0.5, 0.7, -0.4, 0.6, -0.5, 0.8, -0.6)  # rad, travel of the eight-link motion
+
+
+def at_rate(mechanism: Mechanism, rate_hz: int, **control) -> Model:
+    return model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, **control)))
+
+
+def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
+    return sines(rng.uniform(0.2, 0.8, n), rng.uniform(2.0, 6.0, n), rng.uniform(-3.0, 3.0, n))
+
+
+def error(model: Model, motion: oracle.Motion, ticks: int, convert=reference.recursion) -> float:
+    """Worst difference from Pinocchio over the peak torque."""
+    t, tau = reference.torque(model, motion, ticks, convert)
+    expected = torque_at(model, motion, t)
+    return peak(tau - expected) / peak(expected)
+
+
+# ---- against Pinocchio ------------------------------------------------------------------------------
+
+
+def assert_equals_pinocchio(seed: int = 7) -> None:
+    """1 ms ticks, 0.2 s of sines on a tree with both kinds of joint. Used by the mutation tests too."""
+    rng = np.random.default_rng(seed)
+    model = model_of(random_tree(rng, 5))
+    assert error(model, random_sines(rng, 5), 200, reference.matrix_form) <= 2e-5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_chains_equal_pinocchio(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    assert error(model_of(random_chain(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_trees_equal_pinocchio(seed):
+    rng = np.random.default_rng(100 + seed)
+    n = int(rng.integers(2, 9))
+    assert error(model_of(random_tree(rng, n)), random_quintic(rng, n), 1000) <= 1e-5
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_error_falls_with_the_square_of_the_tick(seed):
+    rng = np.random.default_rng(200 + seed)
+    mechanism = random_tree(rng, 6)
+    motion = random_sines(rng, 6)
+    errors = [error(at_rate(mechanism, hz), motion, hz // 4) for hz in (200, 400, 800)]
+    assert np.divide(errors[:-1], errors[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
+
+
+def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
+    rng = np.random.default_rng(8)
+    model = model_of(random_chain(rng, 6))
+    motion = random_quintic(rng, 6)
+    t, tau = reference.torque(model, motion, 1000, reference.recursion)
+    scale = peak(tau)
+    middle = peak(tau - torque_at(model, motion, t)) / scale
+    start = peak(tau - torque_at(model, motion, t - model.dt / 2.0)) / scale
+    assert start > 100.0 * middle
+
+
+def test_standing_still_is_the_weight():
+    model = model_of(random_tree(np.random.default_rng(3), 6))
+    q = np.random.default_rng(4).uniform(-1.0, 1.0, 6)
+    tau = reference.midpoint_torque(model, np.tile(q, (4, 1)), np.zeros((4, 6)))
+    assert tau == pytest.approx(np.tile(oracle.rnea(model, q, np.zeros(6), np.zeros(6)), (3, 1)), abs=1e-12)
+
+
+def test_eight_link_chain_at_1_ms_is_within_1e_5_of_newton_euler():
+    model = model_of(planar_chain(8))
+    assert error(model, septic(np.zeros(8), EIGHT), 1000, reference.matrix_form) <= 1e-5
+
+
+def test_eight_link_chain_with_a_quintic_as_well():
+    assert error(model_of(planar_chain(8)), quintic(np.zeros(8), EIGHT), 1000) <= 1e-5
+
+
+def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them():
+    rng = np.random.default_rng(12)
+    base = random_tree(rng, 6)
+    joints = tuple(replace(j, type="fixed") if i == 2 else j for i, j in enumerate(base.joints))
+    payload = Payload("object", "link3", 0.4, rng.normal(size=3) / 5.0, oracle.random_inertia(rng, 0.4, 0.2))
+    mechanism = replace(base, joints=joints, lock={joints[4].name: 0.3}, payloads=(payload,))
+    model = model_of(mechanism)
+    motion = random_sines(rng, model.n)
+    t, tau = reference.torque(model, motion, 100, reference.recursion)
+    expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
+    assert peak(tau - expected) <= 2e-5 * peak(expected)
+
+
+# ---- the two discretisations ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [random_chain, random_tree])
+@pytest.mark.parametrize("seed", [401, 402])
+def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second_order(seed, make):
+    rng = np.random.default_rng(seed)
+    mechanism, motion = make(rng, 5), random_sines(rng, 5)
+    differences = []
+    for hz in (100, 200, 400):
+        model, ticks = at_rate(mechanism, hz), hz // 5
+        _, matrix = reference.torque(model, motion, ticks, reference.matrix_form)
+        emitted = discretisation.torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
+        differences.append(peak(matrix - emitted) / peak(matrix))
+    assert differences[0] > 1e-6  # they are two, not one
+    assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
+
+
+def test_planar_form_converges_on_the_matrix_form_too():
+    motion = septic(np.zeros(8), EIGHT)
+    differences = []
+    for hz in (250, 500, 1000):
+        model = at_rate(planar_chain(8), hz)
+        _, matrix = reference.torque(model, motion, hz, reference.recursion)
+        emitted = discretisation.torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
+        differences.append(peak(matrix - emitted))
+    assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
+
+
+# ---- matrices and recursion ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_dense_matrices_equal_the_recursion_to_rounding(seed):
+    rng = np.random.default_rng(300 + seed)
+    n = int(rng.integers(1, 9))
+    model = model_of(random_tree(rng, n))
+    R = np.array([oracle.random_rotation(rng) for _ in range(n)])
+    arms = tree.Levers(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)))
+    F, Phi = rng.normal(size=(2, n, 3))
+    matrix = reference.matrix_form(model, R, arms, F, Phi)
+    passed = reference.recursion(model, R, arms, F, Phi)
+    assert matrix == pytest.approx(passed, abs=1e-13 * max(1.0, peak(passed)))
+
+
+def test_straight_links_give_the_papers_lambda_with_the_corrected_sign_matrix():
+    to_com, length = 0.07, 0.2
+    z = np.array([0.0, 0.0, 1.0])
+    general = np.hstack([skew(to_com * z), skew(length * z), np.eye(3)])
+    assert tree.paper_lambda(to_com, length) @ tree.paper_sign() == pytest.approx(general)
+    printed = np.diag([1.0, -1.0, 1.0] * 3)  # flips the y component of the moment too
+    assert not np.allclose(tree.paper_lambda(to_com, length) @ printed, general)
+
+
+def test_serial_blocks_have_the_papers_shape():
+    model = model_of(planar_chain(3))
+    at = tree.pose(model, np.zeros(3))
+    arms = tree.levers(model, at)
+    assert [s.stop - s.start for s in tree.offsets(model)] == [9, 9, 6]
+    Lambda = tree.lambda_matrix(model, at.R, arms)
+    assert Lambda.shape == (9, 24)
+    assert Lambda[:3, :9] == pytest.approx(np.hstack([skew(arms.com[0]), skew(arms.joint[1]), np.eye(3)]))
+    assert not Lambda[:3, 9:].any()
+    T = tree.accumulation(model, at.R)
+    assert not np.tril(T, -3).any()  # upper triangular, as Eq. 12
+
+
+def test_tree_has_one_distal_block_a_child():
+    links, joints = [], []
+    for name, parent in (("trunk", BASE), ("left", "trunk"), ("right", "trunk"), ("tip", "left")):
+        links.append(Link(name, 1.0, np.array([0.1, 0.0, 0.0]), np.diag([1e-3, 2e-3, 2e-3])))
+        joints.append(Joint(name, "revolute", parent, name, np.array([0.2, 0.1, 0.0]), np.zeros(3), np.eye(3)[2]))
+    model = model_of(replace(planar_chain(1), links=tuple(links), joints=tuple(joints)))
+    assert tree.descendants(model) == ((0, 1, 2, 3), (1, 3), (2,), (3,))
+    assert [s.stop - s.start for s in tree.offsets(model)] == [12, 9, 6, 6]
+    F = np.arange(12.0).reshape(4, 3)
+    P = tree.nodal_forces(model, F, np.zeros((4, 3)))
+    assert P[:12] == pytest.approx(np.concatenate([F[0], F[1] + F[3], F[2], np.zeros(3)]))
+
+
+# ---- springs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newmark"])
+def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
+    """Equal and opposite loads on two nodes: K du of one joint must not reach any other, sliding joints included."""
+    rng = np.random.default_rng(21)
+    mechanism = random_tree(rng, 6)
+    assert {j.type for j in mechanism.joints} == {"revolute", "prismatic"}
+    sprung = replace(mechanism, joints=tuple(
+        replace(j, stiffness=2.0 + i, rest=0.1 * i) if i in (1, 3, 4, 5) else j
+        for i, j in enumerate(mechanism.joints)))
+    motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
+    t, bare = reference.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
+    _, tau = reference.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
+    springs = beam.joint_springs(model_of(sprung))
+    assert np.count_nonzero(springs.stiffness) == 4
+    expected = springs.stiffness * (motion(t) - springs.rest)
+    assert peak(tau - bare - expected) <= 2e-6 * peak(expected)
+
+
+def test_c_mot_is_a_spring_of_the_elements_hinge():
+    chain = planar_chain(2)
+    links = tuple(replace(link, section=Section(area=2e-6, radius=1e-3)) for link in chain.links)
+    model = model_of(replace(chain, links=links, joints=(replace(chain.joints[0], c_mot=0.1), chain.joints[1])))
+    k = beam.joint_springs(model).stiffness
+    assert k[0] > 0.0 and k[1] == 0.0
+    q = np.tile([0.3, -0.2], (3, 1))
+    tau = reference.midpoint_torque(model, q, np.zeros((3, 2)))
+    weight = oracle.rnea(model, q[0], np.zeros(2), np.zeros(2))
+    assert tau == pytest.approx(np.tile(weight + k * q[0], (2, 1)), rel=1e-12)
+
+
+# ---- tests of the tests: each of these mutations must be seen ------------------------------------------
+
+
+def test_unmutated_reference_passes():
+    assert_equals_pinocchio()
+
+
+def test_transposed_frame_is_seen(monkeypatch):
+    monkeypatch.setattr(reference, "rotate_back", tree.rotate)
+    with pytest.raises(AssertionError):
+        assert_equals_pinocchio()
+
+
+def test_transposed_block_of_the_accumulation_is_seen(monkeypatch):
+    right = tree.accumulation
+    monkeypatch.setattr(tree, "accumulation", lambda model, R: right(model, R.transpose(0, 2, 1)))
+    with pytest.raises(AssertionError):
+        assert_equals_pinocchio()
+
+
+def test_flipped_sign_of_a_lever_arm_is_seen(monkeypatch):
+    monkeypatch.setattr(tree, "skew", lambda v: -skew(v))
+    with pytest.raises(AssertionError):
+        assert_equals_pinocchio()
+
+
+def test_flipped_gravity_is_seen(monkeypatch):
+    right = reference.midpoint_torque
+    monkeypatch.setattr(reference, "midpoint_torque",
+                        lambda model, *rest: right(replace(model, gravity=-model.gravity), *rest))
+    with pytest.raises(AssertionError):
+        assert_equals_pinocchio()
+
+
+def test_missing_descendant_is_seen(monkeypatch):
+    right = tree.descendants
+    monkeypatch.setattr(tree, "descendants", lambda model: tuple(c[:2] for c in right(model)))
+    with pytest.raises(AssertionError):
+        assert_equals_pinocchio()

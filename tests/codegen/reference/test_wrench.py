@@ -1,0 +1,161 @@
+"""What the joints must do against an external wrench on a link, against Pinocchio's rnea with external forces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.emit import sources as emit
+from codegen.emit import wrench as wrench_source
+from codegen.mechanism.description import Joint, Link, Mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import from_rows
+from codegen.reference import rigid as reference
+from codegen.reference import wrench
+from codegen.reference.rigid import matrix_form
+from codegen.reference.wrench import Wrench
+from codegen.step.scheme import model_of
+from codegen.toolchain import wrench_library as compiled_wrench
+from codegen.verify import objects as object_check
+from codegen.verify import torque
+from femtorque import main
+from hil.chip import chip_wrench
+from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
+
+XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])
+
+
+def with_tool(mechanism: Mechanism, carrier: int) -> Mechanism:
+    """The mechanism with a massless link "tool" fixed to one of its links, and one to the ground."""
+    nothing = np.zeros(3), np.zeros((3, 3))
+    tool = Joint("wrist", "fixed", mechanism.links[carrier].name, "tool", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
+    post = Joint("foot", "fixed", "base", "post", XYZ, RPY, np.array([0.0, 0.0, 1.0]))
+    links = (*mechanism.links, Link("tool", 0.0, *nothing), Link("post", 0.0, *nothing))
+    return replace(mechanism, links=links, joints=(*mechanism.joints, tool, post))
+
+
+def rnea(model: Model, carrier: int, place: pin.SE3, force, moment, q, qd, qdd) -> np.ndarray:
+    """Torques (N, n) with the wrench on what `place` (in the frame of joint `carrier`) says."""
+    oracle = pinocchio_model(model)
+    data, rows = oracle.createData(), []
+    for x, v, a in zip(q, qd, qdd, strict=True):
+        pin.forwardKinematics(oracle, data, x)
+        joint = data.oMi[carrier + 1]
+        at = (joint * place).translation
+        forces = [pin.Force.Zero() for _ in range(oracle.njoints)]
+        forces[carrier + 1] = joint.actInv(pin.Force(force, moment + np.cross(at, force)))
+        rows.append(pin.rnea(oracle, data, x, v, a, forces).copy())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("convert", [reference.recursion, matrix_form])
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
+@pytest.mark.parametrize("seed", range(5))
+def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
+    rng = np.random.default_rng(seed)
+    carrier = int(rng.integers(6))
+    mechanism = with_tool(make(rng, 6), carrier)
+    model = model_of(mechanism)
+    force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 20, 6))
+    for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
+                        ("tool", pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ))):  # fmt: skip
+        ours = reference.newton_euler(model, q, qd, qdd)
+        ours = ours + wrench.torque(model, q, Wrench(link, force, moment), convert)
+        truth = rnea(model, carrier, place, force, moment, q, qd, qdd)
+        assert peak(ours - truth) <= 1e-12 * peak(truth)
+
+
+@pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
+def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
+    """What rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
+    rng = np.random.default_rng(7)
+    mechanism = with_tool(make(rng, 6), 4)
+    model = model_of(mechanism)
+    q, still = rng.uniform(-1, 1, (5, 6)), np.zeros((5, 6))
+    q[:, [body.prismatic for body in model.bodies]] *= 0.3
+    nothing = np.zeros(3)
+    for link, body in wrench_source.moving_links(model).items():
+        force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
+        place = pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ) if link == "tool" else pin.SE3.Identity()
+        truth = (rnea(model, body, place, force, moment, q, still, still)
+                 - rnea(model, body, place, nothing, nothing, q, still, still))
+        ours = compiled_wrench.torque(model, q, Wrench(link, force, moment), precision)
+        assert peak(ours - truth) <= within * peak(truth)
+
+
+def test_host_and_chip_bear_the_same_bits():
+    mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
+    model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
+    held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
+    here, there = (f(model, q, held).astype(np.float32) for f in (compiled_wrench.torque, chip_wrench.torque))
+    assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
+
+
+def test_the_emitted_c_is_clean_and_no_part_of_the_step():
+    mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
+    sources = compiled_wrench.sources(model_of(mechanism))
+    assert [c.error for c in object_check.compilations(sources)] == [None] * 5
+    assert not set(wrench_source.render(model_of(mechanism))) & set(emit.step_sources(model_of(mechanism)))
+
+
+def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
+    """Signs by hand: an arm along x that is pushed down (-y) must push up, about +z."""
+    model = model_of(planar_chain(2))
+    down = Wrench.of("link2", [0, -10, 0, 0, 0, 0])
+    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), down), [10 * 0.2, 0.0], atol=1e-12)
+    twist = Wrench.of("link2", [0, 0, 0, 0, 0, 3])
+    np.testing.assert_allclose(wrench.torque(model, np.zeros(2), twist), [-3.0, -3.0], atol=1e-12)
+
+
+def motion():
+    return from_rows(["joint1", "joint2"], np.array([0.0, 0.1]), np.array([[0.0, 0.0], [0.1, 0.2]]), np.zeros((2, 2)),
+                     np.zeros((2, 2)))  # fmt: skip
+
+
+def test_the_verb_adds_it_to_every_tick():
+    mechanism = planar_chain(2)
+    held = Wrench.of("link2", [1, 2, 3, 4, 5, 6])
+    with_it, without = torque.torque(mechanism, motion(), wrench=held), torque.torque(mechanism, motion())
+    expected = wrench.torque(model_of(mechanism), motion().at(without.t)[0], held)
+    np.testing.assert_allclose(with_it.tau - without.tau, expected, atol=1e-12)
+    assert with_it.error == without.error
+
+
+def test_what_cannot_be_is_refused_in_one_line():
+    mechanism = with_tool(planar_chain(2), 1)
+    model, six = model_of(mechanism), [0.0] * 6
+    with pytest.raises(BadInput, match="link22.*no such link.*link2"):
+        wrench.torque(model, np.zeros(2), Wrench.of("link22", six))
+    for ground in ("base", "post"):
+        with pytest.raises(BadInput, match="does not move"):
+            wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
+    with pytest.raises(BadInput, match="six numbers"):
+        Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
+    for held in (compiled_wrench.torque, chip_wrench.torque):
+        with pytest.raises(BadInput, match="link22.*no such link.*link2"):
+            held(model, np.zeros((1, 2)), Wrench.of("link22", six))
+
+
+def test_on_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[3])
+    out = tmp_path / "held.csv"
+    arguments = ["torque", "mechanisms/two_link.toml", "mechanisms/two_link.csv", "-o", str(out)]
+    load = ["--wrench", "link2", "0", "-10", "0", "0", "0", "0"]
+    double = ["--backend", "c", "--precision", "double"]
+    read = []
+    for more in ([], load, [*load, *double], [*load, "--backend", "c"], [*load, "--backend", "chip"]):
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, *more])
+        assert left.value.code == 0
+        read.append(np.genfromtxt(out, delimiter=",", skip_header=1))
+    assert np.max(np.abs(read[1] - read[0])) > 0.1
+    assert np.max(np.abs(read[2] - read[1])) <= 1e-5 * np.max(np.abs(read[1]))
+    assert np.max(np.abs(read[3] - read[1])) <= 1e-4 * np.max(np.abs(read[1]))
+    assert np.array_equal(read[3], read[4])

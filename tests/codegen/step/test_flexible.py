@@ -1,0 +1,160 @@
+"""The emitted C of flexible links: double against the float64 march, single, and the chip's bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.emit import sources as emit
+from codegen.mechanism.description import Section
+from codegen.model.beam_element import joint_springs
+from codegen.motion.trajectory import from_rows
+from codegen.reference.discrete_flexible import Elastic
+from codegen.reference.wrench import Wrench
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify import verify
+from codegen.verify.torque import torque
+from hil.chip import chip_step
+from tests.support import flexible_chain as flexible
+from tests.support import oracle
+
+CASES = {
+    "single": flexible.single(3, gravity=(0.0, -9.81, 0.0), damping=1e-3),
+    "nothing at the tip": flexible.single(2, 0.0, gravity=(0.0, -9.81, 0.0)),
+    "two planes": flexible.single(2, 0.1, stiffness=(0.6, 0.75), axis=(1.0, 2.0, 3.0), gravity=(0.0, -2.0, -3.0)),
+    "two links, shear": flexible.sheared(flexible.two_link(3, damping=1e-3, stiffness=2.0), 100.0),
+    "two links, two planes": flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "beam second": flexible.beam_second(2, stiffness=2.0),
+    "beam second, spatial": flexible.beam_second(2, stiffness=(2.0, 3.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
+    "flexible joints": flexible.flexible_joints(),
+    "flexible joints, spatial": flexible.flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -6.0)),
+    "a sliding spring": flexible.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True),
+    "a spring on a beam": flexible.wall_arm(2, stiffness=3.0),
+    "a spring on a beam, spatial": flexible.wall_arm(2, stiffness=3.0, axis=(0.3, 0.5, 0.8)),
+    "a beam on a beam": flexible.double(2, stiffness=3.0),
+    "a beam on a beam, nothing at its tip": flexible.double(2, stiffness=3.0, load=0.0),
+    "a beam on a beam, two planes": flexible.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "torsion": flexible.twisted(2, 2.0),
+    "beams and springs": flexible.springs_between(2, stiffness=3.0),
+    "beams and springs, two planes": flexible.springs_between(1, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8)),
+}
+
+
+def sampled(mechanism, duration: float = 0.12):
+    """A hard motion of all joints, rad."""
+    n = len(mechanism.streamed)
+    motion = oracle.septic([0.3, -0.2, 0.1][:n], [0.6, 0.2, 0.3][:n], duration)
+    ticks = round(duration * mechanism.control.rate_hz)
+    return motion.position((np.arange(ticks + 2) - 0.5) / mechanism.control.rate_hz)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_emitted_c_is_the_march(name):
+    mechanism = CASES[name]
+    model, positions = model_of(mechanism), sampled(CASES[name])
+    expected = Elastic(model).torque(positions)
+    double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
+    peak = np.abs(expected).max()
+    np.testing.assert_allclose(double, expected, atol=1e-10 * peak, rtol=0.0)
+    np.testing.assert_allclose(single, expected, atol=1e-4 * peak, rtol=0.0)
+    rigid = CompiledStep(model_of(rigidly(mechanism)), "double").torque(positions)
+    assert np.abs(rigid - expected).max() > 0.03 * peak
+
+
+def rigidly(mechanism):
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
+                   lock={joint.name: joint.rest for joint in mechanism.moving if joint.elastic})
+
+
+def test_a_slide_on_the_tip_and_one_below_the_link():
+    """Prismatic joints on both sides, a spring on one of them, a fixed tilt before the link."""
+    one = flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
+    shoulder, elbow = one.joints
+    mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
+                                     replace(elbow, type="prismatic", stiffness=40.0, rest=0.1, rpy=np.array([0.1, 0.2, 0.3]))))
+    model, positions = model_of(mechanism), 0.3 * sampled(mechanism)
+    expected = Elastic(model).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+
+
+def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
+    """Between a pin and a rigid joint: the link's own section gives the stiffness that C_mot scales."""
+    arm = flexible.flexible_joints()
+    links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
+    half = replace(arm, links=links, joints=tuple(
+        replace(j, stiffness=0.0, c_mot=0.5, rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
+    stiffness = joint_springs(model_of(half)).stiffness[3]
+    assert 5.0 < stiffness < 500.0
+    same = replace(arm, joints=tuple(
+        replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
+    positions = sampled(half)
+    expected = Elastic(model_of(same)).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model_of(half), "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+
+
+def test_a_flexible_mast_stands_on_the_ground():
+    """The link is fixed to the base, a joint hangs on its tip."""
+    one = flexible.two_link(2, stiffness=2.0)
+    shoulder, elbow = one.joints
+    mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
+    model, positions = model_of(mechanism), sampled(mechanism)
+    expected = Elastic(model).torque(positions)
+    np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
+                               atol=1e-10 * np.abs(expected).max(), rtol=0.0)
+    assert expected.shape[1] == 1
+
+
+@pytest.mark.parametrize("name", ["two links, shear", "a beam on a beam, two planes"])
+def test_the_chip_gives_the_same_bits(name):
+    mechanism = CASES[name]
+    model, positions = model_of(mechanism), sampled(mechanism)
+    sources = emit.step_sources(model)
+    run = chip_step.run(model, positions, sources)
+    here = CompiledStep(model, "single", sources=sources).torque(positions)
+    assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
+
+
+def test_the_generated_folder_stands_on_its_own(tmp_path):
+    names = [path.name for path in emit.generate(CASES["a spring on a beam"], tmp_path)]
+    assert {"ft_elastic.c", "ft_elastic.h", "ft_step.c", "README.md"} <= set(names)
+    readme = (tmp_path / "README.md").read_text()
+    assert "`ft_elastic.c`: the march of flexible links and springs" in readme
+    assert "-c ft_elastic.c ft_step.c" in readme
+    assert "wrist" not in readme  # the spring's joint is none of the caller's
+    assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
+
+
+def test_the_same_mechanism_gives_the_same_text():
+    model = model_of(CASES["two links, two planes"])
+    assert emit.step_sources(model) == emit.step_sources(model)
+    assert "ft_elastic.c" not in emit.step_sources(model_of(oracle.planar_chain(2)))
+
+
+def test_verify_holds_the_flexible_step_against_the_march():
+    found = verify.verify(flexible.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run, motions=1)
+    assert found.good, found.reasons
+    assert found.bit_identical
+    assert 0.0 < found.worst("double").of_peak < 1e-10
+    assert found.worst("reference").of_peak < 0.05
+
+
+def test_torque_of_a_motion_by_reference_and_by_c():
+    mechanism = CASES["flexible joints"]
+    motion = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]), *np.array([[[0.1, 0.2], [0.5, -0.1]], *np.zeros((2, 2, 2))]))
+    by_reference = torque(mechanism, motion)
+    by_c = torque(mechanism, motion, lambda model, positions: CompiledStep(model).torque(positions))
+    assert by_reference.joints == ("shoulder", "elbow")
+    assert by_reference.error < 1e-3
+    peak = np.abs(by_reference.tau).max()
+    np.testing.assert_allclose(by_c.tau, by_reference.tau, atol=1e-3 * peak, rtol=0.0)
+    moving = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]), np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2)))
+    with pytest.raises(BadInput, match="flexible links start at rest"):
+        torque(mechanism, moving)
+    with pytest.raises(BadInput, match="not computed with flexible links"):
+        torque(mechanism, motion, wrench=Wrench("fore", np.zeros(3), np.zeros(3)))

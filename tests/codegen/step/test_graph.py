@@ -1,0 +1,180 @@
+"""Folding never changes a value; what is not needed is not printed; the recursions are right under every choice."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codegen.reference.discrete import Planar, Spatial
+from codegen.step.base_parameters import Choice, arrange
+from codegen.step.c_text import Printer, literal
+from codegen.step.graph import Const, Expr, Graph, Values
+from codegen.step.planar import PlanarStep
+from codegen.step.scheme import model_of
+from codegen.step.spatial import SpatialStep
+from tests.support.oracle import peak, planar_chain, random_chain, random_tree
+from tests.support.step_interpreter import Interpreter
+
+INPUTS = {"a": 1.25, "b": -0.75, "c": 3.5}
+
+
+def value(e: Expr) -> float:
+    return Values(lambda x: x.value if isinstance(x, Const) else INPUTS[x.place.array]).of(e)
+
+
+def read(graph: Graph, name: str) -> Expr:
+    return graph.input(name, -1)
+
+
+leaves = st.sampled_from(["a", "b", "c", 0.0, 1.0, -1.0, 0.5, -2.0])
+trees = st.recursive(leaves, lambda t: st.tuples(st.sampled_from("+-*"), t, t), max_leaves=25)
+
+
+def grow(graph: Graph, tree) -> tuple[Expr, float]:
+    if isinstance(tree, str):
+        return read(graph, tree), INPUTS[tree]
+    if isinstance(tree, float):
+        return graph.const(tree), tree
+    op, left, right = tree
+    (x, a), (y, b) = grow(graph, left), grow(graph, right)
+    return (x + y, a + b) if op == "+" else (x - y, a - b) if op == "-" else (x * y, a * b)
+
+
+@given(trees)
+def test_a_folded_expression_has_the_value_of_the_plain_one(tree):
+    e, plain = grow(Graph(), tree)
+    assert value(e) == pytest.approx(plain, rel=1e-12, abs=1e-9)
+
+
+@given(trees)
+def test_printed_c_has_the_value_of_the_expression(tree):
+    graph = Graph()
+    e, plain = grow(graph, tree)
+    graph.block("all")
+    graph.output("result", -1, e)
+    scope: dict[str, float] = dict(INPUTS)
+    code = "\n".join(line for block in Printer(graph).blocks for line in block.lines).replace("\n    ", " ")
+    exec(code.replace("const ft_real ", "").replace(";", "").replace("FT_C", ""), {}, scope)
+    assert scope["result"] == pytest.approx(plain, rel=1e-12, abs=1e-9)
+
+
+def test_zero_one_and_opposites_cost_nothing():
+    graph = Graph()
+    a, b = read(graph, "a"), read(graph, "b")
+    assert (a * 0.0).is_zero and (a - a).is_zero
+    assert a * 1.0 is a and a + 0.0 is a
+    opposite = -a
+    assert -opposite is a
+    assert a + b is b + a and a * b is b * a
+    assert b - a is not a - b and -(b - a) is a - b
+    assert (-a) * (-b) is a * b
+
+
+def test_what_nothing_needs_is_not_printed():
+    graph = Graph()
+    graph.block("all")
+    a = read(graph, "a")
+    graph.bind(a * 3.0, "unused")
+    graph.output("result", -1, graph.bind(a * 2.0, "used"))
+    lines = [line for block in Printer(graph).blocks for line in block.lines]
+    assert lines == ["const ft_real used = FT_C(2.0) * a;", "result = used;"]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
+def test_a_literal_reads_back_as_the_same_number(x):
+    """To 14 digits, or 12 where that makes it round; in single precision it is the same number."""
+    text = literal(x).removeprefix("FT_C(").removesuffix(")")
+    assert float(text) == pytest.approx(x, rel=5.1e-12, abs=0.0) and ("." in text or "e" in text)
+    assert literal(-x) == (f"-{literal(x)}" if x else literal(x))
+
+
+@pytest.mark.parametrize("value, text", [
+    (13.999999999999998, "14.0"), (304.8000000000375, "304.8"), (1.0000000000000002, "1.0"), (1 / 3, "0.33333333333333"),
+    (0.9992001066609779, "0.99920010666098"), (1.23456789, "1.23456789"), (1.2345678901, "1.2345678901"), (1e-20, "1e-20"),
+])
+def test_rounding_residue_is_not_printed(value, text):
+    assert literal(value) == f"FT_C({text})"
+
+
+# ---- the recursions
+
+
+def steps(form, interpreter, q):
+    ours, plain = [], []
+    for f, out in ((form, plain), (interpreter, ours)):
+        f.start(q[0])
+        out.extend(f.step(b, 0.5 * (b - a)) for a, b in zip(q[:-1], q[1:], strict=True))
+    return np.array(ours), np.array(plain)
+
+
+def walk(rng, model, count=6):
+    """A few positions a tick apart, fast enough for every term to count."""
+    rates = rng.uniform(-6, 6, model.n) * np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    start = rng.uniform(-1, 1, model.n) * np.array([0.2 if b.prismatic else 1.0 for b in model.bodies])
+    bend = rng.uniform(-40, 40, model.n) * np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    t = np.arange(count)[:, None] * model.dt
+    return start + rates * t + 0.5 * bend * t**2
+
+
+ALL = [
+    Choice(*c)
+    for c in itertools.product(("parent", "child", "given"), ("own", "parent"), ("yy", "xx"), ("frame", "body"))
+]
+
+
+@pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree"])
+@pytest.mark.parametrize("seed", range(15))
+def test_recursions_equal_the_plain_discretisation_under_any_choice(make, seed):
+    rng = np.random.default_rng(seed)
+    model = model_of(make(rng, int(rng.integers(1, 9))))
+    q = walk(rng, model)
+    length = 1.0 if any(b.prismatic for b in model.bodies) else float(rng.uniform(0.05, 0.5))
+    choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
+    ours, plain = steps(Spatial(model), Interpreter(SpatialStep(model, arrange(model, choices, length))), q)
+    assert peak(ours - plain) <= 1e-10 * peak(plain)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_of_parallel_axes_equal_the_plain_discretisation(seed):
+    """Chains in which axes are parallel or antiparallel to their parents' at random."""
+    from dataclasses import replace
+
+    rng = np.random.default_rng(seed)
+    mechanism = random_tree(rng, 7, prismatic=False)
+    z = np.array([0.0, 0.0, 1.0])
+    joints = tuple(
+        replace(j, axis=float(rng.choice([-1, 1])) * z, rpy=np.array([0, 0, 1.0]) if rng.random() < 0.6 else j.rpy)
+        for j in mechanism.joints
+    )
+    model = model_of(replace(mechanism, joints=joints))
+    choices = tuple(ALL[int(i)] for i in rng.integers(len(ALL), size=model.n))
+    ours, plain = steps(Spatial(model), Interpreter(SpatialStep(model, arrange(model, choices, 0.2))), walk(rng, model))
+    assert peak(ours - plain) <= 1e-10 * peak(plain)
+
+
+@pytest.mark.parametrize("mass", ["own", "parent"])
+@pytest.mark.parametrize("seed", range(6))
+def test_planar_recursion_equals_the_plain_discretisation(seed, mass):
+    """Planar trees with branches, centres of gravity off the line between joints, and antiparallel axes."""
+    from dataclasses import replace
+
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    mechanism = planar_chain(n)
+    links = tuple(replace(k, mass=rng.uniform(0.1, 1), com=rng.uniform(-0.2, 0.2, 3)) for k in mechanism.links)
+    joints = []
+    for i, j in enumerate(mechanism.joints):
+        parent = f"link{rng.integers(0, i + 1)}"
+        axis = np.array([0.0, 0.0, float(rng.choice([-1, 1]))])
+        joints.append(
+            replace(j, parent="base" if parent == "link0" else parent, axis=axis, xyz=rng.uniform(-0.3, 0.3, 3))
+        )
+    model = model_of(replace(mechanism, links=links, joints=tuple(joints)))
+    ours, plain = steps(
+        Planar(model), Interpreter(PlanarStep(model, arrange(model, (Choice(mass=mass),) * n))), walk(rng, model)
+    )
+    assert peak(ours - plain) <= 1e-10 * peak(plain)

@@ -1,0 +1,128 @@
+"""The scheme of mechanisms whose files name none, and the single precision that the choice rests on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.emit import step as step_source
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.reference import discrete as discretisation
+from codegen.reference.discrete import Planar, Spatial
+from codegen.step import scheme, search
+from codegen.step.planar import PlanarStep
+from codegen.step.scheme import model_of
+from codegen.step.single_precision import SinglePrecision
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify import check
+from tests.bench.arms import arms
+from tests.support.oracle import peak, planar_chain, random_chain, random_quintic, random_tree
+from tests.support.sampling import exact_at, middles
+
+
+def asking(mechanism: Mechanism, **control: object) -> Mechanism:
+    return replace(mechanism, control=replace(mechanism.control, **({"scheme": "auto"} | control)))
+
+
+def test_arms_that_are_quiet_or_dear_keep_the_midpoint_rule():
+    chosen = {name: scheme.choose(arm) for name, arm in arms().items()}
+    assert {c.scheme for c in chosen.values()} == {"midpoint"}
+    assert chosen["planar-3"].noise < chosen["planar-8"].noise < scheme.QUARTER
+    assert all(chosen[name].price > scheme.DEAR for name in ("ur5", "puma560", "panda-7"))
+
+
+def test_a_fast_tick_is_noisier():
+    """A momentum's rounding over a tick: twice the rate, twice the noise, until it is too much."""
+    slow, fast = (scheme.choose(asking(planar_chain(3), rate_hz=hz)) for hz in (1000, 2000))
+    assert slow.scheme == "midpoint" and fast.noise == pytest.approx(2.0 * slow.noise, rel=0.5)
+    assert scheme.choose(asking(planar_chain(3), rate_hz=10_000, knot_hz=1000)).scheme == "newton-euler"
+
+
+def test_what_is_cheaper_and_quieter_is_taken():
+    chosen = scheme.choose(random_chain(np.random.default_rng(0), 1))
+    assert chosen.scheme == "newton-euler" and chosen.price < 1.0
+
+
+def test_a_scheme_that_the_file_names_is_taken():
+    loud = random_chain(np.random.default_rng(87), 8)
+    for name in ("midpoint", "newton-euler", "newmark"):
+        asked = asking(loud, scheme=name)
+        assert scheme.scheme_of(asked) == model_of(asked).scheme == name and scheme.chosen(asked) is None
+    assert scheme.scheme_of(asking(loud)) == "newton-euler"
+
+
+def test_a_model_made_without_a_choice_refuses_to_name_a_scheme():
+    with pytest.raises(LookupError, match="no scheme was chosen"):
+        assert Model.of(asking(planar_chain(3))).scheme
+
+
+def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
+    loud = random_chain(np.random.default_rng(87), 8)
+    auto, named = (model_of(asking(loud, scheme=name)) for name in ("auto", "newton-euler"))
+    assert isinstance(discretisation.Discretisation(auto).form, discretisation.NewtonEuler)
+    assert step_source.render(auto) == step_source.render(named)
+
+
+def test_the_choice_is_made_once_and_kept(tmp_path, monkeypatch):
+    """By another process of the same mechanism, whatever one that was killed has left."""
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
+    arm, made = asking(planar_chain(2)), []
+    monkeypatch.setattr(scheme, "choose", lambda m, choose=scheme.choose: made.append(m) or choose(m))
+    first = scheme.chosen(replace(arm, name="another"))
+    for _ in range(2):
+        monkeypatch.setattr(scheme, "_here", {})
+        assert scheme.chosen(replace(arm, name="another")) == first
+    assert len(made) == 1
+    for file in tmp_path.rglob(scheme.FILE):
+        file.write_text('{"scheme":')
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(replace(arm, name="another")) == first and len(made) == 2
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(asking(planar_chain(2, rate_hz=2000))) != first and len(made) == 3
+
+
+def test_the_choice_needs_no_cache(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(scheme, "_here", {})
+    assert scheme.chosen(asking(planar_chain(2))) == scheme.choose(asking(planar_chain(2)))
+
+
+def test_check_says_which_and_why():
+    report = check.examine(asking(random_chain(np.random.default_rng(87), 8)))
+    assert report.data()["control"]["scheme"] == "newton-euler"
+    assert report.data()["control"]["scheme_chosen"]["bound"] == scheme.QUARTER
+    assert check.examine(planar_chain(3)).data()["control"]["scheme_chosen"] is None
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+@pytest.mark.parametrize(
+    "make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(3), 6),
+             lambda: random_tree(np.random.default_rng(4), 6)], ids=["planar", "chain", "tree with slides"])  # fmt: skip
+@pytest.mark.parametrize("name", ["midpoint", "newton-euler"])
+def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(name, make, trig, monkeypatch):
+    monkeypatch.setattr(search, "EFFORT", 0)
+    model = exact_at(trig, model_of(asking(make(), scheme=name)))
+    step = search.step_of(model)
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    ours, truly = [], []
+    compiled = CompiledStep(model)
+    for seed in range(4):
+        positions = random_quintic(np.random.default_rng(seed), model.n)(middles(model, 1.0)) * slides
+        plain = discretisation.torque(model, positions)
+        ours.append(peak(SinglePrecision(model, step, positions).torque() - plain) / peak(plain))
+        truly.append(peak(compiled.torque(positions) - plain) / peak(plain))
+    assert np.mean(ours) == pytest.approx(np.mean(truly), rel=0.4)
+
+
+@pytest.mark.parametrize("make", [lambda: planar_chain(4), lambda: random_chain(np.random.default_rng(5), 4)])
+def test_long_ticks_turn_frames_exactly(make):
+    model = model_of(asking(make(), rate_hz=100, knot_hz=100, scheme="midpoint"))
+    step = search.step_of(model)
+    positions = random_quintic(np.random.default_rng(6), 4)(middles(model, 1.0))
+    form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
+    plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
+    assert peak(SinglePrecision(model, step, positions).torque() - plain) < 1e-5 * peak(plain)

@@ -1,0 +1,226 @@
+"""What `check` finds, warns of and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.supported import supported
+from codegen.verify.check import Report, examine
+from codegen.verify.new_file import text
+from tests.support.oracle import random_tree
+
+MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
+
+
+@pytest.fixture(scope="module")
+def arm() -> Mechanism:
+    return load_mechanism(MECHANISMS / "three_link.toml")
+
+
+def changed(arm: Mechanism, joint: str, **changes: object) -> Mechanism:
+    return replace(arm, joints=tuple(replace(j, **changes) if j.name == joint else j for j in arm.joints))
+
+
+def joint(arm: Mechanism, name: str) -> Joint:
+    return next(j for j in arm.joints if j.name == name)
+
+
+def rendered(report: Report) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    console.print(report.renderable())
+    return console.export_text()
+
+
+@pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
+def test_the_examples_check_without_warnings(path: Path) -> None:
+    report = examine(load_mechanism(path))
+    assert report.warnings == ()
+    assert json.loads(json.dumps(report.data(), allow_nan=False))["name"] == report.mechanism.name
+    for j in report.mechanism.joints:
+        assert j.name in rendered(report)
+
+
+def test_a_link_that_twists_is_checked_with_its_torsion() -> None:
+    arm = load_mechanism(MECHANISMS / "flexible_arm.toml")
+    upper, fore = arm.links
+    twists = replace(arm, links=(upper, replace(fore, beam=replace(fore.beam, EI=(2.5, 2.5), GJ=1.5))))
+    data = examine(twists).data()
+    assert set(data["loop"]["worst_pose"]) == {"shoulder", "elbow", "fore's torsion"}
+    assert data["moving"] == ["shoulder", "elbow"]
+    assert data["loop"]["stable"]
+
+
+def test_the_report_says_how_stiff_the_gains_may_be(arm: Mechanism) -> None:
+    data = examine(arm).data()
+    assert data["stiffest_gains"]["wrist"] == {"ku": 1.67, "kv": 0.0768}
+    assert data["loop"]["stable"] and 0.9 < data["loop"]["spectral_radius"] < 1.0
+    assert data["joints"][0]["motor"]["stall_effort"] == pytest.approx(0.35 * 24.0 / 1.6)
+    assert data["board"]["lead"] == 1
+
+
+def test_unstable_gains_are_refused_naming_joint_rate_and_cure(arm: Mechanism) -> None:
+    with pytest.raises(BadInput) as caught:
+        examine(changed(arm, "wrist", gains=Gains(ku=20.0, kv=0.9)))
+    line = str(caught.value)
+    assert "joint.wrist.gains: the sampled loop is unstable at 1000 Hz" in line and "ku = 1.67, kv = 0.0768" in line
+
+
+def test_the_gains_of_1_khz_are_refused_at_100_hz(arm: Mechanism) -> None:
+    slow = replace(arm, control=Control(rate_hz=100, knot_hz=50, observer_hz=25.0),
+                   board=BoardUse("f405rg-4", 24.0, 10000))
+    with pytest.raises(BadInput, match="unstable at 100 Hz"):
+        examine(slow)
+
+
+def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
+    wrist = joint(arm, "wrist").gains
+    report = examine(changed(arm, "wrist", gains=Gains(wrist.ku * 1.6, wrist.kv * 1.6)))
+    assert any(w.startswith("joint.wrist.gains: above the stiffest with gain margin 2") for w in report.warnings)
+
+
+@pytest.mark.parametrize(("beta", "gamma", "warned"), [(0.25, 0.5, True), (0.3025, 0.6, False), (1 / 6, 0.5, True)])
+def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, gamma: float, warned: bool) -> None:
+    report = examine(replace(arm, control=replace(arm.control, scheme="newmark", beta=beta, gamma=gamma)))
+    # v' = v + dt ((1-gamma) a + gamma a'), u = v dt + dt^2 ((1/2-beta) a + beta a') with u prescribed
+    carried = np.array([[1 - gamma / beta, 1 - gamma / (2 * beta)], [-1 / beta, 1 - 1 / (2 * beta)]])
+    assert report.growth == pytest.approx(np.abs(np.linalg.eigvals(carried)).max(), abs=1e-6)
+    assert any("control.scheme: newmark" in w and "eigenvalue" in w for w in report.warnings) == warned
+    supported(report.mechanism)
+
+
+WARNINGS = {
+    "no-load speed": ({"limits": Limits(-2.6, 2.6, 500.0, 0.4)}, "joint.wrist.limits.velocity = 500: the motor runs at most"),
+    "no effort limit": ({"limits": Limits(-2.6, 2.6, 5.0)}, "joint.wrist.limits.effort is not given"),
+    "no encoder": ({"encoder": None}, "joint.wrist has a motor but no encoder"),
+    "no gains": ({"gains": Gains()}, "joint.wrist has a motor but no gains.ku"),
+    "no damping": ({"gains": Gains(ku=1e-3)}, "joint.wrist.gains.kv is 0: nothing damps"),
+    "no dry friction": ({"friction": None}, "joint.wrist.friction.coulomb is 0"),
+    "coarse encoder": ({"encoder": Encoder(64)}, "joint.wrist.encoder.counts = 64: one count makes a torque"),
+}
+
+
+@pytest.mark.parametrize("case", list(WARNINGS))
+def test_what_its_author_may_mean_is_warned_of(arm: Mechanism, case: str) -> None:
+    changes, warning = WARNINGS[case]
+    if "friction" in changes:
+        changes = {"friction": replace(joint(arm, "wrist").friction, coulomb=0.0)}
+    assert any(w.startswith(warning) for w in examine(changed(arm, "wrist", **changes)).warnings)
+
+
+def test_motors_that_are_missing_yet_are_warned_of(arm: Mechanism) -> None:
+    report = examine(changed(arm, "wrist", motor=None, encoder=None))
+    assert "board f405rg-4 cannot drive it yet: joint.wrist.motor, joint.wrist.encoder are missing" in report.warnings
+
+
+def test_what_the_board_cannot_do_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match=r"joint\.wrist\.motor\.channel = 7: board 'f405rg-4' has channels 0 to 3"):
+        examine(changed(arm, "wrist", motor=replace(joint(arm, "wrist").motor, channel=7)))
+    with pytest.raises(BadInput, match=r"board\.pwm_hz = 19999: .*nearest: 20000"):
+        examine(replace(arm, board=BoardUse("f405rg-4", 24.0, 19999)))
+
+
+def test_a_hinge_without_a_section_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match=r"joint\.wrist\.c_mot"):
+        examine(changed(arm, "wrist", c_mot=0.5))
+
+
+@pytest.mark.parametrize("upper, warned", [(np.inf, True), (3.2, True), (3.1, False)])
+def test_a_spring_that_may_turn_more_than_half_a_turn_is_warned_of(arm: Mechanism, upper: float, warned: bool) -> None:
+    report = examine(changed(arm, "wrist", stiffness=1.0, limits=Limits(-1.0, upper, 10.0, 1.0)))
+    assert any("joint.wrist has a spring and no limits" in w for w in report.warnings) == warned
+
+
+def test_a_joint_that_nothing_drives_is_warned_of(arm: Mechanism) -> None:
+    passive = examine(changed(arm, "wrist", actuated=False, motor=None, encoder=None, gains=Gains()))
+    assert any(w.startswith("joint.wrist is not actuated") for w in passive.warnings)
+
+
+def test_an_unknown_board_is_refused(arm: Mechanism) -> None:
+    with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-4'"):
+        examine(replace(arm, board=BoardUse("f405rg4")))
+
+
+def test_a_joint_without_inertia_about_its_axis_is_warned_of(arm: Mechanism) -> None:
+    motor = Motor(1.0, 1e-3, 0.05, channel=2)
+    spinning = changed(arm, "wrist", axis=np.array([1.0, 0.0, 0.0]), motor=motor, limits=Limits())
+    report = examine(spinning)  # a slender rod about itself, and no rotor
+    assert any(w.startswith("joint.wrist: nothing resists its motion") for w in report.warnings)
+    assert report.stability is None and report.rule == {}
+
+
+def test_a_mechanism_without_motors_has_no_loop_to_check() -> None:
+    report = examine(random_tree(np.random.default_rng(5), 6))
+    assert report.stability is None and report.rule == {} and report.data()["loop"] is None
+    assert report.data()["joints"][0]["limits"]["upper"] is None
+
+
+NUMBERS = ["1e9", "1e-9", "1e-30", "5e-324", "1e5", "1e-5", "1", "100.0", "0.3", "-0.5", "0.0", "64", "1000"]
+SPOTS = [m.span() for m in re.finditer(r"(?<![\w\"])-?\d[\d.e-]*", text("arm"))]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), min_size=1, max_size=2))
+def test_any_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tuple[int, int], str]) -> None:
+    content = text("arm")
+    for (start, stop), value in sorted(changes.items(), reverse=True):
+        content = content[:start] + value + content[stop:]
+    path = tmp_path / "arm.toml"
+    path.write_text(content)
+    try:
+        report = examine(load_mechanism(path))
+    except BadInput as error:
+        assert len(str(error).splitlines()) == 1
+        return
+    json.dumps(report.data(), allow_nan=False)
+    assert "arm" in rendered(report)
+
+
+def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
+    """No-load speed and stall torque above the limits, gains of the stated rule, channels from the base outwards."""
+    from codegen.verify import new_file as init_file
+    from tests.codegen.mechanism.test_urdf import robot
+
+    arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"), "f405rg-6"))
+    report = examine(arm)
+    assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
+    assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan", "shoulder_lift", "elbow_flex"]
+    for joint in arm.moving:
+        constant, bus = joint.motor.K * joint.motor.gear, arm.board.bus_voltage
+        assert 1.25 < bus / constant / joint.limits.velocity < 1.35
+        assert 1.45 < constant * bus / joint.motor.R / joint.limits.effort < 1.55
+        assert joint.gains == report.rule[joint.name]
+    with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints; take f405rg-6 or nucleo-g474re-6"):
+        init_file.text("so101", robot("so101.urdf"), None, "f405rg-4")
+    with pytest.raises(BadInput, match="goes with --from"):
+        init_file.text("arm", None, None, "f405rg-4")
+    with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-6'"):
+        init_file.text("so101", robot("so101.urdf"), None, "f405rg-66")
+
+
+def test_an_overlay_that_could_make_the_loop_unstable_is_refused():
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 1.5))))  # the margin is 2
+    with pytest.raises(BadInput, match="safety.gain_overlay = .*with all gains times 3 the sampled loop is unstable"):
+        examine(replace(mechanism, safety=replace(mechanism.safety, gain_overlay=(0.5, 3.0))))
+
+
+def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    upright = replace(mechanism, gravity=np.array([0.0, -9.81, 0.0]))
+    for effort, warned in ((0.3, True), (4.0, False)):
+        joints = list(upright.joints)
+        joints[0] = replace(joints[0], encoder=replace(joints[0].encoder, zero="stop"), home=Home(at=-3.0, effort=effort))
+        said = examine(replace(upright, joints=tuple(joints))).warnings
+        assert any("joint.shoulder.home.effort = 0.3 does not carry the joint" in w for w in said) == warned

@@ -1,0 +1,262 @@
+"""The torques of a whole motion, as `femtorque torque` gives them."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Friction, Mechanism, Motor, Section
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, from_rows
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify import figures, torque
+from hil.chip import chip_step
+from tests.support.oracle import (
+    peak,
+    pinocchio_of,
+    planar_chain,
+    quintic,
+    random_chain,
+    random_tree,
+    septic,
+    torque_at,
+)
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+
+
+def rows(mechanism: Mechanism, motion, count: int = 101) -> Trajectory:
+    t = np.linspace(0.0, motion.duration, count)
+    return from_rows([j.name for j in mechanism.moving], t, *motion.at(t))
+
+
+def c_step(precision: str) -> torque.Step:
+    return lambda model, positions: CompiledStep(model, precision).torque(positions)
+
+
+def eight_link(scheme: str = "midpoint", rate_hz: int = 1000) -> tuple[Mechanism, Trajectory]:
+    mechanism = load_mechanism(MECHANISMS / "eight_link.toml")
+    control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz)
+    mechanism = replace(mechanism, control=control)
+    return mechanism, Trajectory.load(MECHANISMS / "eight_link.csv", mechanism)
+
+
+def test_eight_link_chain_by_the_reference_is_within_1e_5_of_newton_euler():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory)
+    expected = torque_at(pinocchio_of(mechanism), trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-5 * peak(expected)
+    assert result.error == pytest.approx(peak(result.tau - expected) / peak(expected), rel=1e-3)
+
+
+def test_eight_link_chain_by_the_emitted_c_in_single_precision_is_within_1e_4():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory, c_step("single"))
+    expected = torque_at(pinocchio_of(mechanism), trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-4 * peak(expected)
+
+
+def test_the_end_ticks_of_a_quintic_are_as_good_as_the_others():
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        mechanism = random_chain(rng, 6)
+        start = rng.uniform(-1.0, 1.0, 6)
+        trajectory = rows(mechanism, quintic(start, start + rng.uniform(-2.0, 2.0, 6)))
+        result = torque.torque(mechanism, trajectory, c_step("double"))
+        wrong = np.max(np.abs(result.tau - torque_at(model_of(mechanism), trajectory, result.t)), axis=1)
+        assert max(wrong[0], wrong[-1]) <= 1.5 * np.max(wrong[1:-1]) <= 1.5e-5 * peak(result.tau)
+
+
+def test_ticks_are_stamped_with_their_middles():
+    mechanism, trajectory = eight_link()
+    result = torque.torque(mechanism, trajectory)
+    assert len(result.t) == 1000
+    assert result.t == pytest.approx((np.arange(1000) + 0.5) * 1e-3)
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newmark"])
+@pytest.mark.parametrize("seed", range(3))
+def test_backends_agree(scheme, seed):
+    """Reference and C in double differ by the second-order difference of the two forms (none for newmark)."""
+    rng = np.random.default_rng(700 + seed)
+    mechanism = random_tree(rng, 5)
+    mechanism = replace(mechanism, control=replace(mechanism.control, scheme=scheme, beta=0.3025, gamma=0.6))
+    start = rng.uniform(-1.0, 1.0, 5)
+    trajectory = rows(mechanism, septic(start, start + rng.uniform(-1.0, 1.0, 5)))
+    reference = torque.torque(mechanism, trajectory).tau
+    double = torque.torque(mechanism, trajectory, c_step("double")).tau
+    single = torque.torque(mechanism, trajectory, c_step("single")).tau
+    assert peak(double - reference) <= (1e-10 if scheme == "newmark" else 1e-5) * peak(reference)
+    # newmark feeds rounding through its own dynamics, which multiplies it by about thirty
+    assert 0.0 < peak(single - reference) <= (5e-3 if scheme == "newmark" else 2e-4) * peak(reference)
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newmark"])
+def test_c_mot_acts_in_the_emitted_c_as_in_the_reference(scheme):
+    chain = planar_chain(2)
+    chain = replace(chain, control=replace(chain.control, scheme=scheme),
+                    links=tuple(replace(link, section=Section(2e-6, 1e-3)) for link in chain.links))
+    hinged = replace(chain, joints=tuple(replace(j, c_mot=1.0, rest=0.2) for j in chain.joints))
+    trajectory = rows(chain, septic([0.0, 0.0], [0.5, -0.5]))
+    pin = torque.torque(chain, trajectory).tau
+    reference = torque.torque(hinged, trajectory).tau
+    emitted = torque.torque(hinged, trajectory, c_step("double")).tau
+    assert peak(reference - pin) > 0.1 * peak(pin)
+    assert peak(emitted - reference) <= 1e-5 * peak(reference)
+
+
+def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
+    mechanism = random_chain(np.random.default_rng(5), 4)
+    t = np.linspace(0.0, 0.5, 51)
+    rates = np.array([0.5, -0.3, 0.8, 0.2])
+    trajectory = from_rows([j.name for j in mechanism.moving], t, t[:, None] * rates, np.tile(rates, (51, 1)),
+                           np.zeros((51, 4)))
+    for step in (None, c_step("double")):
+        result = torque.torque(mechanism, trajectory, step)
+        expected = torque_at(model_of(mechanism), trajectory, result.t)
+        assert peak((result.tau - expected)[:3]) <= 1e-5 * peak(expected)
+
+
+def test_emitted_newmark_refuses_a_motion_that_starts_with_a_rate():
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, control=replace(mechanism.control, scheme="newmark"))
+    t = np.linspace(0.0, 0.1, 3)[:, None]
+    trajectory = from_rows(["joint1"], t[:, 0], 0.5 * t, np.full((3, 1), 0.5), np.zeros((3, 1)))
+    with pytest.raises(BadInput, match=r"joint1\.vel at t = 0 s = 0\.5: .*starts at rest"):
+        torque.torque(mechanism, trajectory, c_step("single"))
+    assert torque.torque(mechanism, trajectory).error < 1e-4  # the reference takes the rate as it is
+
+
+def test_total_adds_the_motors_own_terms():
+    mechanism = planar_chain(2)
+    motor = Motor(R=1.0, L=1e-3, K=0.05, gear=-20.0, inertia=3e-5)
+    joints = (replace(mechanism.joints[0], motor=motor, friction=Friction(viscous=0.1, coulomb=0.2)),
+              mechanism.joints[1])
+    mechanism = replace(mechanism, joints=joints)
+    motion = quintic([0.0, 0.0], [1.0, -1.0])
+    trajectory = rows(mechanism, motion)
+    bare, total = (torque.torque(mechanism, trajectory, total=t) for t in (False, True))
+    added = total.tau - bare.tau
+    _, qd, qdd = motion.at(bare.t)
+    assert added[:, 0] == pytest.approx(400.0 * 3e-5 * qdd[:, 0] + 0.1 * qd[:, 0] + 0.2, rel=1e-6)
+    assert not added[:, 1].any()
+
+
+def test_friction_torque_has_the_sign_of_the_rate_and_is_nothing_at_rest():
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, joints=(replace(mechanism.joints[0], friction=Friction(0.0, 0.3)),))
+    rates = np.array([[0.5], [-0.5], [0.0]])
+    assert torque.motor_torque(mechanism, rates, np.zeros((3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
+
+
+def test_rotor_inertia_is_what_a_plant_with_that_rotor_needs():
+    """Pinocchio's armature is the rotor's inertia at the joint."""
+    mechanism = planar_chain(1)
+    mechanism = replace(mechanism, joints=(replace(
+        mechanism.joints[0], motor=Motor(R=1.0, L=1e-3, K=0.05, gear=30.0, inertia=2e-6)),))
+    trajectory = rows(mechanism, septic([0.0], [1.0]))
+    result = torque.torque(mechanism, trajectory, total=True)
+    oracle = pinocchio_of(mechanism)
+    oracle.armature = np.array([900.0 * 2e-6])
+    expected = torque_at(oracle, trajectory, result.t)
+    assert peak(result.tau - expected) <= 1e-5 * peak(expected)
+
+
+def test_file_reads_back_exactly(tmp_path):
+    mechanism = random_chain(np.random.default_rng(6), 2)
+    result = torque.torque(mechanism, rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5], 0.05)))
+    result.write(tmp_path / "tau.csv")
+    with open(tmp_path / "tau.csv", encoding="utf-8") as file:
+        header, *lines = csv.reader(file)
+    assert header == ["t", "joint1", "joint2"]
+    numbers = np.array(lines, float)
+    assert numbers[:, 0] == pytest.approx(result.t, abs=1e-12)
+    assert lines[0][0] == "0.0005"
+    assert np.array_equal(numbers[:, 1:], result.tau)
+
+
+def test_summary_is_plain_numbers():
+    mechanism = planar_chain(2)
+    result = torque.torque(mechanism, rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5])))
+    summary = result.summary()
+    assert summary["ticks"] == 1000
+    assert list(summary["peak"]) == ["joint1", "joint2"]
+    assert 0.0 < result.error < 1e-5
+
+
+def test_motion_shorter_than_a_tick_is_bad_input():
+    mechanism = planar_chain(1)
+    trajectory = from_rows(["joint1"], [0.0, 1e-4], [[0.0], [0.0]], np.zeros((2, 1)), np.zeros((2, 1)))
+    with pytest.raises(BadInput, match="shorter than one control tick"):
+        torque.torque(mechanism, trajectory)
+
+
+def test_chip_gives_the_bits_of_the_c_backend():
+    mechanism = random_chain(np.random.default_rng(11), 3)
+    trajectory = rows(mechanism, quintic(np.zeros(3), [0.5, -0.5, 0.4], 0.05))
+    on_chip = torque.torque(mechanism, trajectory, chip_step.torque).tau
+    assert np.array_equal(on_chip, torque.torque(mechanism, trajectory, c_step("single")).tau)
+
+
+@pytest.mark.parametrize("name", ["two_arm_grasp", "pick_and_place", "biped"])
+def test_the_c_switches_modes_as_the_reference_does(name):
+    """Grasp and release, pick up and put down, from foot to foot: every tick, those of the switches too."""
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    trajectory = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
+    assert len(trajectory.modes) > 1
+    expected = torque.torque(mechanism, trajectory)
+    for precision, bound in (("double", 1e-5), ("single", 2e-5)):
+        step = lambda model, *motion: CompiledStep(model, precision).torque(*motion)  # noqa: B023, E731
+        result = torque.torque(mechanism, trajectory, step)
+        assert peak(result.tau - expected.tau) <= bound * peak(expected.tau)
+
+
+def test_chip_gives_the_bits_of_the_c_across_a_switch():
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
+    whole = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    grasp = whole.modes[1][0]
+    rows_of = (whole.times >= grasp - 0.0201) & (whole.times <= grasp + 0.0401)
+    brief = from_rows(whole.joints, whole.times[rows_of] - (grasp - 0.02),
+                      *(x[rows_of] for x in (whole.positions, whole.rates, whole.accelerations)))
+    brief = replace(brief, modes=((0.0, "open"), (0.02, "grasp")))
+    host = torque.torque(mechanism, brief, lambda model, *motion: CompiledStep(model).torque(*motion)).tau
+    assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque).tau, host)
+    assert np.abs(host[20] - host[19])[:2].min() > 1.0  # the object's weight
+
+
+def test_a_mode_that_does_not_fit_the_motion_is_refused_by_the_c():
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
+    early = replace(Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism), modes=((0.0, "open"), (0.5, "grasp")))
+    with pytest.raises(Refused, match="the mode entered in tick 500 does not fit the motion"):
+        torque.torque(mechanism, early, lambda model, *motion: CompiledStep(model).torque(*motion))
+
+
+def test_chip_is_handed_the_samples_and_its_torques_come_back():
+    mechanism = planar_chain(2)
+    trajectory = rows(mechanism, quintic([0.0, 0.0], [0.5, -0.5]))
+    seen = []
+
+    def chip(model, positions):
+        seen.append(positions)
+        return np.ones((len(positions) - 2, 2), np.float32)
+
+    result = torque.torque(mechanism, trajectory, chip)
+    middles = (np.arange(1002) - 0.5) * 1e-3
+    assert seen[0][1:-1] == pytest.approx(trajectory.at(middles[1:-1])[0])
+    assert seen[0][0] == pytest.approx(-seen[0][1], rel=1e-2)  # the cubic start goes on, it is not held
+    assert seen[0][-1] - seen[0][-2] == pytest.approx(2 * (trajectory.positions[-1] - seen[0][-2]), rel=1e-2)
+    assert result.tau.dtype == np.float64 and result.tau.shape == (1000, 2)
+
+
+def test_figure_of_the_eight_link_chain(tmp_path):
+    mechanism, trajectory = eight_link(rate_hz=250)
+    result = torque.torque(mechanism, trajectory)
+    figures.torque_curves(tmp_path / "eight_link.png", result, "eight-link", "reference")
+    assert result.error <= 1e-4
+    assert (tmp_path / "eight_link.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

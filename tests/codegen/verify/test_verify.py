@@ -1,0 +1,315 @@
+"""`verify` finds nothing wrong with the examples, and finds what is made wrong, naming it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput
+from codegen.emit import sources as emit
+from codegen.mechanism.description import Beam, Mechanism, Payload
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.motion.random import TRAVEL
+from codegen.motion.trajectory import Trajectory, check_limits
+from codegen.reference import pinocchio as pinocchio_rnea
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify import objects as object_check
+from codegen.verify import report as verify_report
+from codegen.verify import verify
+from hil.chip import chip_step
+from tests.support import oracle
+
+MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
+
+
+@cache
+def arm() -> Mechanism:
+    return load_mechanism(MECHANISMS / "six_axis.toml")
+
+
+@cache
+def small() -> Mechanism:
+    """For what is made wrong: quicker."""
+    return load_mechanism(MECHANISMS / "three_link.toml")
+
+
+@cache
+def verified() -> verify.Verification:
+    own = Trajectory.load(MECHANISMS / "six_axis.csv", arm())
+    return verify.verify(arm(), [own], chip_step.run, motions=1)
+
+
+def reasons(monkeypatch, **wrong) -> tuple[str, ...]:
+    """Why the answer is no when the C in one precision gives other torques than it does."""
+    torque = CompiledStep.torque
+
+    def computed(self, positions):
+        tau = torque(self, positions)
+        precision = "double" if tau.dtype == np.float64 else "single"
+        return wrong[precision](tau.copy()) if precision in wrong else tau
+
+    monkeypatch.setattr(CompiledStep, "torque", computed)
+    return verify.verify(small(), (), lambda model, x, c: Run(CompiledStep(model, sources=c).torque(x)), motions=1).reasons
+
+
+class Run:
+    def __init__(self, tau):
+        self.tau, self.instructions = tau, np.ones(len(tau), np.int64)
+
+
+def put(k, j, value):
+    def change(tau):
+        tau[k, j] += value
+        return tau
+    return change
+
+
+# ---- what is right
+
+
+def test_the_emitted_c_of_an_example_is_what_was_meant():
+    v = verified()
+    assert v.good and v.reasons == () and v.bit_identical is True
+    assert [t.name for t in v.trials] == ["random motion 1", "motion 1, six_axis.csv"]
+    assert 0.0 < v.worst("reference").of_peak <= 1e-5 and 0.0 < v.worst("double").of_peak <= 1e-10
+    assert 0.0 < v.worst("single").of_peak <= 1e-4 and 0.0 < v.over_floor < 1.0
+
+
+def test_numbers_are_those_of_the_arrays():
+    v = verified()
+    for key, these, those in (("single", "single", "discretisation"), ("reference", "reference", "rnea"),
+                              ("single_rnea", "single", "rnea")):
+        worst = v.worst(key)
+        trial = next(t for t in v.trials if t.name == worst.motion)
+        error = np.abs(getattr(trial, these) - getattr(trial, those))
+        k, j = int(np.flatnonzero(trial.t == worst.t)[0]), [x.name for x in v.joints].index(worst.joint)
+        assert worst.error == error[k, j] == error.max()
+        assert worst.of_peak == pytest.approx(error.max() / np.abs(trial.rnea).max(), rel=1e-12)
+
+
+def test_rnea_is_pinocchio_s_and_not_ours():
+    for trial, motion in zip(verified().trials, (None, Trajectory.load(MECHANISMS / "six_axis.csv", arm())), strict=True):
+        if motion:
+            assert trial.rnea == pytest.approx(oracle.torque_at(model_of(arm()), motion, trial.t), rel=1e-9, abs=1e-9)
+
+
+def test_without_pinocchio_the_report_says_so(monkeypatch):
+    monkeypatch.setattr(pinocchio_rnea, "find_spec", lambda name: None)
+    v = verify.verify(small(), (), chip_step.run, motions=1)
+    assert v.good and v.data()["pinocchio"] == "not installed"
+    assert any("against our own Newton-Euler" in c.name for c in v.criteria)
+    assert "Pinocchio is not installed" in verify_report.page(v)
+
+
+def test_the_json_object_has_the_agreed_names():
+    told = verified().data()
+    assert {"max_error_single", "max_error_double", "bit_identical", "instructions_step", "flash_bytes", "stack_bytes",
+            "digest"} <= told.keys()
+    board = boards.load(arm().board.use) if arm().board else None
+    assert told["digest"] == emit.identity(arm(), board).hex()
+    assert told["instructions_step"] >= told["instructions_step_mean"] > 100
+    assert told["flash_bytes"] > 500 and 0 < told["stack_bytes"] < 4096
+    assert [j["name"] for j in told["joints"]] == [j.name for j in arm().moving]
+
+
+def test_the_page_stands_on_its_own(tmp_path):
+    page = verify_report.write(verified(), tmp_path / "r.html").read_text()
+    assert page.count("data:image/png;base64,") == 1 + len(verified().trials)
+    assert not re.search(r"(src|href)=\"(?!data:)", page)
+    for c in verified().criteria:
+        assert c.found in page
+    for joint in arm().moving:
+        assert f"<td>{joint.name}</td>" in page
+    assert page == verify_report.page(verified())
+
+
+def test_it_says_how_near_every_error_came_to_what_is_allowed():
+    v = verified()
+    shares = {c.name: c.share for c in v.criteria}
+    assert shares["C in float64 against the emitted form"] == pytest.approx(v.worst("double").of_peak / 1e-10)
+    single = v.comparison("single")
+    used = [np.max(single.error(t) / np.maximum(1e-4 * t.peak, t.floor)) for t in v.trials]
+    assert shares["C in float32 against the emitted form"] == pytest.approx(max(used))
+    assert sum(share is not None for share in shares.values()) == 5 and all(0.0 < s <= 1.0 for s in shares.values() if s)
+    page = verify_report.page(v)
+    assert all(f"<td>{share:.1%}</td>" in page for share in shares.values() if share is not None)
+
+
+def test_a_page_that_cannot_be_written_is_bad_input(tmp_path):
+    with pytest.raises(BadInput, match="report"):
+        verify_report.write(verified(), tmp_path)
+
+
+def test_random_motions_stay_within_limits_and_differ():
+    motions = [verify.random_motion(arm(), np.random.default_rng([0, i])) for i in range(20)]
+    for motion in motions:
+        check_limits(motion, arm())
+        assert motion.duration == 1.0
+        assert np.max(np.abs(motion.positions[-1] - motion.positions[0])) <= TRAVEL
+    assert len({motion.positions[-1].tobytes() for motion in motions}) == 20
+
+
+def test_a_longer_tick_is_allowed_the_square_of_its_length():
+    assert verify.scheme_bound(1000.0) == verify.scheme_bound(5000.0) == 1e-5
+    assert verify.scheme_bound(100.0) == pytest.approx(1e-3)
+    slow = load_mechanism(MECHANISMS / "three_link_10ms.toml")
+    v = verify.verify(slow, (), chip_step.run, motions=1)
+    assert v.good and 1e-5 < v.worst("reference").of_peak < 1e-3
+
+
+def test_the_papers_scheme_in_double_precision_is_the_reference():
+    eight = load_mechanism(MECHANISMS / "eight_link.toml")
+    damped = replace(eight, control=replace(eight.control, rate_hz=100, knot_hz=100, scheme="newmark", beta=0.3025,
+                                            gamma=0.6))
+    v = verify.verify(damped, (), chip_step.run, motions=1)
+    assert v.worst("double").of_peak < 1e-10
+    assert v.kept(v.comparison("reference")) is None and v.share(v.comparison("reference")) is None
+    assert v.good, v.reasons
+
+
+def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
+    rng = np.random.default_rng(2)
+    tree = oracle.random_tree(rng, 6)
+    joints = tuple(replace(j, stiffness=float(rng.uniform(1.0, 50.0)), rest=float(rng.uniform(-1.0, 1.0)))
+                   for j in tree.joints)
+    load = Payload("load", tree.links[-1].name, 0.7, np.array([0.1, -0.2, 0.05]), 0.01 * np.eye(3))
+    sprung = replace(tree, joints=joints, payloads=(load,), lock={tree.joints[1].name: 0.3})
+    assert {j.type for j in sprung.moving} == {"revolute", "prismatic"}
+    v = verify.verify(sprung, (), chip_step.run, motions=1)
+    assert v.good, v.reasons
+    for joint in sprung.moving:
+        if joint.type == "revolute":  # the chip knows a spring within half a turn
+            j = [x.name for x in sprung.moving].index(joint.name)
+            motion = verify.random_motion(sprung, np.random.default_rng([0, 0]))
+            assert np.max(np.abs(motion.positions[:, j])) < np.pi
+
+
+# ---- what is wrong
+
+
+def test_an_error_of_the_c_in_double_precision_is_named(monkeypatch):
+    reason, = reasons(monkeypatch, double=put(500, 1, 1e-6))
+    assert reason.startswith("C in float64 against the emitted form: ")
+    assert "elbow at t = 0.5005 s of random motion 1" in reason and "allowed: 1e-10 of peak" in reason
+
+
+def test_an_error_of_the_c_in_single_precision_is_named(monkeypatch):
+    first, second = reasons(monkeypatch, single=put(250, 2, 0.05))
+    assert first.startswith("C in float32 against the emitted form: ") and "wrist at t = 0.2505 s" in first
+    assert second.startswith("C in float32 against rnea: ")
+
+
+def test_a_torque_that_is_not_a_number_is_an_error(monkeypatch):
+    first, *_ = reasons(monkeypatch, single=put(10, 2, np.nan))
+    assert first.startswith("C in float32 against the emitted form: nan of peak") and "wrist at t = 0.0105 s" in first
+
+
+def test_a_chip_that_differs_in_the_last_bit_is_named():
+    def chip(model: Model, positions, sources):
+        tau = CompiledStep(model, sources=sources).torque(positions)
+        tau[-1, 0] = np.nextafter(tau[-1, 0], np.float32(np.inf))
+        return Run(tau)
+
+    v = verify.verify(small(), (), chip, motions=1)
+    assert v.bit_identical is False and not v.good
+    assert v.reasons == ("C in float32 on the chip against this computer: 1 of 3000 torques differ, random motion 1; "
+                         "allowed: every bit the same",)
+
+
+def test_without_a_chip_the_answer_is_no():
+    v = verify.verify(small(), motions=1)
+    assert v.bit_identical is None and not v.good and "pip install 'femtorque[hil]'" in v.reasons[0]
+    assert v.data()["instructions_step"] is None
+
+
+def test_a_wrong_offset_of_the_model_is_seen_by_pinocchio(monkeypatch):
+    """Everything of ours agrees with itself; what is built from the mechanism file alone does not."""
+    of = verify.model_of
+
+    def wrong(mechanism):
+        model = of(mechanism)
+        first = model.bodies[1]
+        return replace(model, bodies=(model.bodies[0], replace(first, p0=first.p0 * 1.01), *model.bodies[2:]))
+
+    monkeypatch.setattr(verify, "model_of", wrong)
+    v = verify.verify(small(), (), chip_step.run, motions=1)
+    assert v.kept(v.comparison("double")) and v.bit_identical
+    assert not v.kept(v.comparison("reference")) and not v.kept(v.comparison("discretisation"))
+
+
+def test_what_cannot_be_emitted_is_refused():
+    first, *others = arm().links
+    flexible = replace(first, beam=Beam(0.4, (np.inf, 0.5), 2))
+    with pytest.raises(BadInput, match="beam"):
+        verify.verify(replace(arm(), links=(flexible, *others)))
+
+
+# ---- compilers and the object
+
+
+def with_line(line: str, after: str) -> dict[str, str]:
+    sources = emit.step_sources(model_of(arm()))
+    assert after in sources["ft_step.c"]
+    return sources | {"ft_step.c": sources["ft_step.c"].replace(after, f"{after}\n{line}", 1)}
+
+
+INCLUDE = '#include "ft_step.h"'
+
+
+def test_every_compiler_takes_the_emitted_c():
+    found = object_check.compilations(emit.step_sources(model_of(arm())))
+    assert [(c.language, c.precision) for c in found] == [
+        ("C99", "single"), ("C++11", "single"), ("C99", "double"), ("C++11", "double"), ("C99", "single")]
+    assert all(c.error is None and c.compiler for c in found)
+    assert {"-Wconversion", "-Wdouble-promotion", "-Werror", "-pedantic", "-ffp-contract=off"} <= set(found[0].flags)
+
+
+@pytest.mark.parametrize("line, refused", [
+    ("static float ft_x(double x) { return x; }", 5),
+    ("double ft_y(float x);\ndouble ft_y(float x) { return x * 2.0; }", 5),
+    ("int ft_z(void);\nint ft_z(void) { int class = 1; return class; }", 2),  # C, and not C++
+])
+def test_a_warning_is_an_error(line, refused):
+    found = object_check.compilations(with_line(line, INCLUDE))
+    errors = [c.error for c in found if c.error]
+    assert len(errors) == refused and all("error" in e for e in errors)
+
+
+def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
+    which = object_check.shutil.which
+    monkeypatch.setattr(object_check.shutil, "which", lambda n: None if n.endswith("++") else which(n))
+    v = replace(verified(), compilations=object_check.compilations(emit.step_sources(model_of(arm()))))
+    criterion = next(c for c in v.criteria if "C++" in c.name)
+    assert criterion.verdict is None and criterion.found == "not checked: no C++ compiler installed"
+
+
+@pytest.mark.parametrize("line, symbol", [
+    ("double ft_d(double x);\ndouble ft_d(double x) { return x * 1.1; }", "__aeabi_dmul"),
+    ("#include <stdlib.h>\nvoid *ft_m(void);\nvoid *ft_m(void) { return malloc(8); }", "malloc"),
+    ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
+])
+def test_what_the_object_must_not_hold_is_found(line, symbol):
+    clean = object_check.examine(emit.step_sources(model_of(arm())))
+    found = object_check.examine(with_line(line, INCLUDE))
+    assert clean.forbidden == () and found.forbidden == (symbol,)
+    reason, = replace(verified(), object=found).reasons
+    assert reason.startswith("object for the chip: ") and symbol in reason
+
+
+def test_the_stack_bound_covers_what_the_chip_uses():
+    from hil.chip.chip_library import ChipLibrary
+
+    sources = emit.step_sources(model_of(arm()))
+    chip = ChipLibrary(sources)
+    arguments = [chip.put(1 << 14), chip.put(64), chip.put(64), chip.put(64)]
+    used = max(chip.call(name, *arguments, measure_stack=True).stack_bytes for name in ("ft_step_start", "ft_step"))
+    bound = object_check.examine(sources).stack_bytes
+    assert 0 < used <= bound <= used + 64

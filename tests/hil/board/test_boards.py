@@ -1,0 +1,187 @@
+"""Every board's image on the virtual board: the demo on the second family, gate drivers and half bridges, locked
+antiphase, e-stops that hardware or software acts on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import Trajectory, knots
+from codegen.toolchain import platformio as build
+from codegen.wire.messages import FAULTS, STATES
+from hil.board.bridges import Bridge
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.cost.measure import short_motion
+from hil.plant.rigid import Plant
+from hil.play.run import play, run
+from hil.scenarios.demo import TRAJECTORY
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from tests.support import rig
+from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
+
+
+def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
+    """A short motion of all joints."""
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        return play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
+
+
+def armed(board: VirtualBoard, mechanism: Mechanism) -> Session:
+    session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+    session.connect()
+    session.home(np.array([joint.start for joint in mechanism.moving]))
+    session.arm()
+    return session
+
+
+@pytest.mark.bench
+def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
+    """The same mechanism, trajectory, plant and code above the chip: joint by joint the same errors within a tenth."""
+    results = {}
+    for name in ("f405rg-4", "nucleo-g474re-6"):
+        mechanism = three_link(name, tmp_path)
+        out = rig.place() if name == "f405rg-4" else IMAGES / "nucleo-g474re-6-voltage" / "image"
+        results[name] = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), out=out)
+        assert results[name].good and results[name].faults == ()
+    ours, theirs = (results[name].tracking_rms for name in ("nucleo-g474re-6", "f405rg-4"))
+    np.testing.assert_allclose(ours, theirs, rtol=0.1)
+    assert float(theirs.max()) < 2e-4
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_three_links_are_built_for_and_moved_by_every_board(name):
+    mechanism, built = image(name)
+    assert built.board == name and built.stack_bytes < built.stack_reserved
+    result = moved(mechanism, built)
+    assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3
+
+
+def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
+    """On the board whose e-stop loop cuts the bridges. Only the sign's delay is gone: it is in the PWM now."""
+    signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
+    assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
+    assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("f405rg-4", "joint.shoulder.motor.drive = 'antiphase': the e-stop loop of board 'f405rg-4' stops the PWM, not the "),
+    ("odrive-v3.6", "joint.shoulder.motor.drive = 'antiphase': board 'odrive-v3.6' has half bridges there"),
+])
+def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name, message):
+    with pytest.raises(BadInput, match=message):
+        build.project(driven(three_link(name, tmp_path), "antiphase"))
+
+
+def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
+    """From power-up on, through arming, an e-stop and its end: a bridge is off, or gives next to nothing."""
+    mechanism, built = image("f405rg-6", "antiphase")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        worst, drive = [0.0], board.plant.drive
+
+        def watched(seconds, volts):
+            worst[0] = max(worst[0], float(np.nanmax(np.abs(np.append(volts, 0.0)))))
+            drive(seconds, volts)
+
+        board.plant.drive = watched
+        session = armed(board, mechanism)
+        board.run(0.02)
+        board.estop(True)
+        assert np.isnan(board.voltages()).all()  # by the loop, before any instruction
+        board.run(0.02)
+        board.estop(False)
+        board.run(0.02)
+        assert np.isnan(board.voltages()).all() and worst[0] < 0.5
+        session.link.close()
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
+    """In hardware at once; on odrive-v3.6, which has no break input, by the tick."""
+    mechanism, built = image(name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = armed(board, mechanism)
+        board.run(0.02)
+        assert not np.isnan(board.voltages()).any()
+        board.estop(True)
+        if name == "odrive-v3.6":
+            board.run(1.1e-3)
+        assert board.outputs_safe()
+        board.run(0.05)
+        session.pump()
+        assert session.status.state == STATES["ESTOP"][0] and board.outputs_safe()
+        session.link.close()
+
+
+@pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
+def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
+    """Shares of the bus are kept until a part may have changed; here they are formed anew after every step, too."""
+    mechanism, built = image(name, drive)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        seen = set()
+
+        def compare() -> None:
+            afresh = [Bridge(board.board, board.chip, joint, channel).share for joint, channel in board.joints]
+            volts = [np.nan if share is None else share * board.bus_voltage for share in afresh]
+            if not np.isnan(board.voltages()).all():  # what lies between bridge and motor lets it through
+                np.testing.assert_array_equal(board.voltages(), volts)
+                seen.update(volts)
+
+        session = armed(board, mechanism)
+        board.plant.v[0] = 0.5  # a push, which the loop answers
+        for _ in range(200):
+            board.run(47e-6)
+            compare()
+        board.estop(True)
+        compare()
+        board.reset("pin")
+        compare()
+        assert len(seen) > 5
+        session.link.close()
+
+
+def test_gate_drivers_are_told_before_anything_switches():
+    mechanism, built = image("odrive-v3.6")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.run(0.05)
+        for driver in board.gate_drivers:
+            assert driver.enabled and driver.registers == {2: 20 << 6 | 1 << 4, 3: 1 << 2}  # 0.648 V, latched; 20 V/V
+        assert np.isnan(board.voltages()).all()  # all four switches of a bridge are off
+        session = armed(board, mechanism)
+        board.run(0.01)
+        assert not np.isnan(board.voltages()).any()
+        board.kill_crystal()  # the restart resets the drivers and tells them again
+        for driver in board.gate_drivers:
+            driver.registers = {2: 0, 3: 0}
+        board.run(0.5)
+        assert np.isnan(board.voltages()).all() and [d.registers[2] for d in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
+        session.link.close()
+
+
+def test_a_gate_driver_that_does_not_answer_is_a_fault():
+    mechanism, built = image("odrive-v3.6")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.gate_drivers[1].deaf = True
+        board.chip.reset("power")
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.pump()
+        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["CHIP"][0]
+        session.link.close()
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_a_driver_that_reports_a_fault_stops_the_arm(name):
+    mechanism, built = image(name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = armed(board, mechanism)
+        board.run(0.02)
+        board.driver_fault(True)
+        board.run(0.05)
+        session.pump()
+        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
+        assert board.outputs_safe()
+        session.link.close()

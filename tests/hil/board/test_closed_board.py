@@ -1,0 +1,194 @@
+"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image says why not."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, from_rows, knots
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.choose import Wired, plant_of, wired
+from hil.play import pil
+from hil.play.run import Idle, Result, in_motion, play
+from tests.support.closed import Closed
+from tests.support.closed_motions import MECHANISMS
+
+GRASP, UNTIL = 0.7, 0.8  # s: of the switch, and how far the motion is played
+
+
+def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) -> tuple[Mechanism, Trajectory]:
+    """Two arms as far as just after their grasp; changes of every mode; modes: instead of the example's."""
+    mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
+    motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
+    parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
+    motion = replace(from_rows(motion.joints, *parts), modes=tuple(modes or motion.modes[:2]))
+    return replace(mechanism, modes=tuple(replace(mode, **changes) for mode in mechanism.modes)), motion
+
+
+@cache
+def folder() -> Path:
+    """Where images are built that several tests share."""
+    return Path(tempfile.mkdtemp(prefix="closed-board-"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cleared():
+    yield
+    shutil.rmtree(folder())
+    folder.cache_clear()
+
+
+def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result, VirtualBoard]:
+    """image: its name; the same mechanism's is built once."""
+    place = folder() / image
+    elf = place / "image.elf"
+    if not elf.exists():
+        elf.write_bytes(build.build(mechanism, place).elf.read_bytes())
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        return play(board, mechanism, knots(motion, mechanism), True), board
+
+
+def test_a_board_sees_the_currents_of_driven_joints_alone():
+    mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
+    seen = wired(plant_of(mechanism))
+    assert isinstance(seen, Wired)
+    seen.drive(1e-3, np.full(len(mechanism.streamed), 6.0))
+    by_name = dict(zip([joint.name for joint in mechanism.moving], seen.plant.current, strict=True))
+    assert seen.current.tolist() == [by_name[joint.name] for joint in mechanism.streamed]
+    assert np.all(seen.current > 0.0)
+
+
+@pytest.fixture(scope="module")
+def grasped() -> dict[str, tuple[Result, VirtualBoard]]:
+    """Played with the file's ramp and without any."""
+    return {"ramp": played(*example(), "two arms"), "none": played(*example(ramp_s=0.0), "two arms without ramp")}
+
+
+def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
+    for result, board in grasped.values():
+        assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
+        assert result.tracking_max.max() < 1.5e-3
+        # the plant's switch comes where the motion has its own
+        begins = result.record.seconds[in_motion(result.record).start]
+        assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
+
+
+def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped):
+    for result, _ in grasped.values():
+        assert result.bit_identical is True
+        assert result.modes == (0, 1, 0)  # disarmed it is in the first one again
+
+
+def around_switch(result: Result, board: VirtualBoard) -> int:
+    """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks later."""
+    (seconds, mode, missed), = board.switched
+    assert (mode, missed) == ("grasp", "")
+    return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
+
+
+def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
+    """Feed-forward against Pinocchio: at once the weight of arms and object, and of the closure's share a fiftieth a tick."""
+    result, board = grasped["ramp"]
+    tick = around_switch(result, board)
+    formed = result.record.torque_ff[tick - 1:]
+    mechanism, motion = example()
+    q, none = motion.at(GRASP)[0], np.zeros(4)
+    weight = {name: Closed(replace(mechanism.in_mode(name), loops=())).open_torque(q, none, none) for name in ("open", "grasp")}
+    step = weight["grasp"] - weight["open"]
+    assert np.abs(step[:2]).min() > 1.0 and np.abs(step[2:]).max() < 1e-12
+    closed = Closed(mechanism.in_mode("grasp"))
+    cost = [joint.limits.effort**-2 for joint in mechanism.streamed]
+    shared = closed.inverse(closed.assemble(q), none, none, weight=cost)[0] - weight["grasp"]
+    np.testing.assert_allclose(formed[0], weight["open"], atol=1e-4)
+    for k in (1, 2, 10, 50, 60):
+        np.testing.assert_allclose(formed[k], weight["grasp"] + min(k / 50, 1.0) * shared, atol=1e-4)
+    # and the arm that takes it does not sag: PD alone would give way by weight over stiffness
+    stiff = np.array([joint.gains.ku for joint in mechanism.streamed])
+    error = np.abs(result.target_positions - result.record.q)[tick:tick + 60]
+    assert error[:, 0].max() < 0.05 * abs(step[0]) / stiff[0]
+
+
+def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
+    """The right arm carries nothing of the object but through the closure."""
+    largest = {}
+    for name, (result, board) in grasped.items():
+        tick = around_switch(result, board)
+        largest[name] = np.abs(np.diff(result.record.torque_ff[tick - 5:tick + 80, 2:], axis=0)).max()
+    print(f"largest torque step a tick of the arm that is joined: {largest['none']:.3f} without, {largest['ramp']:.3f} with ramp")
+    assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
+    ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
+    np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
+
+
+@pytest.mark.bench
+def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
+    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque changes."""
+    mechanism, motion = example()
+    elf = build.build(mechanism, tmp_path, pil=True).elf
+    with VirtualBoard(elf, mechanism, Idle(4)) as board:
+        board.recording = False
+        result = pil.run(board.url, mechanism, motion, wall=VirtualClock(board))
+    assert (result.ended, result.faults, result.modes) == ("done", (), (0, 1, 0))
+    (seconds, mode, missed), = result.switched
+    assert (mode, missed) == ("grasp", "")
+    k = int(np.argmin(np.abs(result.record.seconds - seconds)))
+    assert np.abs(result.target_positions - result.record.q)[k:result.moving.stop].max() < 5e-4
+    # held from there on: the first torque of the new mode was formed a tick before
+    assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
+
+
+CARRIED, ON = 1.1, 0.1  # s: on the way, and how long it goes on from there
+
+
+def test_an_object_is_let_go_in_motion():
+    """Half-way along the arc the hands open, and both arms go on as if nothing had happened."""
+    mechanism, _ = example()
+    full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
+    last = int(np.searchsorted(full.times, CARRIED + ON - 1e-9)) + 1
+    parts = (part[:last] for part in (full.times, full.positions, full.rates, full.accelerations))
+    motion = replace(from_rows(full.joints, *parts), modes=(*full.modes[:2], (CARRIED, "open")))
+    assert np.abs(full.at(CARRIED)[1]).min() > 0.3  # rad/s
+    result, board = played(mechanism, motion, "two arms")
+    assert (result.ended, result.faults, result.modes, board.plant.mode) == ("done", (), (0, 1, 0), "open")
+    assert result.bit_identical is True
+    (grasped, _, _), (opened, _, missed) = board.switched
+    assert missed == "" and opened - grasped == pytest.approx(CARRIED - GRASP, abs=1e-6)
+    after = result.record.seconds >= opened
+    assert np.abs(result.target_positions - result.record.q)[after & (np.arange(len(after)) < result.moving.stop)].max() < 1e-3
+
+
+def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
+    """The right arm swings through the pose in which the object is held: the place is right, the rate is not."""
+    mechanism, motion = example()
+    meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
+    times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
+    passing = from_rows(motion.joints, times, places, [still, swing, still], [still, still, still])
+    result, board = played(mechanism, replace(passing, modes=((0.0, "open"), (0.4, "grasp"))), "two arms")
+    assert result.ended != "done" and result.faults == ("MODE",) and result.outputs_safe
+    assert board.plant.mode == "open"
+    assert all(missed for _, _, missed in board.switched)
+
+
+def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
+    """Coupler and rocker stretch out; beyond there is no pose, and another assembly comes back from there."""
+    mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
+    motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
+    result, board = played(mechanism, motion, "four-bar")
+    assert result.ended != "done" and result.faults == ("LOOPS_SINGULAR",) and result.outputs_safe
+    ground, crank, stretched = 0.30, 0.16, 0.40
+    singular = np.arccos((ground**2 + crank**2 - stretched**2) / (2.0 * ground * crank))
+    armed = np.flatnonzero(result.record.torque[:, 0])
+    assert singular - 0.02 < result.target_positions[armed[-1], 0] < singular
+    assert np.abs(result.record.torque).max() <= np.float32(mechanism.streamed[0].limits.effort)

@@ -1,0 +1,154 @@
+"""Gate drivers that forget what they were told, chop, shut down or fall silent, behind the image of odrive-v3.6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import Refused
+from codegen.wire.codec import Probe
+from codegen.wire.messages import FAULTS, STATES
+from hil.board import drv8301
+from hil.board.drv8301 import CONTROL_2, Drv8301
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.rigid import Plant
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from tests.support.boards import image
+
+NOMINAL = 24.0  # V
+
+
+@pytest.fixture
+def connected() -> Iterator[tuple[VirtualBoard, Session]]:
+    mechanism, built = image("odrive-v3.6")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(np.array([joint.start for joint in mechanism.moving]))
+        yield board, session
+        session.link.close()
+
+
+def settled(board: VirtualBoard, session: Session, seconds: float = 0.06) -> None:
+    for _ in range(round(seconds / 0.01)):
+        board.run(0.01)
+        session.pump()
+
+
+def in_fault(session: Session, name: str) -> bool:
+    return session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS[name][0]
+
+
+def gains(board: VirtualBoard) -> list[float]:
+    return [driver.gain for driver in board.gate_drivers]
+
+
+# ---- the model --------------------------------------------------------------------------------------
+
+
+def test_a_driver_whose_supply_dips_forgets_and_pulls_its_fault_line():
+    driver = Drv8301()
+    driver.enable(0.0, True)
+    driver.exchange(0.02, CONTROL_2 << 11 | 1 << 2, 1)
+    assert driver.gain == 20.0 and not driver.pulls_fault(0.02)
+    driver.supply(0.03, 5.0)
+    assert driver.gain == 10.0 and driver.registers[2] == 0x400 and driver.pulls_fault(0.03)
+    driver.supply(0.04, 0.0)  # without any supply it pulls nothing, and answers nothing
+    assert not driver.pulls_fault(0.04) and driver.exchange(0.04, 1 << 15, 1) == 0
+    driver.supply(0.05, NOMINAL)
+    assert driver.pulls_fault(0.055) and not driver.pulls_fault(0.061)
+    driver.exchange(0.061, 1 << 15, 1)
+    assert driver.exchange(0.061, 1 << 15, 1) == drv8301.FAULT | drv8301.GVDD_UV | drv8301.PVDD_UV
+    assert driver.exchange(0.061, 1 << 15, 1) == 0  # read, and gone
+
+
+@pytest.mark.parametrize(("mode", "shut"), [(drv8301.CHOPPED, False), (drv8301.LATCHED, True), (drv8301.TOLD, False)])
+def test_over_current_shuts_a_driver_down_in_one_mode_alone(mode, shut):
+    driver = Drv8301()
+    driver.enable(0.0, True)
+    driver.exchange(0.02, 2 << 11 | 20 << 6 | mode << 4, 1)
+    driver.over_current(drv8301.FETLB_OC)
+    assert (driver.pulls_fault(0.02), not driver.drives(0.02), not driver.octw) == (shut, shut, shut)
+    driver.enable(0.03, False)
+    driver.enable(0.03 + 10e-6, True)  # a short pulse lets go, and forgets nothing
+    assert driver.drives(0.05) and driver.registers[2] == 20 << 6 | mode << 4
+
+
+# ---- the image --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("volts", [5.0, 0.0])
+def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anything_is_armed(connected, volts):
+    board, session = connected
+    board.bus_voltage = volts
+    settled(board, session)
+    assert gains(board) == [10.0, 10.0]
+    board.bus_voltage = NOMINAL
+    settled(board, session)
+    session.arm()
+    board.run(0.01)
+    assert gains(board) == [20.0, 20.0] and not np.isnan(board.voltages()).any()
+
+
+@pytest.mark.parametrize("state", ["ARM", "PROBE"])
+def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
+    """Between the last look at them and the command: it is refused by name, and goes through once they are told anew."""
+    board, session = connected
+    asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
+    spoiling = True
+
+    def spoil() -> None:
+        for driver in board.gate_drivers if spoiling else ():
+            driver.forget()
+        board.at(board.seconds + 1e-4, spoil)
+
+    spoil()
+    with pytest.raises(Refused, match="DRIVER_NOT_READY"):
+        asked()
+    assert np.isnan(board.voltages()).all()
+    spoiling = False
+    settled(board, session)
+    asked()
+    assert gains(board) == [20.0, 20.0]
+
+
+def test_drivers_that_forget_under_way_are_a_fault(connected):
+    """Their fault line says nothing of it (TI e2e 184722)."""
+    board, session = connected
+    session.arm()
+    board.gate_drivers[1].forget()
+    settled(board, session)
+    assert in_fault(session, "DRIVER") and board.outputs_safe()
+
+
+def test_a_short_shuts_down_is_a_fault_and_is_told_by_its_transistors(connected):
+    board, session = connected
+    session.arm()
+    board.run(0.01)
+    board.over_current(1, drv8301.FETHA_OC | drv8301.FETLB_OC)
+    assert np.isnan(board.voltages()[1])
+    settled(board, session)
+    assert in_fault(session, "DRIVER") and board.outputs_safe()
+    assert "driver 1: FETHA_OC, FETLB_OC" in session.describe()
+    session.clear()
+    session.arm()  # they were set up anew, the outputs off
+    board.run(0.01)
+    assert not np.isnan(board.voltages()).any() and gains(board) == [20.0, 20.0]
+
+
+def test_a_driver_that_falls_silent_is_refused_for_as_long_as_it_is(connected):
+    """And the link and the watchdog go on being served meanwhile."""
+    board, session = connected
+    board.gate_drivers[0].deaf = True
+    settled(board, session, 0.3)
+    with pytest.raises(Refused, match="DRIVER_NOT_READY"):
+        session.arm()
+    assert board.chip.resets[-1] == "power"
+    board.gate_drivers[0].deaf = False
+    settled(board, session)
+    session.arm()
+    assert gains(board) == [20.0, 20.0]

@@ -1,0 +1,167 @@
+"""The exact flash image on the virtual board, with plant and host: it tracks, it is the host's arithmetic, it repeats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput, Refused
+from codegen.motion.trajectory import knots
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.rigid import Plant
+from hil.play.run import identical
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from tests.support import rig
+
+
+@pytest.fixture(scope="module")
+def played():
+    return rig.play()
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return rig.play(motion=rig.long_motion())
+
+
+def test_a_motion_is_played_to_its_end_and_the_board_disarmed(played):
+    assert played.ended == "done" and played.good
+    assert played.state == "DISARMED" and played.faults == ()
+    assert played.outputs_safe and played.retransmissions == 0
+    assert played.moving.stop - played.moving.start == pytest.approx(1000 * rig.DURATION, abs=8)
+
+
+def test_the_arm_really_moves_to_where_the_motion_ends(played):
+    np.testing.assert_allclose(played.record.q[played.moving.stop - 1], rig.start() + rig.REACH, atol=3e-3)
+    np.testing.assert_allclose(played.record.q[0], rig.start(), atol=1e-9)
+
+
+def test_the_targets_are_those_of_the_trajectory(played):
+    """Against the trajectory itself, at the tick boundaries, to a few steps of the wire's positions."""
+    moving = played.target_positions[played.moving]
+    ticks = np.arange(len(moving)) + 1.0  # the first target in motion is that of the first interval's end
+    errors = [np.abs(moving - rig.short_motion().at((ticks + shift) * 1e-3)[0]).max() for shift in (-1, 0, 1, 2)]
+    assert min(errors) < 1e-8
+
+
+def test_feed_forward_divides_the_error_of_the_experiment_by_ten(experiment):
+    alone = rig.play(motion=rig.long_motion(), feedforward=False)
+    assert alone.ended == experiment.ended == "done"
+    assert np.all(alone.tracking_rms > 5e-3)
+    assert np.all(experiment.tracking_rms < 0.1 * alone.tracking_rms)
+    assert alone.digest != experiment.digest  # an image of its own
+    assert alone.bit_identical is None
+
+
+def test_instructions_of_step_and_tick_are_counted(played):
+    assert 60 < played.instructions_step <= 170
+    assert played.instructions_step < played.instructions_tick_mean <= played.instructions_tick < 3000
+    moving = played.record.instructions[played.moving]
+    assert moving.max() - moving.min() < 1000
+
+
+def test_the_same_run_twice_is_the_same_to_the_last_bit(played):
+    again = rig.play().record
+    assert np.array_equal(again.tick, played.record.tick)
+    for name in ("torque_ff", "torque", "duty", "q", "v", "instructions", "seconds"):
+        assert np.array_equal(getattr(again, name), getattr(played.record, name)), name
+
+
+def test_the_whole_three_second_motion_is_bit_identical_on_chip_and_host(experiment):
+    assert experiment.bit_identical is True
+    record = experiment.record
+    one_unit_off = replace(record, torque_ff=np.nextafter(record.torque_ff, np.float32(np.inf)))
+    mechanism = rig.three_link()
+    assert identical(mechanism, knots(rig.long_motion(), mechanism), one_unit_off, lead=1) is False
+
+
+def test_a_heavier_plant_and_more_friction_track_worse(played):
+    heavy = rig.play(plant=Plant(rig.three_link(), mass_scale=1.2))
+    rough = rig.play(plant=Plant(rig.three_link(), friction_scale=3.0))
+    assert heavy.ended == rough.ended == "done"
+    assert np.linalg.norm(heavy.tracking_rms) > 1.3 * np.linalg.norm(played.tracking_rms)
+    assert np.linalg.norm(rough.tracking_rms) > 1.3 * np.linalg.norm(played.tracking_rms)
+
+
+def test_a_motor_wired_the_wrong_way_round_ends_in_a_fault():
+    mechanism = rig.three_link()
+    shoulder = mechanism.joints[0]
+    wired = replace(shoulder, motor=replace(shoulder.motor, K=-shoulder.motor.K))
+    result = rig.play(plant=Plant(replace(mechanism, joints=(wired, *mechanism.joints[1:]))))
+    assert result.state == "FAULT" and result.faults[0] in ("FOLLOWING", "OVERSPEED", "POSITION")
+    assert result.outputs_safe
+
+
+def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
+    mechanism = rig.three_link()
+    stiffer = replace(mechanism, joints=tuple(replace(j, gains=replace(j.gains, ku=j.gains.ku + 1)) for j in mechanism.joints))
+    expected = Configuration.of(stiffer)
+    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), expected)
+        with pytest.raises(Refused) as refusal:
+            session.connect()
+        assert expected.digest.hex()[:16] in str(refusal.value)
+        assert Configuration.of(mechanism).digest.hex()[:16] in str(refusal.value)
+        assert "femtorque build" in str(refusal.value)
+
+
+def test_frames_of_another_configuration_are_refused_by_the_chip():
+    mechanism = rig.three_link()
+    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(rig.start())
+        right = session.link.tag
+        session.link.configure(3, right ^ 1)
+        for _ in range(5):
+            session.post("ARM")
+            board.run(0.02)
+        session.link.configure(3, right)
+        session._pending = None
+        session.wait(lambda: session.status.wrong_tag > 0, 1.0, "counted no frame of another configuration")
+        assert session.in_state("DISARMED")
+        assert board.outputs_safe()
+
+
+def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
+    mechanism = rig.three_link()
+    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        for _ in range(60):
+            board.run(0.5e-3)
+            assert board.outputs_safe()
+        session.connect()
+        with pytest.raises(Refused, match="NOT_HOMED"):
+            session.arm()
+        assert board.outputs_safe()
+        session.home(rig.start())
+        session.arm()
+        board.plant.v[0] = 0.5  # a push, which the loop answers
+        board.run(5e-3)
+        assert not board.outputs_safe()
+        session.disarm()
+        assert board.outputs_safe() and np.all(np.isnan(board.voltages()))
+
+
+def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
+    mechanism = rig.three_link()
+    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(rig.start())
+        session.arm()
+        board.plant.v[0] = 0.5
+        board.run(5e-3)
+        assert not board.outputs_safe()
+        executed = board.chip.core.instructions
+        board.estop(True)
+        assert board.outputs_safe() and board.chip.core.instructions == executed
+
+
+def test_an_unknown_fault_is_bad_input():
+    with pytest.raises(BadInput, match="no such fault.*encoder-jump"):
+        rig.play("gremlins")

@@ -1,0 +1,311 @@
+"""The emulated core: exceptions, floating point, faults, sleep, counts, against what the architecture says."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from hil.chip.registers import Unmodelled
+from tests.hil.images import Program
+
+
+@pytest.fixture
+def program(tmp_path):
+    return lambda source, **options: Program(tmp_path, source, **options)
+
+
+def test_systick_interrupts_a_sleeping_core_at_its_period(program):
+    run = program("""
+        void sys_tick(void) { result[0]++; }
+        void start(void) {
+            result[0] = result[1] = 0;
+            SYST_RVR = 16000 - 1; SYST_CVR = 0; SYST_CSR = 7;
+            for (;;) { WAIT(); result[1]++; }
+        }""").run(10.5e-3)
+    assert run[0] == 10
+    assert run[1] == 10
+    handled = run.chip.core.handled[15]
+    assert handled.entries == 10
+
+
+def test_systick_counts_down_and_flags(program):
+    run = program("""
+        void start(void) {
+            SYST_RVR = 999; SYST_CVR = 0; SYST_CSR = 5;
+            uint32_t first = SYST_CVR;
+            for (volatile int i = 0; i < 20; i++) { }
+            result[0] = first - SYST_CVR;
+            result[1] = SYST_CSR >> 16 & 1;
+            while (!(SYST_CSR & 1 << 16)) { }
+            result[2] = 1;
+            for (;;) { }
+        }""").run(1e-3)
+    assert 100 < run[0] < 400
+    assert run[1] == 0
+    assert run[2] == 1
+
+
+def test_an_exception_keeps_every_register_and_flag(program):
+    """The interrupted loop carries values in all caller-saved registers and in flags; the handler destroys them."""
+    run = program("""
+        void sys_tick(void) {
+            result[0]++;
+            __asm__ volatile("mov r0, #0\\n mov r1, #0\\n mov r2, #0\\n mov r3, #0\\n mov r12, #0\\n"
+                             "cmp r0, #1\\n" ::: "r0", "r1", "r2", "r3", "r12", "cc");
+        }
+        void start(void) {
+            uint32_t errors = 0;
+            result[0] = 0;
+            SYST_RVR = 1999; SYST_CVR = 0; SYST_CSR = 7;
+            while (result[0] < 200) {
+                uint32_t bad;
+                __asm__ volatile(
+                    "ldr r0, =0x11111111\\n ldr r1, =0x22222222\\n ldr r2, =0x33333333\\n"
+                    "ldr r3, =0x44444444\\n ldr r12, =0x55555555\\n movs %0, #0\\n"
+                    "mov r4, #50\\n 1: subs r4, #1\\n bne 1b\\n"
+                    "add r0, r0, r1\\n add r0, r0, r2\\n add r0, r0, r3\\n add r0, r0, r12\\n"
+                    "ldr r1, =0xFFFFFFFF\\n subs %0, r0, r1\\n"
+                    : "=&r"(bad) :: "r0", "r1", "r2", "r3", "r4", "r12", "cc");
+                errors |= bad;
+            }
+            result[1] = errors; result[2] = 1;
+            for (;;) { WAIT(); }
+        }""").run(40e-3)
+    assert run[2] == 1
+    assert run[1] == 0
+
+
+def test_floating_point_survives_an_interrupt_that_uses_it(program):
+    source = """
+        void sys_tick(void) {
+            float x = 1.0f + (float)result[0];
+            for (int i = 0; i < 5; i++) x = x * 1.5f - 0.25f;
+            result[3] = (uint32_t)x;
+            result[0]++;
+        }
+        static float work(void) {
+            float a = 1.0f, b = 2.0f, c = 3.0f, d = 4.0f;
+            for (int i = 0; i < 20000; i++) {
+                a = a * 0.999f + b * 1e-3f; b = b + c * 1e-4f;
+                c = c * 0.9999f; d = d + a - b;
+            }
+            return a + b + c + d;
+        }
+        void start(void) {
+            CPACR = 0xFu << 20;
+            __asm__ volatile("dsb\\n isb");
+            result[0] = 0;
+            SYST_RVR = 1499; SYST_CVR = 0; SYST_CSR = TICK;
+            float sum = work();
+            __builtin_memcpy((void *)&result[1], &sum, 4);
+            result[2] = 1;
+            for (;;) { WAIT(); }
+        }"""
+    disturbed = program(source.replace("TICK", "7")).run(0.2)
+    alone = program(source.replace("TICK", "0")).run(0.2)
+    assert disturbed[2] == alone[2] == 1
+    assert disturbed[0] > 50
+    assert disturbed[1] == alone[1]
+
+    a, b, c, d = (np.float32(x) for x in (1, 2, 3, 4))
+    for _ in range(20000):
+        a = a * np.float32(0.999) + b * np.float32(1e-3)
+        b = b + c * np.float32(1e-4)
+        c = c * np.float32(0.9999)
+        d = d + a - b
+    assert struct.pack("<I", alone[1]) == struct.pack("<f", a + b + c + d)
+
+
+def test_priorities_decide_who_interrupts_whom(program):
+    """IRQ 0 (urgent) nests in IRQ 1; PendSV (last) waits until both are done."""
+    run = program("""
+        static void note(uint32_t what) { result[1 + result[0]++] = what; }
+        void irq0(void) { note(0xA0); }
+        void irq1(void) { note(0xB0); ICSR = 1u << 28; NVIC_ISPR0 = 1; note(0xB1); }
+        void pend_sv(void) { note(0xC0); }
+        void start(void) {
+            result[0] = 0;
+            NVIC_IPR0 = 0x10 | 0x80 << 8;
+            SHPR3 = 0xF0u << 16;
+            NVIC_ISER0 = 3;
+            NVIC_ISPR0 = 2;
+            for (int i = 0; i < 10; i++) { __asm__ volatile("nop"); }
+            note(0xD0);
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert [run[1 + i] for i in range(run[0])] == [0xB0, 0xA0, 0xB1, 0xC0, 0xD0]
+
+
+def test_equal_priorities_do_not_nest(program):
+    run = program("""
+        static void note(uint32_t what) { result[1 + result[0]++] = what; }
+        void irq0(void) { note(0xA0); }
+        void irq1(void) { note(0xB0); NVIC_ISPR0 = 1; note(0xB1); }
+        void start(void) {
+            result[0] = 0;
+            NVIC_IPR0 = 0x40 | 0x40 << 8;
+            NVIC_ISER0 = 3;
+            NVIC_ISPR0 = 2;
+            for (int i = 0; i < 10; i++) { __asm__ volatile("nop"); }
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert [run[1 + i] for i in range(run[0])] == [0xB0, 0xB1, 0xA0]
+
+
+def test_masked_interrupts_wait_and_still_end_sleep(program):
+    run = program("""
+        void irq0(void) { result[0]++; }
+        void start(void) {
+            result[0] = 0;
+            NVIC_ISER0 = 1;
+            __asm__ volatile("cpsid i");
+            NVIC_ISPR0 = 1;
+            for (int i = 0; i < 10; i++) { __asm__ volatile("nop"); }
+            result[1] = result[0];
+            WAIT();
+            result[2] = result[0] + 100;
+            __asm__ volatile("cpsie i");
+            for (int i = 0; i < 10; i++) { __asm__ volatile("nop"); }
+            result[3] = result[0];
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert (run[1], run[2], run[3]) == (0, 100, 1)
+
+
+def test_svc_enters_its_handler_and_returns_behind_it(program):
+    run = program("""
+        void sv_call(void) { result[0]++; }
+        void start(void) {
+            result[0] = 0;
+            __asm__ volatile("svc 3");
+            result[1] = result[0];
+            __asm__ volatile("svc 3");
+            result[2] = result[0];
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert (run[1], run[2]) == (1, 2)
+
+
+@pytest.mark.parametrize("cause, status", [
+    ("*(volatile uint32_t *)0x30000000 = 1;", 1 << 9),
+    ("(void)*(volatile uint32_t *)0x30000000;", 1 << 9),
+    ('__asm__ volatile("udf 1");', 1 << 16),
+    ("((void (*)(void))0x30000001)();", 1 << 0),
+    ("*(volatile uint32_t *)0x08000000 = 1;", 1 << 9),
+])
+def test_faults_reach_the_hard_fault_handler_with_their_cause(program, cause, status):
+    run = program("""
+        void hard_fault(void) {
+            result[0] = 0xDEAD; result[1] = CFSR; result[2] = HFSR; result[3] = ICSR & 0x1FF;
+            for (;;) { }
+        }
+        void start(void) { result[0] = 0; CAUSE for (;;) { } }""".replace("CAUSE", cause)).run(1e-3)
+    assert run[0] == 0xDEAD
+    assert run[1] & status
+    assert run[2] & 1 << 30
+    assert run[3] == 3
+
+
+def test_an_enabled_usage_fault_goes_to_its_own_handler(program):
+    run = program("""
+        void usage_fault(void) { result[0] = ICSR & 0x1FF; for (;;) { } }
+        void start(void) { result[0] = 0; SHCSR = 1 << 18; __asm__ volatile("udf 1"); }""").run(1e-3)
+    assert run[0] == 6
+
+
+def test_the_stacked_frame_names_the_faulting_instruction(program):
+    run = program("""
+        __attribute__((naked)) void hard_fault(void) { __asm__ volatile("mov r0, sp\\n b collect"); }
+        __attribute__((used)) void collect(uint32_t *frame) { result[0] = frame[6]; result[1] = frame[0]; for (;;) { } }
+        __attribute__((naked, used)) void culprit(uint32_t word) {
+            __asm__ volatile("ldr r1, =0x30000000\\n nop\\n ldr r1, [r1]\\n bx lr\\n .ltorg");
+        }
+        void start(void) { culprit(0x1234); }""").run(1e-3)
+    assert run.image.function_at(run[0]) == "culprit"
+    assert run[0] - run.image.symbol("culprit").address == 6  # mov.w, nop
+    assert run[1] == 0x1234
+
+
+def test_a_fault_in_the_fault_handler_locks_up_until_reset(program):
+    run = program("""
+        void hard_fault(void) { result[0]++; *(volatile uint32_t *)0x30000000 = 1; result[1] = 1; }
+        void start(void) { result[0] = result[1] = 0; *(volatile uint32_t *)0x30000000 = 1; }""").run(1e-3)
+    assert run.chip.core.locked_up
+    assert (run[0], run[1]) == (1, 0)
+
+
+def test_instructions_are_counted_exactly(program):
+    run = program("""
+        __attribute__((naked, noinline, used)) void loop(uint32_t turns) {
+            __asm__ volatile("1: subs r0, #1\\n nop\\n it eq\\n moveq r1, #5\\n cmp r0, #0\\n bne 1b\\n bx lr");
+        }
+        void sys_tick(void) { loop(1000); result[0]++; }
+        void start(void) {
+            result[0] = 0;
+            SYST_RVR = 15999; SYST_CVR = 0; SYST_CSR = 7;
+            for (;;) { WAIT(); }
+        }""").run(5.9e-3)
+    loop = run.image.symbol("loop")
+    assert run[0] == 5
+    assert run.chip.core.executed_in(loop.address, loop.end) == 5 * (1000 * 6 + 1)
+    around = run.chip.core.handled[15].instructions - 5 * (1000 * 6 + 1)
+    assert 0 < around == 5 * (around // 5) < 5 * 20
+
+
+def test_the_cycle_counter_follows_the_model(program):
+    run = program("""
+        __attribute__((naked, noinline, used)) void loop(uint32_t turns) {
+            __asm__ volatile("1: subs r0, #1\\n bne 1b\\n bx lr");
+        }
+        __attribute__((noinline)) static uint32_t measure(uint32_t turns) {
+            uint32_t before = DWT_CYCCNT;
+            loop(turns);
+            return DWT_CYCCNT - before;
+        }
+        void start(void) {
+            DEMCR = 1 << 24; DWT_CYCCNT = 0; DWT_CTRL = 1;
+            uint32_t long_loop = measure(1000);
+            result[0] = long_loop - measure(500);
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert run[0] == 500 * 4  # subs 1, taken branch 1 + 2
+
+
+def test_software_reset_restarts_and_keeps_memory(program):
+    run = program("""
+        void start(void) {
+            if (result[5] != 0xCAFE) { result[5] = 0xCAFE; result[6] = 0; }
+            if (result[6]++ < 3) AIRCR = 0x05FA0004;
+            for (;;) { WAIT(); }
+        }""").run(1e-3)
+    assert run[6] == 4
+    assert run.chip.resets == ["power", "software", "software", "software"]
+
+
+def test_touching_what_is_not_modelled_is_refused_with_its_place(program):
+    with pytest.raises(Unmodelled, match=r"SPI|0x40013000.*nothing.*pc 0x0800"):
+        program("void start(void) { REG(0x40013000) = 1; for (;;) { } }").run(1e-3)
+    with pytest.raises(Unmodelled, match=r"bits 0x10 .*FLASH.ACR at 0x40023C00, in the block at pc 0x0800"):
+        program("void start(void) { REG(0x40023C00) = 0x10; for (;;) { } }").run(1e-3)
+    with pytest.raises(Unmodelled, match=r"TIM8.ARR .*while its clock is off"):
+        program("void start(void) { REG(0x4001042C) = 1; for (;;) { } }").run(1e-3)
+
+
+def test_an_interrupt_from_the_keyboard_leaves_from_within_a_register_access(program):
+    run = program("void start(void) { for (;;) { (void)REG(0x40023C00); } }")
+
+    def pressed(address: int, size: int, value: int | None) -> None:
+        raise KeyboardInterrupt
+
+    run.chip.bus.watch = pressed
+    with pytest.raises(KeyboardInterrupt):
+        run.run(1e-3)
+    run.chip.bus.watch = None
+    run.run(1e-3)
+
+
+def test_floating_point_without_enabling_it_is_refused(program):
+    with pytest.raises(Unmodelled, match="CPACR is off"):
+        program("void start(void) { volatile float x = 1.5f; x = x * x; for (;;) { } }").run(1e-3)

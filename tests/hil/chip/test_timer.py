@@ -1,0 +1,100 @@
+"""A timer has events only for updates that bring something, and shows the same as one that has them for all."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from codegen.board.chip import family
+from hil.chip.events import NEVER, Events
+from hil.chip.stm32.timer import Timer
+
+CR1, DIER, SR, EGR, CCMR1, CCER = 0x00, 0x0C, 0x10, 0x14, 0x18, 0x20
+CNT, PSC, ARR, RCR, CCR1, CCR2, BDTR = 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x44
+CENTRED, PRELOADED, ON = 1 << 5, 1 << 7, 1
+
+
+class Bench:
+    """One timer and its time. what: cycles and values of all that it has asked for."""
+
+    def __init__(self, name: str, cycles_per_clock: float, every_update_is_an_event: bool) -> None:
+        self.events = Events()
+        kind = family("stm32f4").timers[name]
+        self.timer = Timer(name, 0x40010400, self.events, kind, lambda: cycles_per_clock)
+        self.timer.clocked = True
+        self.what: list[tuple[int, str, float]] = []
+        self.timer.before_change = lambda: self.what.append((self.events.now, "outputs", self.timer.duty(1)))
+        self.timer.request = lambda asserted: self.what.append((self.events.now, "request", asserted))
+        if every_update_is_an_event:
+            self.timer.on_update = lambda: None
+
+    def until(self, cycle: int) -> None:
+        """Asleep: woken by every event, at its cycle."""
+        while self.events.now < cycle:
+            self.events.now = min(self.events.next(), cycle)
+            self.events.fire()
+
+    def start(self, top: int, repetition: int, centred: bool) -> None:
+        for offset, value in ((CR1, PRELOADED | (CENTRED if centred else 0)), (PSC, 1), (ARR, top), (CCMR1, 0x6868),
+                              (CCER, 0x11), (EGR, 1), (SR, 0)):
+            self.timer.write(offset, 4, value)
+        if self.timer.advanced:
+            self.timer.write(RCR, 4, repetition)
+            self.timer.write(BDTR, 4, 0x8000)
+        self.timer.write(CR1, 4, self.timer.value["CR1"] | ON)
+
+
+def test_a_timer_that_only_counts_has_no_events():
+    bench = Bench("TIM3", 2.0, False)
+    bench.start(999, 0, False)
+    bench.until(5000)  # the first update, at 4000, takes the prescaler's and the counter's values over
+    assert bench.events.next() == NEVER
+    bench.timer.write(SR, 4, 0)
+    bench.until(7990)
+    assert bench.timer.read(SR, 4) == 0
+    bench.until(8010)
+    assert bench.timer.read(SR, 4) == 1 and bench.timer.read(CNT, 4) == 2  # of 4 cycles each
+
+
+def test_a_preloaded_value_comes_with_the_very_next_update():
+    bench = Bench("TIM3", 1.0, False)
+    bench.start(999, 0, False)
+    bench.until(100_100)
+    bench.timer.write(CCR1, 4, 250)
+    assert bench.events.next() == 102_000 and bench.timer.duty(1) == 0.0
+    bench.until(102_000)
+    assert bench.timer.duty(1) == 0.25 and bench.events.next() == NEVER
+
+
+def test_who_asks_to_be_called_is_called_from_the_next_update_on():
+    bench, called = Bench("TIM3", 1.0, False), []
+    bench.start(999, 0, False)
+    bench.until(100_100)
+    bench.timer.on_update = lambda: called.append(bench.events.now)
+    bench.until(107_000)
+    assert called == [102_000, 104_000, 106_000]
+    bench.timer.on_update = None
+    assert bench.events.next() == NEVER
+
+
+@pytest.mark.parametrize("name", ["TIM3", "TIM8"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_registers_outputs_and_interrupts_are_those_of_a_timer_with_an_event_for_every_update(name, centred):
+    for seed in range(20):
+        random = Random(seed)
+        benches = [Bench(name, 2.0, every) for every in (True, False)]
+        top, repetition, now = random.randrange(5, 400), random.randrange(4), 0
+        for bench in benches:
+            bench.start(top, repetition, centred)
+        for _ in range(300):
+            now += random.choice([1, 7, 100, 3000, 40_000])
+            offset = random.choice([CNT, SR, CCR1, CCR2, ARR, DIER] + ([RCR] if name == "TIM8" else []))
+            value = {CNT: None, SR: random.choice([None, 0]), ARR: random.choice([top, top + 3]), DIER: random.randrange(2),
+                     RCR: random.randrange(4)}.get(offset, random.randrange(top))
+            for bench in benches:
+                bench.until(now)
+                seen = bench.timer.read(offset, 4) if value is None else bench.timer.write(offset, 4, value)
+                bench.what.append((now, "duties", bench.timer.duty(1) + 2.0 * bench.timer.duty(2)))
+                bench.what.append((now, "seen", -1 if seen is None else seen))
+        assert benches[0].what == benches[1].what and len(benches[0].what) > 600

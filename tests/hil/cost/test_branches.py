@@ -1,0 +1,201 @@
+"""Every conditional branch that a control tick can come to is gone both ways: by a tour through all that a board can be asked
+for, the fault campaign, and states put into its memory that nothing leads to; or it stands below with the reason why not.
+The worst tick of all these is told, and held against what `femtorque build` finds in a moment."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard
+from hil.chip.elf import Image
+from hil.chip.stm32.chip import FLASH_START
+from hil.chip.timing import FLASH_MEMORIES
+from hil.cost import branches
+from hil.cost.branches import Branch, Coverage
+from hil.cost.flash_watch import FlashWatch
+from hil.cost.longest_path import Seen, longest
+from hil.cost.measure import LATE, measure
+from hil.plant.rigid import Plant
+from hil.scenarios import campaign
+from tests.support import forced, tour
+from tests.support.boards import driven
+from tests.support.memory import Memory
+from tests.support.rig import ROOT, three_link
+
+FOLDER = ROOT / "build" / "campaign"
+STALLED = {"is_nearly_late", "tick overrun"}  # their ticks are made long from outside
+ENDLESS = 10**9  # cycles
+
+
+def lines(elf: Path, found: list[Branch]) -> dict[Branch, str]:
+    """The line of source of each branch, by the image's own debug information."""
+    told = subprocess.run(["arm-none-eabi-addr2line", "-e", elf, *(hex(b.address) for b in found)], capture_output=True,
+                          text=True, check=True).stdout.splitlines()
+    texts = {}
+    for branch, place in zip(found, told, strict=True):
+        name, _, number = place.split(" ")[0].rpartition(":")
+        texts[branch] = (FOLDER / name).read_text(encoding="utf-8").splitlines()[int(number) - 1].strip()
+    return texts
+
+
+def one_of_each(every: list[campaign.Injection]) -> list[campaign.Injection]:
+    """The first of each kind in each state with each end; of encoders, at each joint."""
+    return list({(i.kind, i.state, i.faults, i.name[:7] if "joint" in i.name else ""): i for i in reversed(every)}.values())
+
+
+@pytest.fixture(scope="module")
+def image() -> tuple[Mechanism, build.BuildResult]:
+    arm = campaign.mechanism_of(three_link())
+    return arm, build.build(arm, FOLDER)
+
+
+def test_the_branches_of_a_tick_are_found(image):
+    """Some hundred, in all that a tick calls, and none behind the link or the main loop."""
+    found = branches.of_tick(Image.load(image[1].elf, FLASH_START, 1 << 20))
+    functions = {b.function for b in found}
+    assert len(found) > 250
+    assert {"ft_law_tick", "ft_motion_tick", "ft_safety_tick", "ft_lab_plan", "ft_capture_tick", "starts_here",
+            "react"} <= functions
+    assert not functions & {"ft_link_idle", "ft_app_idle", "ft_chip_start", "ft_watch_idle"}
+
+
+def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
+    """But those of the vectors, and what the link's receiver is given."""
+    flash = Image.load(image[1].elf, FLASH_START, 1 << 20)
+    functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in branches.TABLES}
+    words = struct.unpack(f"<{len(flash.flash) // 4}I", flash.flash[:len(flash.flash) // 4 * 4])
+    holders = {flash.function_at(FLASH_START + 4 * i) for i, word in enumerate(words) if word in functions}
+    assert holders == {"ft_vectors", "ft_link_idle", *branches.TABLES}
+
+
+def test_a_way_that_was_not_gone_is_told(image):
+    """A board that is only switched on goes few ways; what it goes is not told."""
+    arm, built = image
+    coverage = Coverage()
+    with tour.life(built.elf, arm) as life:
+        life.board.run(0.05)
+        coverage.add(life.board.chip.core)
+        image_ = life.board.image
+    found = branches.of_tick(image_)
+    missing = coverage.missing(found)
+    assert 0.5 * len(found) < len(missing) < len(found)
+    never = lines(built.elf, [b for b, way in missing if way == "reached"])
+    assert any("FT_CAPTURE_ONCE" in text for text in never.values())
+
+
+@pytest.mark.parametrize("name", ["torque_is_no_number", "duties_are_out_of_bounds", "command_is_none",
+                                  "reacts in FAULT by 1, then by 2, with drive 0"])
+def test_a_guard_does_what_it_is_for(image, name):
+    """Some of the states that nothing leads to; all of them are gone through below."""
+    arm, built = image
+    with tour.board(built.elf, arm) as board:
+        forced.LIVES[name](forced.Forced(board, arm, Memory(built.elf)))
+
+
+class Ledger:
+    """What boards show: the ways gone, how often code runs, and the worst tick of each life that has none made long."""
+
+    def __init__(self, image: Image) -> None:
+        self.coverage, self.seen, self.worst = Coverage(), Seen(), {}
+        self._functions = branches.functions(image, branches.HANDLERS).values()
+
+    def watch(self, board: VirtualBoard, name: str | None) -> Callable[[], None]:
+        """To be called before a board runs; what it returns, when it has. name: of its life, if its ticks count."""
+        watch = FlashWatch(board, ENDLESS)
+
+        def done() -> None:
+            self.coverage.add(board.chip.core)
+            self.seen.add(board.chip.core, self._functions)
+            if name is not None:
+                self.worst[name] = max(self.worst.get(name, (0, 0)), watch.worst, key=sum)
+
+        return done
+
+    def tell(self) -> tuple[int, int]:
+        """Cycles and waiting of the worst tick, after a line for each life."""
+        for name, (cycles, waiting) in sorted(self.worst.items(), key=lambda item: -sum(item[1])):
+            print(f"{name:50} {cycles:6} cycles and {waiting:5} of waiting for flash")
+        return max(self.worst.values(), key=sum)
+
+
+@pytest.mark.bench
+def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
+    arm, built = image
+    flash, memory = Image.load(built.elf, FLASH_START, 1 << 20), Memory(built.elf)
+    ledger = Ledger(flash)
+    for name, parts in tour.LIVES.items():
+        with tour.life(built.elf, arm) as life:
+            done = ledger.watch(life.board, None if name in STALLED else name)
+            for part in parts:
+                part(life)
+            done()
+    for part in forced.LIVES.values():  # another image's ticks, as it were: not among the worst
+        with tour.board(built.elf, arm) as board:
+            done = ledger.watch(board, None)
+            part(forced.Forced(board, arm, memory))
+            done()
+    outcomes = campaign.run(three_link(), FOLDER, one_of_each, watch=lambda board, injection: ledger.watch(
+        board, None if injection.kind in STALLED else injection.kind))
+    assert [o for o in outcomes if not o.good] == []
+
+    found = branches.of_tick(flash)
+    missing = ledger.coverage.missing(found)
+    texts = lines(built.elf, [branch for branch, _ in missing])
+    print(f"\n{len(found)} branches, {len(found) - len(missing)} gone both ways")
+    for branch, way in missing:
+        print(f"{branch.function:26} never {way:10} {texts[branch]:90} {NEVER.get(texts[branch], '?')}")
+    worst, budget = sum(ledger.tell()), 168_000_000 // arm.control.rate_hz
+    unseen, path = (longest(flash, branches.TICK, ledger.seen, FLASH_MEMORIES["stm32f4"], 3, part) for part in (True, False))
+    quick = measure(arm, built)
+    print(f"worst tick: {worst} cycles of {budget}, a margin of {1.0 - worst / budget:.1%}; with the longest path through "
+          f"what no tick has executed {worst + unseen}, {1.0 - (worst + unseen) / budget:.1%}; no path is longer than {path}, "
+          f"{1.0 - path / budget:.1%}; build finds {quick.cycles_tick_flash} and says {quick.cycles_worst}")
+    assert set(texts.values()) == set(NEVER)
+    assert 0.99 * worst <= quick.cycles_tick_flash and worst + unseen <= quick.cycles_worst < path < budget - LATE
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("file", "board", "drive"), [
+    ("three_link", "nucleo-g474re-6", "voltage"), ("six_axis", "f405rg-6", "voltage"), ("three_link", "f405rg-4", "current")])
+def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
+    """On other boards, with more joints, with current loops: nearly, and with what it allows for, surely."""
+    arm = load_mechanism(ROOT / "mechanisms" / f"{file}.toml")
+    arm = driven(replace(arm, name=f"{arm.name}-tour", board=replace(arm.board, use=board)), drive)
+    built = build.build(arm, ROOT / "build" / f"tour-{file}-{board}-{drive}")
+    flash = Image.load(built.elf, FLASH_START, 1 << 20)
+    ledger = Ledger(flash)
+    for name in tour.ANYWHERE:
+        with VirtualBoard(built.elf, arm, Plant(arm)) as there:
+            there.brakes = True
+            done = ledger.watch(there, name)
+            life = tour.Tour(there, arm)
+            for part in tour.LIVES[name]:
+                part(life)
+            done()
+    worst, quick = sum(ledger.tell()), measure(arm, built)
+    print(f"{file} on {board}, {drive}: worst tick {worst} cycles; build finds {quick.cycles_tick_flash}, allows "
+          f"{quick.cycles_unseen} and {quick.cycles_above} above it, and says {quick.cycles_worst} of {quick.cycles_budget}")
+    assert 0.99 * worst <= quick.cycles_tick_flash and worst <= quick.cycles_worst
+
+
+TWICE = "the same memory is read twice in a tick, and nothing that could write it comes between"
+NEVER = {
+    "if (drive == FT_DRIVE_OFF)": "decided by an earlier branch on the same register",
+    "if (!last)": TWICE,
+    "if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)": TWICE,
+    "else if (!take_opening(m, boundary, to - LENGTH))": "behind the branch before",
+    "|| !(whole(m) || can_stop(m, boundary + 2 * on.half, on));": TWICE,
+    "next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);": TWICE,
+    "while (s < 0 && triangle(-s) > left)": "nothing is left to gain at pace 1 only, which is not asked to rise",
+    "else if (how == FT_REACTION_BRAKE)": "of what is neither brake nor hold another branch before has taken care",
+    "if (ft.safety.drive != FT_DRIVE_OFF)": "behind the branch before",
+}

@@ -1,0 +1,133 @@
+"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants that they watch."""
+
+from __future__ import annotations
+
+import pytest
+
+from hil.chip.stm32.chip import FLASH_START
+from hil.chip.timing import FLASH_MEMORIES, REFILL, FlashFetch
+from hil.cost import branches
+from hil.cost.longest_path import EXCEPTION, Seen, longest
+from tests.hil.images import Program
+
+MEMORY = FLASH_MEMORIES["stm32f4"]
+LINE = 6  # cycles in which a line of flash is read
+TICK = 1e-3  # s
+START = """
+void start(void) {{
+    result[0] = result[1] = 0;
+    SYST_RVR = 16000 - 1; SYST_CVR = 0; SYST_CSR = 7;
+    for (;;) {{ WAIT(); }}
+}}
+__attribute__((naked, aligned(16))) void sys_tick(void) {{
+    __asm__ volatile("movw r0, #:lower16:result\\n movt r0, #:upper16:result\\n ldr r1, [r0]\\n adds r1, #1\\n"
+                     "str r1, [r0]\\n {code}");
+}}
+"""
+
+
+class Watched:
+    """A program with its handler watched. ticks: cycles of each, with waiting for flash, without entry and return."""
+
+    def __init__(self, folder, code: str, more: str = "") -> None:
+        self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
+        core, self.image = self.program.chip.core, self.program.image
+        fetch, self.ticks, self._before = FlashFetch(MEMORY), [], 0
+        watch, = core.watch_flash({self.image.symbol("sys_tick").address: fetch}, FLASH_START, FLASH_START + (1 << 20))
+
+        def ended(number, handled):
+            watch.running = 0
+            self.ticks.append(handled.cycles - self._before - 12 + fetch.stalls)
+            self._before = handled.cycles
+
+        core.on_exception = ended
+
+    def run(self, ticks: int) -> Watched:
+        self.program.run(ticks * TICK)
+        return self
+
+    def path(self, turns: int = 3, unseen: bool = False) -> int:
+        seen = Seen()
+        seen.add(self.program.chip.core, branches.functions(self.image, ["sys_tick"]).values())
+        return longest(self.image, ["sys_tick"], seen, MEMORY, turns, unseen) - (0 if unseen else EXCEPTION)
+
+
+@pytest.fixture
+def watched(tmp_path):
+    return lambda *args: Watched(tmp_path, *args)
+
+
+def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
+    """Ten instructions of two bytes and a return, at the beginning of a line, in the third tick only."""
+    tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
+    assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line is there in time
+    usual, rare = tick.ticks[0], tick.run(1).ticks[2]
+    assert tick.path(unseen=True) == 0
+    assert rare <= tick.path() <= rare + LINE
+    assert usual < rare
+
+
+def test_only_one_of_two_ways_is_on_a_path(watched):
+    tick = watched("cmp r1, #2; beq 1f; .rept 50; nop; .endr; bx lr; 1: .rept 70; nop; .endr; bx lr").run(3.5)
+    assert max(tick.ticks) <= tick.path() < max(tick.ticks) + 2 * LINE
+
+
+def test_a_loop_goes_round_as_often_as_seen_and_is_not_gone_round_beside_the_path(watched):
+    """Twenty turns of a loop in one way, thirty in the other, never both."""
+    tick = watched("cmp r1, #2; beq 1f; movs r2, #20; 2: subs r2, #1; bne 2b; bx lr; "
+                   "1: movs r2, #30; 3: subs r2, #1; bne 3b; bx lr").run(3.5)
+    turn = 2 + REFILL + LINE - 1  # fetched anew each time, as a path knows no caches
+    assert max(tick.ticks) <= tick.path() <= 30 * turn + 40
+
+
+def test_a_loop_that_never_ran_goes_round_as_often_as_is_said(watched):
+    tick = watched("cmp r1, #99; bne 1f; movs r2, #20; .balign 16; 2: subs r2, #1; nop; nop; bne 2b; 1: bx lr").run(2.5)
+    few, many = tick.path(2, unseen=True), tick.path(12, unseen=True)
+    assert many - few == 10 * (4 + REFILL + LINE - 1)
+
+
+def test_a_loop_that_another_loop_leads_to_is_come_to_once(watched):
+    """The first has gone round four times a tick; it may leave for the second in one of them."""
+    tick = watched("movs r2, #4; 2: cmp r1, #99; beq 3f; subs r2, #1; bne 2b; bx lr; "
+                   ".balign 16; 3: subs r2, #1; nop; nop; bne 3b; bx lr").run(2.5)
+    few, many = tick.path(2, unseen=True), tick.path(12, unseen=True)
+    assert many - few == 10 * (4 + REFILL + LINE - 1)
+
+
+TURN = 4 + REFILL + LINE - 1  # cycles of a loop of three instructions and a branch, at the beginning of a line
+LOOP = ".balign 16; 3: subs r3, #1; nop; nop; bne 3b; "
+
+
+def test_turns_of_loops_that_never_ran_multiply(watched):
+    """One within another: the outer one's turns each have all those of the inner one."""
+    tick = watched("cmp r1, #99; bne 1f; 2: movs r3, #20; " + LOOP + "subs r2, #1; bne 2b; 1: bx lr").run(2.5)
+    two, three, four = (tick.path(turns, unseen=True) for turns in (2, 3, 4))
+    assert (four - three) - (three - two) == (4**2 - 2 * 3**2 + 2**2) * TURN
+
+
+def test_a_loop_that_never_ran_is_come_to_in_every_turn_of_the_one_around_it(watched):
+    tick = watched("movs r2, #4; 2: cmp r1, #99; bne 4f; movs r3, #20; " + LOOP + "4: subs r2, #1; bne 2b; bx lr").run(2.5)
+    assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 4 * 10 * TURN
+
+
+def test_a_loop_of_which_only_the_condition_ran_can_go_round(watched):
+    tick = watched("movs r2, #0; 2: cmp r2, #0; bne 3f; bx lr; .balign 16; 3: subs r2, #1; nop; nop; b 2b").run(2.5)
+    assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 10 * TURN
+    assert tick.path(12) - tick.path(2) > 10 * TURN  # and the condition with it
+
+
+def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
+    """It has been called once a tick; its return is fetched anew, too."""
+    more = '__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n .endr\\n bx lr"); }'
+    twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"
+    once = twice.replace("; bl work; 1:", "; nop; 1:")
+    longer, shorter = (watched(code, more).run(2.5).path() for code in (twice, once))
+    assert 40 + 1 + REFILL <= longer - shorter <= 40 + 1 + REFILL + 4 * LINE
+
+
+def test_loading_a_constant_under_a_condition_leaves_the_next_block_unconditional(watched):
+    """A load in an IT block whose memory is watched; then a block that runs for the first time."""
+    constant = "adr r3, 9f; cmp r1, #2; ite eq; ldreq r2, [r3]; ldrne r2, [r3, #4]; cmp r1, #1; bne 1f; "
+    tick = watched(constant + "b 2f; 1: b 3f; .balign 16; 2: mov r2, r1; str r2, [r0, #4]; 3: bx lr; .balign 4; "
+                              "9: .word 7; .word 9").run(1.5)
+    assert tick.program[1] == 1

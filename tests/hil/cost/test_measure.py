@@ -1,0 +1,90 @@
+"""What `femtorque build` says an image costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import Refused
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import check_limits, check_streamable
+from codegen.toolchain import platformio as build
+from hil.cost.measure import LATE, measure, response, short_motion
+from tests.support import rig
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+
+
+def test_the_cost_of_an_image_is_that_of_its_worst_tick():
+    mechanism = rig.three_link()
+    cost = measure(mechanism, build.build(mechanism, rig.place()))
+    assert 100 < cost.instructions_step < cost.instructions_tick
+    assert cost.instructions_tick_mean < cost.instructions_tick < cost.cycles_tick < cost.cycles_tick_flash
+    assert 0 < cost.cycles_unseen < 2 * cost.cycles_tick_flash and cost.cycles_above == 0 and cost.left_out == ()
+    assert cost.cycles_worst == cost.cycles_tick_flash + cost.cycles_unseen < cost.cycles_budget == 168_000
+
+
+@pytest.mark.parametrize(("own", "above", "period", "worst"), [
+    (500, 0, 1000, 500),
+    (500, 100, 1000, 600),  # one comes
+    (950, 100, 1000, 1150),  # with it a second one comes, in a tick that is still under way
+    (1800, 100, 1000, 2000),  # done just when the third comes
+    (1801, 100, 1000, 2101),
+])
+def test_a_tick_takes_longer_by_what_interrupts_it_meanwhile(own, above, period, worst):
+    assert response(own, above, period, 10_000) == worst
+
+
+def test_a_processor_that_interrupts_take_altogether_is_never_done():
+    assert response(10, 1000, 1000, 10_000) > 10_000
+
+
+def test_duties_are_late_where_the_firmware_says():
+    text = (MECHANISMS.parent / "firmware" / "chip" / "stm32" / "ft_outputs.c").read_text(encoding="utf-8")
+    assert f"FT_LATE_CYCLES = {LATE} " in text
+
+
+def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
+    """A quarter of a million cycles. The same of current loops, which there are not, counts nothing."""
+    monkeypatch.setattr("hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
+    mechanism = rig.three_link()
+    with pytest.raises(Refused, match=r"a control tick may take 254\d{3} cycles: 4\d{3} seen, 1\d{3} of them waiting for "
+                                      r"flash, 250000 in code that was not come to, 0 for interrupts above it; a control "
+                                      r"period has 168000, the last 128 of them too late"):
+        measure(mechanism, build.build(mechanism, rig.place()))
+
+
+@pytest.mark.bench
+def test_an_image_that_may_take_too_long_in_code_not_come_to_is_refused():
+    """At 25 kHz every tick seen fits into a period, but not with the longest path through what was not executed."""
+    mechanism = rig.three_link()
+    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=25_000, knot_hz=200),
+                        board=replace(mechanism.board, pwm_hz=25_000))
+    with pytest.raises(Refused, match=r"a control tick may take \d+ cycles: \d{4} seen, \d{3,4} of them waiting for "
+                                      r"flash, \d{4} in code that was not come to, 0 for interrupts above it; a control "
+                                      r"period has 6720, the last 128 of them too late"):
+        measure(mechanism, build.build(mechanism, rig.ROOT / "build" / "three-link-25-khz"))
+
+
+def test_the_short_motion_stays_within_the_limits_of_every_example():
+    for path in sorted(MECHANISMS.glob("*.toml")):
+        mechanism = load_mechanism(path)
+        if mechanism.loops:
+            continue  # any pose of its joints is not a pose of it
+        motion = short_motion(mechanism)
+        check_limits(motion, mechanism)
+        check_streamable(motion, mechanism)
+        assert np.all(motion.positions[1] != motion.positions[0])
+
+
+def test_an_image_whose_tick_does_not_fit_is_refused_with_the_cycles_it_waits_for_flash(tmp_path):
+    """At 60 kHz the worst tick fits into a period as long as flash is not counted."""
+    mechanism = rig.three_link()
+    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=60_000, knot_hz=200),
+                        board=replace(mechanism.board, pwm_hz=60_000))
+    with pytest.raises(Refused, match=r"a control tick takes \d+ cycles, \d{3,4} of them waiting for flash, and a "
+                                      r"control period has 2800"):
+        measure(mechanism, build.build(mechanism, tmp_path))

@@ -1,0 +1,59 @@
+"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2000 executed instructions.
+
+The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
+commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run
+out, a bad knot, outputs off in mid-motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard
+from hil.cost.measure import measure
+from hil.plant.rigid import Plant
+from hil.play.run import folder
+from tests.support.course import Course
+
+ROOT = Path(__file__).parents[3]
+BUDGET = 2000  # instructions
+
+
+@pytest.fixture(scope="module")
+def arm() -> tuple[Mechanism, build.BuildResult]:
+    mechanism = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
+    return mechanism, build.build(mechanism, ROOT / folder(mechanism, True))
+
+
+@pytest.fixture(scope="module")
+def course(arm) -> Iterator[Course]:
+    mechanism, built = arm
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        gone = Course(board, mechanism)
+        gone.run()
+        yield gone
+
+
+@pytest.mark.parametrize("part", [part.__name__ for part in Course.PARTS])
+def test_every_tick_of_a_six_joint_arm_stays_within_its_budget(course, part):
+    assert 1000 < course.worst[part] <= BUDGET
+
+
+def test_the_arm_has_really_been_through_all_of_it(course):
+    seen = " ".join(course.seen)
+    for what in ("state is DISARMED", "state is HOLD", "state is TRACK", "fault KNOT", "fault HOST_LOST"):
+        assert what in seen, what
+    record = course.board.record()
+    assert np.abs(record.target_rate).max() > 0.3
+    assert len(record.tick) > 5000
+
+
+def test_the_build_says_so_too(arm):
+    assert measure(*arm).instructions_tick <= BUDGET

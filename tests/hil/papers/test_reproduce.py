@@ -1,0 +1,199 @@
+"""The page of `femtorque reproduce`: what it lists, what it says when a number fails, and how it looks in a browser."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import sympy as sp
+from matplotlib.image import imread
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+from codegen.step.scheme import scheme_of
+from hil.papers import reproduce
+from hil.papers.finding import Finding, Number
+from hil.papers.isobe import example
+from hil.papers.two_link import TwoLink
+from tests.support import oracle
+from tests.support.browser import WIDTH, Browser, chromium
+
+ROOT = Path(__file__).resolve().parents[3]
+QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no image, no long simulation
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> reproduce.Report:
+    """The whole page, but only the quick subjects made anew; the others stand as if nothing made them."""
+    subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
+        (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reproduce, "SUBJECTS", subjects)
+        return reproduce.reproduce(out=tmp_path_factory.mktemp("page"), short=True)
+
+
+def looked_at(browser: Browser, report: reproduce.Report, shot: Path) -> None:
+    """No broken image, no word in the console, nothing wider than the page, every subject where its link leads."""
+    browser.open(report.page)
+    images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
+    assert len(images) == sum(len(p.finding.pictures) for p in report.parts if p.finding is not None)
+    assert all(complete and width > 300 and alt for complete, width, alt in images)
+    assert browser.run("return document.documentElement.scrollWidth") <= WIDTH
+    assert not browser.run("return [...document.links].filter(a => !document.querySelector(a.hash)).map(a => a.hash)")
+    assert browser.console() == []
+    pixels = imread(browser.screenshot(shot))
+    assert pixels.shape[1] == WIDTH and pixels.shape[0] > 2000
+    assert 0.001 < np.mean(pixels[:, :, :3].min(axis=2) < 0.5) < 0.3  # ink, neither blank nor black
+
+
+def test_the_page_in_a_browser_has_no_broken_image_and_no_console_error(report, tmp_path):
+    with chromium() as browser:
+        looked_at(browser, report, tmp_path / "page.png")
+        broken = tmp_path / "broken.html"
+        broken.write_text('<link rel="icon" href="data:,"><img src="nowhere.png" alt="x"><script>nonsense()</script>')
+        browser.open(broken)
+        assert browser.run("return document.images[0].naturalWidth") == 0
+        assert any("nonsense" in line["message"] for line in browser.console())
+
+
+def test_the_quick_subjects_hold(report):
+    made = {part.subject.name: part for part in report.parts}
+    for name in QUICK:
+        assert made[name].status in ("reproduced", "reproduced in kind"), made[name].data()
+        assert made[name].finding.pictures
+        assert any(number.good for number in made[name].finding.numbers)
+
+
+@pytest.mark.parametrize("name", ["eight_link", "six_axis_line"])
+def test_what_is_called_finite_elements_is_not_newton_euler_against_itself(name):
+    assert scheme_of(example(name)[0]) == "midpoint"
+
+
+def test_the_page_lists_every_paper_figure_and_gap_and_needs_nothing_else(report):
+    text = report.page.read_text(encoding="utf-8")
+    for subject in reproduce.SUBJECTS:
+        assert f'id="{subject.name}"' in text
+    for paper in ("Isobe", "Lepareux", "Tsujita", "textbook"):
+        assert paper in text
+    assert text.count("What differs from the paper") == sum(s.make is not None for s in reproduce.SUBJECTS)
+    for gap in reproduce.GAPS:
+        assert (gap in text) == any(s.differs.startswith(gap) for s in reproduce.SUBJECTS)
+    assert "static\nsag" in text or "static sag" in text  # the errata of the paper that is not built yet
+    assert not re.search(r'(?:src|href)="(?!#|data:)', text)
+    for url in re.findall(r'src="data:image/png;base64,([^"]+)"', text):
+        assert imread(io.BytesIO(base64.b64decode(url))).shape[1] > 300
+
+
+def test_every_gap_says_why():
+    for subject in reproduce.SUBJECTS:
+        assert len(subject.differs) > 20
+        assert subject.make is not None or subject.differs.startswith((*reproduce.GAPS, "a drawing", "drawings"))
+        assert subject.paper in {paper.key for paper in reproduce.PAPERS}
+
+
+def test_a_number_that_does_not_hold_is_said_loudly(tmp_path, monkeypatch):
+    bad = Finding((Number("a number", "2", "at most 1", False), Number("shown", "3", "", None)))
+    subject = replace(reproduce.chosen("plexus-fig-1")[0], make=lambda short: bad)
+    monkeypatch.setattr(reproduce, "SUBJECTS", (subject,))
+    report = reproduce.reproduce(out=tmp_path)
+    assert not report.good and not report.data()["good"]
+    assert report.data()["subjects"][0]["status"] == "NOT reproduced"
+    assert "NOT reproduced" in report.page.read_text(encoding="utf-8")
+
+
+def test_a_paper_or_a_figure_can_be_asked_for_and_nothing_else():
+    assert [s.name for s in reproduce.chosen("chapter")] == ["chapter-two-link"]
+    assert len(reproduce.chosen("tsujita")) == 5 and len(reproduce.chosen(None)) == len(reproduce.SUBJECTS)
+    with pytest.raises(BadInput, match="neither a figure nor a paper; did you mean 'isobe-fig-4'"):
+        reproduce.chosen("isobe-fig4")
+
+
+def test_the_command_prints_one_object_and_says_where_the_page_is(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "femtorque", "reproduce", "chapter", "-o", str(tmp_path), "--json"],
+                          cwd=ROOT, capture_output=True, text=True, timeout=120)
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0 and answer["good"] and Path(answer["page"]).is_file()
+    assert all(number["good"] for number in answer["subjects"][0]["numbers"])
+
+
+@pytest.mark.parametrize("folder", ["file/folder", "taken"])
+def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_path, folder):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "taken" / reproduce.PAGE).mkdir(parents=True)
+    with pytest.raises(BadInput, match="cannot be written"):
+        reproduce.reproduce("tsujita", tmp_path / folder, on_progress=lambda name: pytest.fail(f"{name} was begun"))
+
+
+# ---- what the page compares with
+
+
+def test_lagrange_gives_the_coefficients_of_the_two_link_arm():
+    """H, h and G of hil/papers/two_link.py, from kinetic and potential energy by SymPy."""
+    t, g = sp.symbols("t g")
+    m1, m2, l1, c1, c2, I1, I2 = constants = sp.symbols("m1 m2 l1 c1 c2 I1 I2", positive=True)
+    q = [sp.Function("q1")(t), sp.Function("q2")(t)]
+    along = [sp.Matrix([sp.cos(a), sp.sin(a)]) for a in (q[0], q[0] + q[1])]
+    places = [c1 * along[0], l1 * along[0] + c2 * along[1]]
+    kinetic = sum(m * p.diff(t).dot(p.diff(t)) / 2 + inertia * sp.diff(angle, t) ** 2 / 2
+                  for m, inertia, p, angle in zip((m1, m2), (I1, I2), places, (q[0], q[0] + q[1]), strict=True))
+    potential = g * (m1 * places[0][1] + m2 * places[1][1])
+    rates, accelerations = [x.diff(t) for x in q], [x.diff(t, 2) for x in q]
+    torque = [sp.diff(kinetic, v).diff(t) - sp.diff(kinetic - potential, x) for x, v in zip(q, rates, strict=True)]
+
+    numbers = dict(zip(constants, (1.7, 0.9, 0.35, 0.2, 0.11, 0.021, 0.013), strict=True))
+    arm = TwoLink(*(float(numbers[c]) for c in (m1, m2, l1, c1, c2, I1, I2)), g=9.81)
+    symbols = sp.symbols("a1 a2 v1 v2 x1 x2")
+    for pose in ((0.3, -1.1), (2.0, 0.7), (-0.4, 3.0)):
+        values = dict(zip(symbols[4:], pose, strict=True)) | numbers | {g: 9.81}
+        exprs = [e.subs(dict(zip(accelerations, symbols[:2], strict=True))).subs(dict(zip(rates, symbols[2:4], strict=True)))
+                 .subs(dict(zip(q, symbols[4:], strict=True))) for e in torque]
+        polys = [sp.expand(e.subs(values)) for e in exprs]
+        H = [[float(e.coeff(a)) for a in symbols[:2]] for e in polys]
+        np.testing.assert_allclose(arm.H(pose), H, rtol=1e-12)
+        still = [e.subs(dict.fromkeys(symbols[:2], 0)) for e in polys]
+        np.testing.assert_allclose(arm.G(pose), [float(e.subs(dict.fromkeys(symbols[2:4], 0))) for e in still], rtol=1e-12)
+        h = float(arm.h(pose))
+        v1, v2 = symbols[2:4]
+        assert float(still[0].coeff(v2, 2)) == pytest.approx(-h, rel=1e-12)
+        assert float(still[0].coeff(v1, 1).coeff(v2, 1)) == pytest.approx(-2.0 * h, rel=1e-12)
+        assert float(still[0].coeff(v1, 2)) == pytest.approx(0.0, abs=1e-12)
+        assert float(still[1].coeff(v1, 2)) == pytest.approx(h, rel=1e-12)
+        assert float(still[1].coeff(v1, 1).coeff(v2, 1)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_closed_form_of_the_example_is_that_of_pinocchio():
+    mechanism = load_mechanism(ROOT / "mechanisms" / "two_link.toml")
+    rng = np.random.default_rng(3)
+    q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 40, 2))
+    np.testing.assert_allclose(TwoLink.of(mechanism).torque(q, qd, qdd), oracle.rnea(oracle.pinocchio_of(mechanism), q, qd, qdd),
+                               atol=1e-12)
+    with pytest.raises(BadInput, match="is not two links"):
+        TwoLink.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
+
+
+def test_the_object_of_the_six_joint_arm_goes_along_a_straight_line_without_turning():
+    mechanism = load_mechanism(ROOT / "mechanisms" / "six_axis_line.toml")
+    motion = Trajectory.load(ROOT / "mechanisms" / "six_axis_line.csv", mechanism)
+    model = oracle.pinocchio_of(mechanism)
+    data, grip = model.createData(), np.asarray(mechanism.payloads[0].com)
+    assert mechanism.payloads[0].mass == 5.0
+    places, turns = [], []
+    for q in motion.at(np.linspace(0.0, motion.duration, 61))[0]:
+        pin.forwardKinematics(model, data, q)
+        places.append(data.oMi[6].act(grip))
+        turns.append(data.oMi[6].rotation.copy())
+    way = places[-1] - places[0]
+    assert np.linalg.norm(way) == pytest.approx(0.5, abs=1e-6)
+    aside = np.cross(np.array(places) - places[0], way / np.linalg.norm(way))
+    assert np.abs(aside).max() < 1e-6
+    assert np.abs(np.array(turns) - turns[0]).max() < 1e-6

@@ -1,0 +1,72 @@
+"""A solid as four point masses: the printed a, b, c, degenerate solids, what no body can have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from hil.plant.articulated import solids
+from tests.support import oracle
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_four_points_have_the_mass_centre_and_inertia_of_the_solid(seed):
+    rng = np.random.default_rng(seed)
+    mass, com = rng.uniform(0.1, 5.0), rng.normal(size=3)
+    inertia = oracle.random_inertia(rng, mass, rng.uniform(0.05, 2.0))
+    solid = solids.reduce("body", mass, com, inertia)
+    r = solid.points - com  # from the points alone, not from Solid's own properties
+    tensor = sum(0.25 * mass * (p @ p * np.eye(3) - np.outer(p, p)) for p in r)
+    np.testing.assert_allclose(r.sum(axis=0), 0.0, atol=1e-14)
+    np.testing.assert_allclose(tensor, inertia, atol=1e-13 * np.abs(inertia).max())
+    assert solid.note == ""
+
+
+def test_the_lengths_are_the_printed_ones():
+    jx, jy, jz, M = 0.020, 0.022, 0.030, 1.3
+    solid = solids.reduce("body", M, np.zeros(3), np.diag([jx, jy, jz]))
+    a, b = np.sqrt((-jx + jy + jz) / M), np.sqrt((jx - jy + jz) / M)
+    c = np.sqrt((jx + jy - jz) / (2 * M))
+    printed = {(0.0, b, c), (a, 0.0, c)}  # up to signs
+    assert {tuple(np.round(np.abs(p), 12)) for p in solid.points} == {tuple(np.round(p, 12)) for p in printed}
+
+
+def test_any_material_point_is_a_constant_combination_of_the_four():
+    rng = np.random.default_rng(3)
+    solid = solids.reduce("body", 2.0, rng.normal(size=3), oracle.random_inertia(rng, 2.0, 0.3))
+    place, direction = rng.normal(size=3), rng.normal(size=3)
+    R, p = oracle.random_rotation(rng), rng.normal(size=3)
+    moved = solid.points @ R.T + p
+    np.testing.assert_allclose(solid.at(place) @ moved, R @ place + p, atol=1e-11)
+    np.testing.assert_allclose(solid.along(direction) @ moved, R @ direction, atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "inertia"), [
+    ("lamina", np.diag([1.0, 2.0, 3.0]) * 1e-3),
+    ("rod", np.diag([0.0, 2.0, 2.0]) * 1e-3),
+])
+def test_a_solid_without_thickness_is_fattened_by_a_millionth_and_says_so(name, inertia):
+    solid = solids.reduce(name, 1.0, np.zeros(3), inertia)
+    assert name in solid.note and "fattened" in solid.note
+    assert np.abs(solid.inertia - inertia).max() <= 2.001e-6 * 2e-3
+    assert np.linalg.matrix_rank(np.hstack([solid.points, np.ones((4, 1))])) == 4
+
+
+def test_a_point_takes_its_size_from_where_it_is_joined_and_is_refused_where_it_is_joined_nowhere():
+    solid = solids.reduce("bob", 1.0, np.zeros(3), np.zeros((3, 3)), size=0.5)
+    assert np.abs(solid.inertia).max() == pytest.approx(2.0 * (0.5 * solids.THINNEST) ** 2)
+    with pytest.raises(BadInput, match="bob.*without any size"):
+        solids.reduce("bob", 1.0, np.zeros(3), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize(("mass", "inertia", "words"), [
+    (1.0, np.diag([1.0, 1.0, 2.5]), "exceeds the sum"),
+    (1.0, np.diag([-1.0, 1.0, 1.0]), "exceeds the sum"),
+    (0.0, np.eye(3), "mass above zero"),
+    (np.nan, np.eye(3), "mass above zero"),
+    (1.0, np.eye(3) + np.triu(np.ones((3, 3)), 1), "symmetric"),
+])
+def test_what_no_body_can_have_is_refused_by_name(mass, inertia, words):
+    with pytest.raises(BadInput, match=f"gripper.*{words}"):
+        solids.reduce("gripper", mass, np.zeros(3), inertia)

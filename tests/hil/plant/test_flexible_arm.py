@@ -1,0 +1,139 @@
+"""A flexible two-link arm end to end: plan on the host, image on the virtual board, a plant with finer elements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Trajectory, from_rows
+from codegen.toolchain.step_library import CompiledStep
+from hil.plant.articulated.plant import Plant as ArticulatedPlant
+from hil.plant.choose import Wired, is_arm, plant_of, refined
+from hil.plant.flexible import FlexibleArmPlant
+from hil.plant.rigid import Plant
+from hil.play.run import Result, run
+from host.plan.tip_motion import flexible_arm, tip_motion
+from tests.support import oracle
+from tests.support.flexible_chain import flexible_joints
+
+ARM = load_mechanism(Path(__file__).parents[3] / "mechanisms" / "flexible_arm.toml")
+PATH = oracle.quintic([-0.6, 1.2], [0.0, 0.6], 0.35)
+LEAD = 0.1  # s before and after the path
+REST = 0.3  # s
+KNOT = 1.0 / ARM.control.knot_hz
+
+
+def rigidly(mechanism: Mechanism) -> Mechanism:
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links))
+
+
+def streamed(t, q, qd, qdd) -> Trajectory:
+    """Rows at the knots, at rest at both ends, and REST at the last of them."""
+    qd, qdd = qd.copy(), qdd.copy()
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0
+    stay = np.arange(1, round(REST / KNOT) + 1)
+    rows = [np.concatenate([x, np.broadcast_to(end, (len(stay), 2))]) for x, end in ((q, q[-1]), (qd, 0.0), (qdd, 0.0))]
+    return from_rows([joint.name for joint in ARM.moving], np.concatenate([t, t[-1] + stay * KNOT]), *rows)
+
+
+class Witnessed(FlexibleArmPlant):
+    """Remembers where its tip has been."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism, 4)
+        self.path: list[np.ndarray] = []
+
+    def _step(self, h, torque):
+        super()._step(h, torque)
+        self.path.append(np.array([self.time, *self.tip()[:2]]))
+
+
+def played(mechanism: Mechanism, trajectory: Trajectory, out: Path) -> tuple[Result, float]:
+    """The run, and how far the tip swings from LEAD after the path's end on, m, peak to peak."""
+    plant = Witnessed(ARM)
+    result = run(mechanism, trajectory, plant=plant, out=out)
+    t, x, y = np.array(plant.path).T
+    after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # the host disarms at once when the motion has ended
+    return result, float(np.hypot(np.ptp(x[after]), np.ptp(y[after])))
+
+
+def test_residual_vibration_is_a_twentieth_of_what_rigid_feed_forward_leaves(tmp_path):
+    flexible = tip_motion(flexible_arm(ARM), PATH, PATH.duration, KNOT / 4, lead=(LEAD, LEAD))
+    knots = slice(None, None, 4)
+    way = streamed(*(x[knots] for x in (flexible.times, flexible.q, flexible.qd, flexible.qdd)))
+    bent, left = played(ARM, way, tmp_path / "flexible")
+    t = flexible.times[knots]
+    stiff, shaken = played(rigidly(ARM), streamed(t, *PATH.at(t - LEAD)), tmp_path / "rigid")
+    print(f"left swinging: {1e3 * left:.3f} mm with flexible, {1e3 * shaken:.3f} mm with rigid feed-forward; "
+          f"{bent.instructions_step} instructions a step, {bent.instructions_tick} a tick; "
+          f"tracking {bent.tracking_max} and {stiff.tracking_max} rad")
+    assert bent.ended == stiff.ended == "done"
+    assert bent.bit_identical
+    assert not bent.faults
+    assert shaken > 1e-3
+    assert left < shaken / 20.0
+
+
+def test_the_plants_of_flexible_links_agree():
+    """Points with large rotations and tension, and the arm of second order: one push, no equation in common."""
+    arm, points = plant_of(ARM), ArticulatedPlant(refined(ARM, 2))
+    assert isinstance(arm, FlexibleArmPlant)
+    for plant in (arm, points):
+        plant.drive(0.06, [3.0, -2.0])
+    np.testing.assert_allclose(arm.q, points.q, atol=1e-2 * np.abs(points.q - [-0.6, 1.2]).max())
+    np.testing.assert_allclose(arm.v, points.v, rtol=2e-2)
+    np.testing.assert_allclose(arm.current, points.current, rtol=1e-2)
+
+
+def test_the_arm_keeps_its_energy():
+    free = replace(ARM, joints=tuple(replace(j, motor=None, friction=replace(j.friction, viscous=0.0, coulomb=0.0))
+                                     for j in ARM.joints),
+                   links=tuple(link if link.beam is None else replace(link, beam=replace(link.beam, damping=0.0))
+                               for link in ARM.links))
+    plant = FlexibleArmPlant(free, 4, max_step=1.25e-4)  # a root without rotor is light, and fast
+    plant.push(0.05, [1.0, -0.3])
+    start = energy(plant)
+    assert start == pytest.approx(plant.book.motors, rel=1e-2)
+    plant.push(0.3, [0.0, 0.0])
+    assert energy(plant) == pytest.approx(start, rel=2e-3)
+
+
+def energy(plant: FlexibleArmPlant) -> float:
+    mass = plant.arm.system(np.concatenate([plant.x, plant.rates]))[0]
+    bent = plant.x[plant.n:]
+    return 0.5 * float(plant.rates @ mass @ plant.rates + bent @ plant.arm.K @ bent)
+
+
+def test_which_plant_a_mechanism_gets():
+    assert is_arm(ARM)
+    assert not is_arm(rigidly(ARM))
+    tilted = replace(ARM, joints=(ARM.joints[0], replace(ARM.joints[1], axis=np.array([0.0, 1.0, 0.0]))))
+    assert not is_arm(tilted)
+    assert isinstance(plant_of(tilted), ArticulatedPlant)
+
+
+def test_feed_forward_alone_moves_a_flexible_joint_arm():
+    """Torque of the emitted step, ideal motors, no feedback: the rigid plant with its springs goes where it should."""
+    mechanism = flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
+    motion, ticks = oracle.septic([0.1, -0.2], [0.7, 0.3], 0.4), 400
+    positions = motion.position((np.arange(ticks + 2) - 0.5) * 1e-3)
+    placed = replace(mechanism, joints=tuple(
+        replace(j, start=at) for j, at in zip(mechanism.joints, (0.1, 0.0, -0.2, 0.2), strict=True)))
+
+    def astray(torque: np.ndarray) -> float:
+        """Largest distance from the motion, rad."""
+        plant, found = Wired(Plant(placed)), []
+        for tau in torque:
+            plant.push(1e-3, tau)
+            found.append(plant.q)
+        return float(np.abs(found - motion.position(np.arange(1, ticks + 1) * 1e-3)).max())
+
+    rigid = replace(mechanism, lock={"shoulder spring": 0.0, "elbow spring": 0.2})
+    assert astray(CompiledStep(Model.of(mechanism)).torque(positions)) < 2e-4
+    assert astray(CompiledStep(Model.of(rigid)).torque(positions)) > 2e-2

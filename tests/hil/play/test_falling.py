@@ -1,0 +1,153 @@
+"""An arm that gravity loads: what falls and what does not when cables are pulled and motors let go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Brake, Mechanism, Safety
+from codegen.toolchain import platformio as build
+from codegen.wire.messages import FAULTS, STATES
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.rigid import Plant
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from tests.support import rig
+from tests.support.boards import DRIVING, three_link
+
+FALLEN = 0.2  # rad
+
+
+def upright(safety: Safety) -> Mechanism:
+    """The three-link arm with its axes level, so that it hangs on its motors."""
+    return replace(rig.three_link(), name="upright", gravity=np.array([0.0, -9.81, 0.0]), safety=safety)
+
+
+@contextmanager
+def holding(mechanism: Mechanism, folder: str) -> Iterator[tuple[VirtualBoard, Session]]:
+    """A board in HOLD, its arm at rest."""
+    built = build.build(mechanism, rig.ROOT / "build" / folder)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.brakes = True  # somebody holds the arm until it is armed
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(np.array([joint.start for joint in mechanism.moving]))
+        session.arm()
+        board.brakes = False
+        for _ in range(20):
+            board.run(0.01)
+            session.pump()
+        yield board, session
+        session.link.close()
+
+
+def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
+    """State and fault, the cable plugged in again."""
+    board.incoming.cut = False
+    for _ in range(3):
+        board.run(0.01)
+        session.pump()
+    return session.status.state, session.status.fault
+
+
+@pytest.mark.parametrize(("host", "falls"), [("auto", False), ("hold", False), ("coast", True)])
+def test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so(host, falls):
+    with holding(upright(Safety(host=host)), f"upright-{'coast' if host == 'coast' else 'hold'}") as (board, session):
+        before = board.plant.q.copy()
+        board.incoming.cut = True
+        board.run(2.0)
+        assert (float(np.max(np.abs(board.plant.q - before))) > FALLEN) == falls
+        assert look(board, session) == (STATES["FAULT"][0], FAULTS["HOST_LOST"][0])
+
+
+def test_an_arm_that_is_held_without_a_host_lets_go_at_the_next_fault():
+    with holding(upright(Safety()), "upright-hold") as (board, session):
+        board.incoming.cut = True
+        board.run(1.5)
+        assert not np.isnan(board.voltages()).any()
+        board.encoder_faults[1].offset += 2000
+        board.run(0.01)
+        assert board.outputs_safe()
+
+
+# ---- holding brakes ---------------------------------------------------------------------------------
+
+BRAKE = Brake(release_s=0.03, engage_s=0.06)
+
+
+def braked(name: str, tmp_path: Path) -> Mechanism:
+    """The upright arm of any board, with brakes that take their time."""
+    flat = three_link(name, tmp_path)
+    return replace(flat, name=f"braked-{name}", gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(brake=BRAKE))
+
+
+def sag(board: VirtualBoard, before: np.ndarray) -> float:
+    return float(np.max(np.abs(board.plant.q - before)))
+
+
+@pytest.mark.parametrize("name", DRIVING)
+def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_a_reset(name, tmp_path):
+    mechanism = braked(name, tmp_path)
+    with held_by_brakes(mechanism) as (board, session):
+        before = board.plant.q.copy()
+        assert not board.brake_closed(board.seconds)
+        session.disarm()
+        assert np.isnan(board.voltages()).all() and board.brake_closed(board.seconds)
+        board.run(0.5)
+        assert sag(board, before) < 1e-3
+        session.arm()
+        board.incoming.cut = True
+        board.run(2.0)
+        assert board.outputs_safe() and board.brake_closed(board.seconds) and sag(board, before) < 1e-3
+    with held_by_brakes(mechanism) as (board, session):
+        before = board.plant.q.copy()
+        board.reset("pin")  # closes them by their resistor; until they are, it falls
+        board.run(0.5)
+        assert board.brake_closed(board.seconds) and 0.0 < sag(board, before) < FALLEN
+
+
+@pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
+def test_brakes_are_let_go_with_the_outputs_where_a_fault_ends_all_holding(strike, tmp_path):
+    """What the arm falls meanwhile is what their time costs."""
+    with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
+        before = board.plant.q.copy()
+        {"estop": lambda: board.estop(True), "driver": lambda: board.driver_fault(True),
+         "encoder": lambda: setattr(board.encoder_faults[1], "offset", 2000)}[strike]()
+        board.run(0.01)
+        assert board.outputs_safe()
+        board.run(BRAKE.engage_s + 0.3)
+        assert board.brake_closed(board.seconds) and sag(board, before) < FALLEN
+
+
+def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
+    text = (boards.BOARDS / "f405rg-4.toml").read_text()
+    bare = re.sub(r"\[brake\].*?\n\n", "", text, flags=re.S)
+    path = tmp_path / "f405rg-4.toml"
+    path.write_text(bare)
+    with pytest.raises(BadInput, match=r"safety\.brake.*has no output for brakes"):
+        boards.render(braked("f405rg-4", tmp_path), boards.read(path))
+
+
+@contextmanager
+def held_by_brakes(mechanism: Mechanism) -> Iterator[tuple[VirtualBoard, Session]]:
+    """Armed, the brakes open."""
+    built = build.build(mechanism, rig.ROOT / "build" / mechanism.name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session.connect()
+        session.home(np.array([joint.start for joint in mechanism.streamed]))
+        session.arm()
+        for _ in range(10):
+            board.run(0.01)
+            session.pump()
+        yield board, session
+        session.link.close()

@@ -1,0 +1,66 @@
+"""Friction and inertia found by experiment on the virtual board, whose plant has other ones than the file says."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from codegen.mechanism.description import Friction
+from codegen.mechanism.edit import set_joint
+from codegen.mechanism.reader import load_mechanism
+from hil.plant.rigid import Plant
+from host.board import Board
+from host.lab.identify import Estimate, identify
+from tests.support import lab as rig
+from tests.support.plugged import plugged_in
+
+NUMBERS = ("viscous", "coulomb", "inertia")
+WRONG = {"friction": Friction(0.0, 0.0), "motor": {"inertia": 0.0}}
+
+
+def found(joints):
+    """What is identified of the three-link arm's joints when the file knows neither friction nor rotor."""
+    truth = rig.three_link()
+    mechanism = rig.changed("unknown-arm", {j.name: WRONG for j in truth.moving})
+    with rig.session(mechanism, Plant(truth)) as (_, session):
+        board = Board(session, mechanism)
+        board.home()
+        return {joint: identify(board, mechanism, joint) for joint in joints}
+
+
+def check(result, joint):
+    motor, friction = joint.motor, joint.friction
+    for estimate, truth in ((result.viscous, friction.viscous), (result.coulomb, friction.coulomb),
+                            (result.inertia, motor.inertia)):
+        assert abs(estimate.value - truth) <= max(0.05 * truth, estimate.half), (joint.name, str(estimate), truth)
+        assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # an interval that says something
+
+
+def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
+    """The command as it is typed, with a file that knows neither."""
+    truth, file = rig.three_link(), tmp_path / "arm.toml"
+    file.write_text(Path(truth.source).read_text().replace('name = "three-link"', 'name = "unknown-arm"'))
+    for joint in truth.moving:
+        set_joint(file, joint.name, {"friction": {"viscous": 0.0, "coulomb": 0.0}, "motor": {"inertia": 0.0}})
+    joint = truth.moving[0]
+    with plugged_in(load_mechanism(file), Plant(truth)):
+        done = here("identify", file, "--port", "auto", "--home", "--joint", joint.name, "--write", "--json")
+    assert done.returncode == 0, done.stderr
+    found, = json.loads(done.stdout)["joints"]
+    check(SimpleNamespace(**{n: Estimate(found[n]["value"], found[n]["interval"]) for n in NUMBERS}), joint)
+    written = load_mechanism(file).moving
+    assert written[0].friction.viscous == pytest.approx(found["viscous"]["value"], rel=1e-3)
+    assert written[0].motor.inertia == pytest.approx(found["inertia"]["value"], rel=1e-3)
+    assert written[1].friction.coulomb == 0.0 and "95 %" in file.read_text()
+
+
+@pytest.mark.bench
+def test_friction_and_inertia_of_every_joint_are_found():
+    results = found([j.name for j in rig.three_link().moving])
+    for joint in rig.three_link().moving:
+        r = results[joint.name]
+        print(f"{joint.name}: viscous {r.viscous} ({joint.friction.viscous}), coulomb {r.coulomb} "
+              f"({joint.friction.coulomb}), motor.inertia {r.inertia} ({joint.motor.inertia})")
+    for joint in rig.three_link().moving:
+        check(results[joint.name], joint)

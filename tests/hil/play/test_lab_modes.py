@@ -1,0 +1,156 @@
+"""Lab modes of the exact image on the virtual board: zeros found, the arm led by hand, jogged, recorded."""
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Home
+from hil.plant.rigid import Plant
+from host.link import requests as lab
+from host.link.capture import Column, Recorder
+from host.link.session import Faulted
+from tests.support import lab as rig
+
+AT = -1.9  # of the first joint's hard stop
+STOP = {"zero": "stop"}
+
+
+def with_stop():
+    return rig.changed("stop-arm", {"shoulder": {"encoder": STOP, "home": Home(at=AT, effort=3.2)}})
+
+
+def hanging():
+    """The arm upright, hanging down where it is switched on."""
+    starts = dict(zip(names(), (-np.pi / 2.0, 0.0, 0.0), strict=True))
+    return rig.changed("hanging-arm", {n: {"start": q} for n, q in starts.items()}, gravity=np.array([0.0, -9.81, 0.0]))
+
+
+def names():
+    return [j.name for j in rig.three_link().moving]
+
+
+def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
+    mechanism = with_stop()
+    start = np.array([j.start for j in mechanism.moving])
+    plant = Plant(mechanism, pose=start + [0.3, 0.0, 0.0], stops=[[AT, 5.0], [-9.0, 9.0], [-9.0, 9.0]])
+    with rig.session(mechanism, plant) as (board, session):
+        with pytest.raises(Refused, match=f"NOT_HOMED at joint {names()[0]}"):
+            session.arm()
+        torques = []
+        session.listeners.append(lambda s: torques.append(s.torque[0]))
+        lab.home(session, mechanism)
+        assert session.in_state("DISARMED") and session.status.unhomed == 255
+        # the stop gives way by what it is pressed with
+        assert abs(session.positions()[0] - plant.q[0]) < 4e-3
+        assert np.abs(torques).max() <= 3.2 + 1e-6
+        session.arm()
+        assert session.in_state("HOLD")
+
+
+def test_an_index_is_found_to_a_count():
+    mechanism = rig.changed("index-arm", {"elbow": {"encoder": {"zero": "index"}, "home": Home(at=0.9, direction=1)}})
+    plant = Plant(mechanism, pose=[-0.8, 0.7, 0.4])
+    plant.indexes = {1: 0.9}
+    with rig.session(mechanism, plant) as (_, session):
+        lab.home(session, mechanism)
+        assert session.in_state("DISARMED") and session.status.unhomed == 255
+        assert abs(session.positions()[1] - plant.q[1]) <= 2.5 * 2.0 * np.pi / 8192
+
+
+def test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name():
+    mechanism = rig.changed("no-stop-arm", {"shoulder": {"encoder": STOP, "home": Home(at=AT, effort=3.2, travel=0.3)}})
+    with rig.session(mechanism) as (board, session):
+        with pytest.raises(Faulted, match=f"HOMING at joint {names()[0]}"):
+            lab.home(session, mechanism)
+        board.run(0.05)
+        assert board.outputs_safe()
+        session.clear()
+        with pytest.raises(Refused, match="NOT_HOMED"):
+            session.arm()
+
+
+def test_an_absolute_reading_must_be_told_and_is_believed():
+    mechanism = rig.changed("absolute-arm", {names()[1]: {"encoder": {"zero": "absolute"}}})
+    with rig.session(mechanism) as (_, session):
+        with pytest.raises(BadInput, match=f"--at {names()[1]}=ANGLE"):
+            lab.home(session, mechanism)
+        with pytest.raises(BadInput, match="outside the joint's limits"):
+            lab.home(session, mechanism, {names()[1]: 7.0})
+        lab.home(session, mechanism, {names()[1]: 0.61})
+        session.pump()
+        session.wait(lambda: abs(session.positions()[1] - 0.61) < 1e-3, 1.0, "does not know where it is")
+
+
+def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_be_thrown():
+    mechanism = hanging()
+    plant = Plant(mechanism)
+    with rig.session(mechanism, plant) as (board, session):
+        lab.home(session, mechanism)
+        session.arm()
+
+        def floating(seconds, push, friction=0):
+            end = board.seconds + seconds
+            plant.hand = lambda p: np.asarray(push, float)
+            lab.float_arm(session, friction, lambda: board.seconds > end)
+            assert session.in_state("HOLD")
+
+        # led up with a small part of the torque that gravity takes there
+        floating(0.7, [0.1, 0.0, 0.0], 50)
+        led = plant.q.copy()
+        weight = -plant.tree.at(led, np.zeros(3)).gravity[0]
+        assert led[0] > -np.pi / 2.0 + 0.2 and weight > 0.2
+        # brought to rest by being held, it then stays by itself, against gravity
+        plant.hand = None
+        session.wait(lambda: np.abs(session.status.rate).max() < 0.02, 2.0, "does not come to rest")
+        session.wait(lambda: np.abs(plant.v).max() < 1e-6, 2.0, "does not come to rest")
+        rest = plant.q.copy()
+        floating(0.5, [0.0, 0.0, 0.0])
+        assert np.abs(plant.q - rest).max() < 2e-3
+        assert -plant.tree.at(rest, np.zeros(3)).gravity[0] > 10.0 * mechanism.moving[0].friction.coulomb
+        # thrown, the wrist comes no faster than its float rate and what damping by Kv gives in
+        fastest = []
+        session.listeners.append(lambda s: fastest.append(abs(s.rate[2])))
+        floating(0.15, [0.0, 0.0, 0.1])
+        wrist = mechanism.moving[2]
+        assert max(fastest) < 0.25 * wrist.limits.velocity + 0.1 / wrist.gains.kv + 0.3
+
+
+def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
+    mechanism = rig.three_link()
+    plant = Plant(mechanism)
+    with rig.session(mechanism, plant) as (board, session):
+        lab.home(session, mechanism)
+        session.arm()
+        begin = plant.q.copy()
+        lab.jog(session, 1, -0.5, 0.5)
+        assert session.in_state("HOLD")
+        way = plant.q - begin
+        assert -0.35 < way[1] < -0.2 and np.abs(way[[0, 2]]).max() < 5e-3
+        with pytest.raises(Refused, match="OUT_OF_BOUNDS"):
+            lab.jog(session, 1, 3.0, 0.5)
+        from codegen.wire.codec import Jog
+
+        session.ask(Jog(0, 1, 0.5), "JOG")
+        board.run(0.5)  # the host says nothing more
+        assert np.abs(plant.v).max() < 1e-3
+
+
+def test_a_recording_shows_every_tick_of_a_jog():
+    mechanism = rig.three_link()
+    with rig.session(mechanism) as (board, session):
+        lab.home(session, mechanism)
+        session.arm()
+        recorder = Recorder(session)
+        recorder.start([Column("position", 1), Column("target", 1), Column("duty", 1), Column("torque", 1)])
+        lab.jog(session, 1, 0.5, 0.6)
+        session.wait(lambda: recorder.count == 1024, 2.0, "did not fill the recording")
+        session.clock.sleep(0.01)
+        seen = recorder.read()
+        record = board.record()
+        first = int(np.flatnonzero(record.tick == seen.tick[0])[0])
+        part = slice(first, first + 1024)
+        unit = 2.0 * np.pi / 2.0**32
+        assert np.array_equal(seen.column("position", 1), record.position[part, 1] * unit)
+        assert np.array_equal(seen.column("torque", 1).astype(np.float32), record.torque[part, 1])
+        assert np.array_equal(seen.column("duty", 1).astype(np.float32), record.duty[part, 1])
+        assert np.any(np.diff(seen.column("target", 1)) > 0.0)

@@ -1,0 +1,282 @@
+"""The pil image behind a serial port, the plant at the host: the virtual board stands for a real one.
+
+The board's own plant moves nothing here, and its pins must never drive anything. A run is slow line or none the same:
+time is counted in ticks that the board has answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import socket
+import subprocess
+import sys
+import threading
+import tty
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+
+from codegen.board.reader import ADC_COUNTS, ADC_V
+from codegen.common.errors import BadInput, Refused
+from codegen.motion.trajectory import from_rows, knots
+from codegen.toolchain import platformio as build
+from codegen.wire.codec import Codec, Drive, FrameReader, Sense
+from codegen.wire.units import to_wire
+from hil.board.faults import FAULTS
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.rigid import Plant
+from hil.play import pil
+from hil.play.run import Idle, folder, play
+from hil.scenarios import scenario
+from host.link.configuration import Configuration
+from host.link.link import Link, open_port
+from host.link.session import Session
+from tests.conftest import PatientClock
+from tests.support import rig
+
+SECONDS = 0.15
+REACH = np.array([0.06, -0.05, 0.05])
+
+
+@cache
+def image(feedforward=True):
+    place = rig.ROOT / folder(rig.three_link(), feedforward, pil=True)
+    return build.build(rig.three_link(), place, feedforward=feedforward, pil=True).elf
+
+
+@contextmanager
+def real_board(elf=None):
+    """A board of which nothing is known but its port. Its outputs are watched."""
+    with VirtualBoard(elf or image(), rig.three_link(), Idle(3)) as board:
+        board.recording = False
+        board.driven = False
+
+        def watch(_):
+            board.driven |= not np.all(np.isnan(board.voltages()))
+
+        board.listeners.append(watch)
+        yield board
+
+
+def brief():
+    names = [joint.name for joint in rig.three_link().moving]
+    return from_rows(names, [0.0, SECONDS], np.array([rig.start(), rig.start() + REACH]))
+
+
+def on_board(board, **options):
+    return pil.run(board.url, rig.three_link(), brief(), wall=VirtualClock(board), **options)
+
+
+@contextmanager
+def relay(board):
+    """The relay alone, for what is done to the line."""
+    mechanism = rig.three_link()
+    configuration = Configuration.of(mechanism, pil=True)
+    device, wall = open_port(board.url, configuration.baud), VirtualClock(board)
+    pil.make_ready(device, configuration, wall)
+    with pil.Relay(device, mechanism, Plant(mechanism), configuration.tag, wall) as between:
+        yield between
+
+
+class WholeTicks(Plant):
+    """Moves in whole control periods only, as the relay's plant does, however often it is brought up to date."""
+
+    waiting = 0.0
+
+    def drive(self, seconds, voltage):
+        self.waiting += seconds
+        for _ in range(int(self.waiting * 1000.0 + 0.01)):
+            super().drive(1e-3, voltage)
+            self.waiting -= 1e-3
+
+
+@pytest.fixture(scope="module")
+def clean():
+    with real_board() as board:
+        result = on_board(board)
+        assert not board.driven
+    return result
+
+
+def during(result):
+    """What the run was in motion, and for some ticks before."""
+    around = slice(result.moving.start - 20, result.moving.stop)
+    names = ("torque_ff", "torque", "duty", "position", "target", "q", "v")
+    return {name: getattr(result.record, name)[around] for name in names}
+
+
+def calibrate(board):
+    """Let the virtual board's converter tell the nominal bus voltage to the last bit, as a pil image takes it for granted:
+    one constant of the image is put right for that."""
+    nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
+    counts = np.float32(round(board.bus_voltage / exact))
+    steps = [np.float32(nominal / counts)]
+    steps += [np.nextafter(steps[0], np.float32(way)) for way in (0, 1)]
+    right = next(step for step in steps if step * counts == nominal)
+    at = board.image.flash.index(np.float32(exact).tobytes())
+    assert board.image.flash.count(np.float32(exact).tobytes()) == 1
+    board.chip.core.load(board.image.start + at, right.tobytes())
+
+
+def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
+    mechanism = rig.three_link()
+    with VirtualBoard(rig.image(), mechanism, WholeTicks(mechanism)) as board:
+        calibrate(board)
+        normal = play(board, mechanism, knots(brief(), mechanism), feedforward=True)
+    assert clean.ended == normal.ended == "done" and clean.bit_identical is True
+    assert clean.state == "DISARMED" and clean.faults == () and clean.outputs_safe
+    assert np.abs(clean.record.duty).max() > 0.05
+    here, there = during(clean), during(normal)
+    for name in here:
+        assert np.array_equal(here[name], there[name]), name
+    assert np.array_equal(clean.tracking_rms, normal.tracking_rms)
+    np.testing.assert_allclose(clean.record.q[-1], rig.start() + REACH, atol=3e-3)
+
+
+def test_a_bad_line_costs_time_and_nothing_else(clean):
+    with real_board() as board, relay(board) as between:
+        for line in (board.incoming, board.outgoing):
+            line.drop = line.flip = 0.02
+            line.duplicate = 0.1
+        mechanism = rig.three_link()
+        result = play(between, mechanism, knots(brief(), mechanism), True, pil=True)
+        assert between.repeated > 5 and board.incoming.dropped > 0 and board.outgoing.flipped > 0
+    assert result.good
+    here, there = during(result), during(clean)
+    for name in here:
+        assert np.array_equal(here[name], there[name]), name
+
+
+def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
+    with real_board() as board:
+        configuration = Configuration.of(rig.three_link(), pil=True)
+        device, codec = open_port(board.url, configuration.baud), Codec(3)
+        reader = FrameReader(codec)
+
+        def ask(tick, counts):
+            device.write(codec.encode(Sense(tick, counts), configuration.tag))
+            board.run(0.01)
+            frames = [frame.message for frame in reader.feed(device.read(65536))]
+            return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
+
+        board.run(0.05)
+        first, _ = ask(0, (1000, 0, 0))  # not the next tick: says which is
+        then, before = ask(first.tick + 1, (1000, 0, 0))
+        assert then.tick == first.tick + 1
+        assert list(before) == to_wire(rig.start(), configuration.joints).tolist()  # what a plant begins with is no movement
+        once, moved = ask(then.tick + 1, (1010, 0, 0))
+        again, still = ask(then.tick + 1, (1010, 0, 0))
+        assert once == again and once.tick == then.tick + 1
+        assert moved == still and moved[0] - before[0] == 10 * 2**32 // rig.three_link().joints[0].encoder.counts
+        later, _ = ask(once.tick + 2, (1020, 0, 0))
+        assert later == once
+        device.close()
+
+
+def cut(board, is_cut):
+    board.incoming.cut = board.outgoing.cut = is_cut
+
+
+def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch):
+    monkeypatch.setattr(pil, "LOST", 1.1)  # the board gives up after 1 s
+    with real_board() as board:
+        board.at(0.5, lambda: cut(board, True))
+        result = on_board(board)
+        assert "answered no SENSE for 1.1 s" in result.ended and result.state == "TRACK"
+        cut(board, False)
+        session = Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(rig.three_link(), pil=True))
+        session.connect()
+        assert session.in_state("FAULT") and "BREAK" in session.describe()
+        session.link.close()
+        with relay(board) as between:  # the next run clears what is latched
+            between.run(0.02)
+            assert between.outputs_safe() and between.record().tick[-1] - between.record().tick[0] == 19
+        assert not board.driven
+
+
+def of_scenario(name, fault=None):
+    """A run of the three-link scenario on the board."""
+    s = scenario.load("three_link")
+    case = s.run(name)
+    with real_board(image(case.feedforward)) as board:
+        runner = partial(pil.run, board.url, wall=VirtualClock(board))
+        return scenario.play(s, case, short=True, fault=fault, runner=runner)
+
+
+def test_a_host_that_is_silent_is_noticed_while_the_plant_goes_on(monkeypatch):
+    monkeypatch.setitem(FAULTS, "host-stall", replace(FAULTS["host-stall"], settle=0.0))
+    result = of_scenario("feed-forward + PD", "host-stall")
+    assert "the host was silent" in result.ended and result.state == "HOLD"
+
+
+@pytest.mark.bench
+def test_the_scenario_shows_on_a_real_board_what_it_shows_on_the_virtual_one():
+    s = scenario.load("three_link")
+    runs = [r for r in s.file.run if r.fault is None or not FAULTS[r.fault].chip]
+    checks = scenario.checks(s, {r.name: of_scenario(r.name) for r in runs}, short=True)
+    assert len(checks) > 10
+    assert not [f"{c.what}: {c.found}; {c.allowed}" for c in checks if not c.good]
+
+
+def test_each_image_is_refused_where_the_other_is_wanted():
+    normal, wanted = (Configuration.of(rig.three_link(), pil=p).digest.hex()[:16] for p in (False, True))
+    with real_board(rig.image()) as board, pytest.raises(Refused, match=f"{normal}.*{wanted}.*build .*--pil`"):
+        on_board(board)
+    with real_board() as board, pytest.raises(Refused, match=f"f405rg-4-pil.*{wanted}.*{normal}"):
+        Session(Link(board.url, clock=VirtualClock(board)), Configuration.of(rig.three_link())).connect()
+
+
+def test_what_cannot_be_done_to_a_real_board_is_bad_input():
+    with pytest.raises(BadInput, match="virtual board only.*encoder-jump"):
+        pil.run("/dev/null", rig.three_link(), brief(), fault="crystal")
+
+
+@contextmanager
+def behind_a_tty(port):
+    """A serial device that leads to a TCP port."""
+    master, slave = pty.openpty()
+    tty.setraw(master)
+    line = socket.create_connection(("127.0.0.1", port))
+
+    def copy(read, write):
+        with suppress(OSError):
+            while data := read():
+                write(data)
+
+    to_board, to_host = (lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096), partial(os.write, master))
+    for ends in (to_board, to_host):
+        threading.Thread(target=copy, args=ends, daemon=True).start()
+    try:
+        yield os.ttyname(slave)
+    finally:
+        line.shutdown(socket.SHUT_RDWR)
+        for end in (slave, master):
+            os.close(end)
+
+
+def test_the_command_line_plays_on_a_serial_device_in_real_time(tmp_path, clean, here, patient, monkeypatch):
+    """However late the board's answers are where the machine is busy."""
+    monkeypatch.setattr(pil, "WallClock", PatientClock)
+    mechanism, motion = rig.ROOT / "mechanisms" / "three_link.toml", tmp_path / "brief.csv"
+    image()
+    rows = np.column_stack([[0.0, SECONDS], np.array([rig.start(), rig.start() + REACH])])
+    names = ",".join(joint.name for joint in rig.three_link().moving)
+    motion.write_text(f"t,{names}\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows) + "\n")
+    serve = [sys.executable, "-m", "femtorque", "hil", str(mechanism), "--serve", "0", "--pil"]
+    with subprocess.Popen(serve, cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
+        try:
+            port = int(re.search(r":(\d+)$", board.stderr.readline()).group(1))
+            with behind_a_tty(port) as device:
+                done = here("hil", mechanism, motion, "--board", device, "--json")
+        finally:
+            board.terminate()
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["ended"] == "done" and told["bit_identical"] is True and told["digest"] == clean.digest
+    np.testing.assert_allclose(list(told["tracking_rms"].values()), clean.tracking_rms, rtol=0.3)

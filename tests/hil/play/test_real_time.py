@@ -1,0 +1,80 @@
+"""A six-joint arm with its board, plant and host, against the clock; and how much work a tick is, which no clock disturbs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import from_rows, knots
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.cost.measure import short_motion
+from hil.plant.choose import plant_of
+from hil.play.run import folder, play
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from host.stream.stream import stream
+from tests.support.boards import image
+
+ROOT = Path(__file__).parents[3]
+
+
+def real_time_factor(seconds: float) -> float:
+    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that streams."""
+    arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
+    mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
+    start = np.array([joint.start for joint in mechanism.moving])
+    there = start + [0.6, -0.4, 0.5, -0.7, 0.5, 0.8]
+    motion = from_rows([joint.name for joint in mechanism.moving], [0.0, 0.5 * seconds, seconds], np.array([start, there, start]))
+    image = build.build(mechanism, ROOT / folder(mechanism, True)).elf
+    with VirtualBoard(image, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        link = Link(board.plug_in(), clock=VirtualClock(board), baud=Configuration.of(mechanism).baud)
+        session = Session(link, Configuration.of(mechanism))
+        session.connect()
+        session.home(start)
+        session.arm()
+        began, simulated = time.process_time(), board.seconds
+        outcome = stream(session, knots(motion, mechanism))
+        factor = (board.seconds - simulated) / (time.process_time() - began)
+        session.disarm()
+        link.close()
+        record = board.record()
+        errors = board.target_positions(record) - record.q
+    assert outcome.ended == "done" and board.ticks > 1000 * seconds
+    assert np.all(np.ptp(record.q, axis=0) > 0.9 * np.abs(there - start)) and np.abs(errors).max() < 0.02
+    return factor
+
+
+@pytest.mark.bench
+def test_six_joints_run_in_real_time():
+    factor = real_time_factor(10.0)
+    print(f"real-time factor of board, plant and host, six joints, 1 kHz, 10 s: {factor:.2f}")
+    assert factor >= 1.0
+
+
+def test_a_tick_is_little_work():
+    """Calls of Python functions a tick, connecting and homing included. 1200 when this was written."""
+    mechanism, built = image("f405rg-6")
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
+        motion = knots(short_motion(mechanism), mechanism)
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            result = play(board, mechanism, motion, feedforward=True)
+        finally:
+            sys.setprofile(before)
+        assert result.ended == "done" and calls < 1500 * board.ticks

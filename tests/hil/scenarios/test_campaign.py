@@ -1,0 +1,59 @@
+"""The fault campaign: a sample in every run, all of it in the bench."""
+
+import pytest
+
+from hil.scenarios import campaign
+from tests.support import boards
+from tests.support.rig import ROOT, three_link
+
+# others have tests of their own on every board
+SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "bit flip in constants", "over-voltage")
+
+
+def sampled(injections):
+    """One of each kind, from the middle of the list: in mid-motion or with power on."""
+    by_kind = {kind: [i for i in injections if i.kind == kind] for kind in SAMPLE}
+    return [own[len(own) // 2] for own in by_kind.values()]
+
+
+def test_that_a_sample_ends_where_it_must():
+    outcomes = campaign.run(three_link(), ROOT / "build" / "campaign", sampled)
+    print(campaign.table(outcomes))
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+
+
+def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
+    from codegen.toolchain import platformio as build
+
+    arm = campaign.mechanism_of(three_link())
+    every = campaign.injections(arm, build.build(arm, ROOT / "build" / "campaign").elf)
+    assert len(every) >= 300
+    assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
+
+
+OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun")
+
+
+@pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
+def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(name, tmp_path):
+    """The last of each kind; on the F405 that is in PROBE, on the G474 too, and slow and deep for the supply."""
+    def last(injections):
+        return [next(i for i in reversed(injections) if i.kind == kind) for kind in OF_THE_CHIP]
+
+    outcomes = campaign.run(boards.three_link(name, tmp_path), ROOT / "build" / f"campaign-{name}", last)
+    print(campaign.table(outcomes))
+    assert len(outcomes) == len(OF_THE_CHIP)
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+
+
+def said(outcome):
+    """Tell at once what is wrong: the whole takes minutes."""
+    if not outcome.good:
+        print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}", flush=True)
+
+
+@pytest.mark.bench
+def test_that_every_injection_ends_where_it_must():
+    outcomes = campaign.run(three_link(), ROOT / "build" / "campaign", on_outcome=said)
+    print("\n" + campaign.table(outcomes))
+    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []

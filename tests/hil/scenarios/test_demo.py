@@ -1,0 +1,54 @@
+"""The demonstration's own code, on one pair of runs at the paper's 10 ms."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from hil.scenarios import demo
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "BUILD", tmp_path_factory.mktemp("build"))
+        return [demo.measure(demo.Case("three_link_10ms.toml", 1.0, ff)) for ff in (False, True)]
+
+
+def test_feed_forward_divides_the_error_by_ten_at_ten_milliseconds(outcomes):
+    alone, with_feedforward = outcomes
+    assert alone.good and with_feedforward.good
+    assert with_feedforward.result["bit_identical"] is True
+    assert np.all(with_feedforward.rms < 0.1 * alone.rms)
+
+
+def test_the_errors_shown_are_those_of_the_curves_drawn(outcomes):
+    for outcome in outcomes:
+        np.testing.assert_allclose(np.sqrt(np.mean((outcome.target - outcome.actual) ** 2, axis=0)), outcome.rms, rtol=1e-9)
+        assert outcome.t[-1] == pytest.approx(3.0, abs=0.05)
+
+
+def test_tables_and_summary_fit_a_terminal_and_name_every_joint(outcomes):
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(demo.tracking_table(outcomes), demo.run_table(outcomes))
+    text = console.export_text()
+    assert all(name in text for name in ("shoulder", "elbow", "wrist", "10 ms", "bit for bit", "equal"))
+    assert "…" not in text
+    assert any("has at most 0.0" in line for line in demo.summary(outcomes))
+
+
+def test_the_sweep_covers_both_rates_three_gains_and_both_laws():
+    cases = demo.cases()
+    assert len(cases) == len(set(cases)) == 12
+    full, half = demo.Case("three_link.toml", 1.0, True).mechanism, demo.Case("three_link.toml", 0.5, True).mechanism
+    for a, b in zip(full.moving, half.moving, strict=True):
+        assert b.gains.ku == 0.5 * a.gains.ku and b.gains.kv == 0.5 * a.gains.kv
+
+
+def test_the_figure_is_drawn(outcomes, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "RATES", {"three_link_10ms.toml": "10 ms"})
+    demo.draw(outcomes, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 20_000

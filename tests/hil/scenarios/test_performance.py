@@ -1,0 +1,55 @@
+"""`femtorque hil --scenario`: experiments by their names, on the virtual board and on a board behind a serial port."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import femtorque
+from codegen.common.errors import BadInput
+from hil.board.virtual import VirtualClock
+from hil.scenarios.performance import perform
+from tests.hil.play.test_pil import real_board
+
+
+def femtorque_hil(*arguments: str) -> int:
+    """Its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        femtorque.main(["hil", *arguments])
+    return ended.value.code
+
+
+def test_one_run_of_a_scenario_is_played_by_name(capfd):
+    assert femtorque_hil("--scenario", "three_link", "--run", "feed-forward + PD", "--short", "--json") == 0
+    said = json.loads(capfd.readouterr().out)
+    assert said["scenario"] == "three_link" and said["good"] and list(said["runs"]) == ["feed-forward + PD"]
+    assert said["runs"]["feed-forward + PD"]["ended"] == "done"
+    assert [check["good"] for check in said["checks"]] == [True]
+    assert said["left_out"] == {"feed-forward + PD against PD": "that was not played"}
+
+
+def test_the_same_run_is_played_on_a_real_board():
+    with real_board() as board:
+        shown = perform("three_link", "feed-forward + PD", short=True, board=board.url, wall=VirtualClock(board))
+    assert shown.good and len(shown.checks) == 1 and shown.results["feed-forward + PD"].bit_identical
+    assert shown.lines()[1:] == ["left out  feed-forward + PD against PD: that was not played"]
+
+
+def test_runs_that_a_board_cannot_play_are_named_with_the_reason():
+    with pytest.raises(BadInput, match="PD.*needs an image without feed-forward"):
+        perform("three_link", "PD", board="/dev/null")
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--scenario", "three_lnk"], "did you mean 'three_link'"),
+    (["--scenario", "???"], "known: flexible_arm, four_bar, industrial_robot, three_axis, three_link, wall_contact"),
+    (["--scenario", "three_link", "--run", "PID"], "no such run of three_link"),
+    (["mechanisms/three_link.toml", "--scenario", "three_link"], "takes neither MECH nor TRAJ"),
+    (["--scenario", "wall_contact"], "has nothing that can be played"),
+    ([], "give a mechanism file, or --scenario NAME"),
+])
+def test_what_is_wrong_is_said_in_one_line(capfd, arguments, said):
+    assert femtorque_hil(*arguments) == 2
+    lines = capfd.readouterr().err.strip().splitlines()
+    assert len(lines) == 1 and said in lines[0]

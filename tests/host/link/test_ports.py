@@ -1,0 +1,105 @@
+"""Boards found by what they carry, whatever port they are at."""
+
+import json
+import os
+import pty
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from serial.tools import list_ports
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.reader import load_mechanism
+from femtorque import Board
+from host.link.configuration import Configuration
+from host.link.ports import find, survey
+from tests.conftest import ROOT
+from tests.support.tcp_board import TcpBoard
+
+MECHANISM = ROOT / "mechanisms" / "three_link.toml"
+
+
+@pytest.fixture(scope="module")
+def configuration():
+    return Configuration.of(load_mechanism(MECHANISM))
+
+
+@pytest.fixture
+def desk(configuration, monkeypatch):
+    """Two boards, a silent line and a port that is no USB device, as the operating system would list them."""
+    right, other = TcpBoard(configuration), TcpBoard(replace(configuration, name="other-arm", digest=b"\xee" * 32))
+    ours, theirs = pty.openpty()
+    listed = [SimpleNamespace(device=port, description=what, vid=vid) for port, what, vid in (
+        (other.port, "ST-Link", 0x483), (right.port, "USB UART", 0x403), (os.ttyname(theirs), "GPS mouse", 0x1546),
+        ("/dev/ttyS0", "n/a", None))]
+    monkeypatch.setattr(list_ports, "comports", lambda: listed)
+    yield SimpleNamespace(right=right, other=other, silent=os.ttyname(theirs), listed=listed)
+    right.close()
+    other.close()
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_everyone_on_the_desk_is_asked(desk):
+    found = {answer.port: answer for answer in survey()}
+    assert set(found) == {desk.right.port, desk.other.port, desk.silent}, "what is no USB port is left alone"
+    assert found[desk.right.port].identity["name"] == "three-link" and found[desk.right.port].what == "USB UART"
+    assert found[desk.other.port].identity["digest"] == "ee" * 32
+    assert found[desk.silent].identity is None and "no answer to HELLO" in found[desk.silent].why
+    assert desk.right.board.commands == [] and desk.right.board.state == "DISARMED", "asking changes nothing"
+
+
+def test_the_command_lists_them(desk, here):
+    told = json.loads(here("ports", "--json").stdout)["ports"]
+    assert {row["port"] for row in told} == {desk.right.port, desk.other.port, desk.silent}
+    shown = here("ports").stdout
+    assert "three-link on f405rg-4, digest" in shown and "other-arm on f405rg-4" in shown and "GPS mouse" in shown
+
+
+def test_auto_takes_the_board_that_carries_the_mechanism(desk, configuration):
+    assert find(configuration) == desk.right.port
+    with Board.connect("auto", MECHANISM) as board:
+        assert board.session.link.port == desk.right.port and board.state == "DISARMED"
+
+
+def test_auto_says_why_it_took_none(desk, configuration):
+    with pytest.raises(Refused, match=r"--port auto: 2 boards would do: .*three-link.*; name the port|2 boards would do: .*other"):
+        find()
+    desk.listed[:] = [port for port in desk.listed if port.device != desk.right.port]
+    with pytest.raises(Refused, match="no board carries three-link with digest .*; there is .*other-arm.* run `femtorque build"):
+        find(configuration)
+    desk.listed[:] = [port for port in desk.listed if port.device == desk.silent]
+    with pytest.raises(Refused, match="no board answers .*no answer to HELLO.*name the port"):
+        find(configuration)
+    desk.listed.clear()
+    with pytest.raises(Refused, match="no board answers: no USB serial port is plugged in; .*socket://host:port"):
+        find(configuration)
+
+
+def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration):
+    twin = TcpBoard(configuration, unique=b"\xc4" * 12)
+    desk.listed.append(SimpleNamespace(device=twin.port, description="twin", vid=1))
+    try:
+        with pytest.raises(Refused, match="2 boards would do: .*name the port, or the chip: --port auto:") as refused:
+            find(configuration)
+        assert all(f"chip {number.hex()}" in str(refused.value) for number in (desk.right.board.unique, twin.board.unique))
+        assert find(configuration, "auto:c4c4") == twin.port and find(configuration, "auto:3132") == desk.right.port
+        with Board.connect("auto:C4", MECHANISM) as board:
+            assert board.session.link.port == twin.port
+        with pytest.raises(Refused, match="--port auto:c5: no board answers"):
+            find(configuration, "auto:c5")
+        with pytest.raises(BadInput, match="must be auto:ID with up to 24 hexadecimal digits"):
+            find(configuration, "auto:left")
+    finally:
+        twin.close()
+
+
+def test_a_port_that_cannot_be_opened_is_listed_with_the_reason(desk, here):
+    desk.listed[:] = [SimpleNamespace(device="/dev/ttyNOPE", description="gone", vid=1)]
+    assert "cannot be opened (No such file or directory)" in " ".join(here("ports").stdout.split())
+
+
+def test_the_port_may_come_from_the_environment(desk, here, monkeypatch):
+    monkeypatch.setenv("FEMTORQUE_PORT", desk.right.port)
+    assert json.loads(here("monitor", "--json").stdout)["identity"]["name"] == "three-link"

@@ -1,0 +1,110 @@
+"""The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
+
+The march has the flexible link clamped to its joint, host.plan.tip_motion has it across its chord; so they agree to second
+order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped root the
+boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full 60
+degrees, at which the tip bends by a fifth of the link's length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+from codegen.model.bodies import Model
+from codegen.model.flexible_link import beam_elements
+from codegen.toolchain.step_library import CompiledStep
+from hil.chip import chip_step
+from hil.scenarios.slew import Slew
+from host.plan import boundary_value
+from host.plan.tip_motion import flexible_arm, tip_motion
+from tests.support.flexible import EI, LENGTH, MASS, one_link, two_link
+
+SMALL = 0.01
+LOAD = 0.05  # kg, at the tip
+
+
+def slew(scale: float):
+    """The motion of the motor for 60 degrees in 0.5 s, tip 0.05 kg, and its torque by boundary values."""
+    motion = Slew((0.0,), (scale * np.pi / 3.0,), 0.5)
+    found = tip_motion(flexible_arm(one_link(3, damping=1e-3)), motion, 0.5, 2.5e-4, lead=(0.15, 0.15))
+    return found.times[-1], CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque)
+
+
+def step_at(rate_hz: int) -> Model:
+    mechanism = one_link(3, damping=1e-3)
+    return Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, knot_hz=rate_hz // 4)))
+
+
+def sampled(q: CubicSpline, end: float, rate_hz: int) -> np.ndarray:
+    return q(np.clip((np.arange(round(end * rate_hz) + 2) - 0.5) / rate_hz, 0.0, end))
+
+
+def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tuple[float, CubicSpline, CubicSpline]:
+    """As `slew` for the full angle, deflections w of the nodes measured from the root's direction, theta:
+
+        M w'' + C w' + (K - theta'^2 M) w = -c theta'',    theta = chord - w_tip / L,
+        tau = (I + w'M w) theta'' + 2 theta' w'M w' + c w'',
+
+    solved with theta' and what is quadratic taken from the round before.
+    """
+    parts, tip = beam_elements(LENGTH, MASS, 3), np.zeros(6)
+    tip[-2] = 1.0
+    M, K = parts.M[2:, 2:] + LOAD * np.outer(tip, tip), EI * parts.K[2:, 2:]
+    c, I = parts.second[2:] + LOAD * LENGTH * tip, MASS * LENGTH**2 / 3.0 + LOAD * LENGTH**2
+    t = np.arange(round((0.5 + 2.0 * lead) / dt) + 1) * dt
+    chord, rate, turn = (x[:, 0] for x in Slew((0.0,), (np.pi / 3.0,), 0.5).at(t - lead))
+    theta_rate = rate
+    for _ in range(10):
+        problem = boundary_value.Problem(M - np.outer(c, tip) / LENGTH, damping * K,
+                                         K - theta_rate[:, None, None] ** 2 * M, -np.outer(turn, c), dt)
+        w = boundary_value.solved(problem)
+        before, theta_rate = theta_rate, rate - w.rate @ tip / LENGTH
+    assert np.abs(theta_rate - before).max() < 1e-9
+    theta_turn = turn - w.acceleration @ tip / LENGTH
+    torque = ((I + np.sum(w.w @ M * w.w, axis=1)) * theta_turn + 2.0 * theta_rate * np.sum(w.w @ M * w.rate, axis=1)
+              + w.acceleration @ c)
+    return t[-1], CubicSpline(t, (chord - w.w @ tip / LENGTH)[:, None]), CubicSpline(t, torque[:, None])
+
+
+@pytest.mark.parametrize(("scale", "peak"), [(SMALL, 0.8595), (1.0, 0.8493)], ids=["across its chord", "clamped, 60 degrees"])
+def test_the_marched_torque_converges_to_that_of_the_boundary_value_problem(scale, peak):
+    end, q, torque = clamped() if scale == 1.0 else slew(scale)
+    errors = {}
+    for rate_hz in (500, 1000):
+        t = (np.arange(round(end * rate_hz)) + 0.5) / rate_hz
+        marched = CompiledStep(step_at(rate_hz), "double").torque(sampled(q, end, rate_hz))
+        errors[rate_hz] = np.abs(marched - torque(t)).max() / scale
+    found = np.abs(torque(torque.x)).max() / scale
+    print(f"peak {found:.4f} N m; {1e6 * errors[1000]:.0f} uN m at 1 ms, {1e6 * errors[500]:.0f} at 2 ms")
+    assert found == pytest.approx(peak, abs=1e-3)
+    assert errors[1000] < 2e-4
+    assert errors[500] / errors[1000] == pytest.approx(4.0, rel=0.1)
+
+
+def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
+    end, q, _ = slew(1.0)
+    positions, model = sampled(q, end, 1000), step_at(1000)
+    double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
+    error = np.abs(single - double).max() / np.abs(double).max()
+    print(f"single precision: {error:.2g} of peak")
+    assert error < 1e-6
+    assert np.array_equal(chip_step.run(model, positions).tau.view(np.uint32), single.view(np.uint32))
+
+
+def test_the_arm_with_a_hand_on_a_spring_too():
+    """Rigid link, flexible link, hand on 1 N m/rad (Tsujita's arm): the march knows joints and springs, not the chord."""
+    mechanism, small, errors = two_link(3, spring=1.0, gravity=(0.0, 0.0, 0.0)), 0.003, []
+    motion = Slew((-1.3, 1.2), (-1.3 + 0.6 * small, 1.2 - 0.5 * small), 0.5)
+    found = tip_motion(flexible_arm(mechanism), motion, 0.5, 2.5e-4, lead=(0.2, 0.2))
+    q, torque, end = CubicSpline(found.times, found.q), CubicSpline(found.times, found.torque), found.times[-1]
+    for rate_hz in (500, 1000):
+        model = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz, knot_hz=rate_hz // 4)))
+        t = (np.arange(round(end * rate_hz)) + 0.5) / rate_hz
+        marched = CompiledStep(model, "double").torque(sampled(q, end, rate_hz))
+        errors.append(np.abs(marched - torque(t)).max(axis=0) / np.abs(found.torque).max(axis=0))
+    assert np.all(errors[1] < [5e-5, 5e-4])
+    assert errors[0][0] / errors[1][0] == pytest.approx(4.0, rel=0.15)

@@ -1,0 +1,254 @@
+"""Plans: through the waypoints, within every limit, as slow as the motors want; refusals with names."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Limits
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, check_streamable
+from host.plan import effort, waypoints
+from host.plan import figure as plan_figure
+from host.plan.plan import plan
+from host.plan.tip import Goal, Tip
+from tests.codegen.mechanism.test_urdf import robot
+
+ROOT = Path(__file__).resolve().parents[3]
+ARM = ROOT / "mechanisms" / "three_link.toml"
+TIP = 'tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }\n'
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return load_mechanism(ARM)
+
+
+@pytest.fixture(scope="module")
+def so101():
+    return robot("so101.urdf")
+
+
+def points(tmp_path, text, name="points.toml"):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+def planned(arm, tmp_path, text, **keys):
+    return plan(arm, waypoints.load(points(tmp_path, text), arm), **keys)
+
+
+def densely(found, per_second=10_000):
+    t = np.linspace(0.0, found.trajectory.duration, int(found.trajectory.duration * per_second) + 1)
+    return (t, *found.trajectory.at(t))
+
+
+THROUGH = TIP + """
+[[waypoint]]
+joints = { shoulder = 0.3, elbow = -0.5 }
+[[waypoint]]
+joints = { shoulder = 0.6, elbow = 0.2, wrist = 0.6 }
+stop = false
+[[waypoint]]
+joints = { shoulder = 1.0, elbow = 1.0, wrist = 0.2 }
+pause = 0.2
+[[waypoint]]
+xyz = [0.1, 0.4, 0.0]
+[[waypoint]]
+xyz = [0.3, 0.2, 0.0]
+line = true
+"""
+
+
+def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
+    hard = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=2.0, acceleration=12.0, jerk=200.0))
+                                     for j in arm.joints))
+    found = planned(hard, tmp_path, THROUGH, back=True)
+    t, q, qd, qdd = densely(found)
+    starts = [j.start for j in arm.moving]
+    np.testing.assert_allclose(q[[0, -1]], [starts, starts], atol=1e-9)
+    names = [name for _, name in found.arrivals]
+    assert names == [*(f"waypoint.{i}" for i in range(1, 6)), "the beginning"]
+    for (when, _), wanted in zip(found.arrivals, ([0.3, -0.5, 0.4], [0.6, 0.2, 0.6], [1.0, 1.0, 0.2]), strict=False):
+        np.testing.assert_allclose(found.trajectory.at(when)[0], wanted, atol=2e-6)
+    rest_at, passed = (found.trajectory.at(found.arrivals[i][0])[1] for i in (0, 1))
+    assert np.max(np.abs(rest_at)) < 1e-9 and np.max(np.abs(passed)) > 0.3, "stop = false does not stop"
+    third, fourth = found.arrivals[2][0], found.arrivals[2][0] + 0.2
+    assert np.max(np.abs(qd[(t > third + 1e-9) & (t < fourth)])) < 1e-9, "the pause"
+    assert np.all(np.abs(qd) <= 2.0 * (1 + 1e-6)) and np.all(np.abs(qdd) <= 12.0 * (1 + 1e-6))
+    assert np.max(np.abs(qd)) > 1.9, "and it does not dawdle"
+    jerk = np.diff(qdd[::40], axis=0) / (t[40] - t[0])  # over a knot period: within it the quintics may do more
+    assert np.max(np.abs(jerk)) <= 200.0 * 1.01
+    tau, there = effort.wanted(arm, q, qd, qdd), [j.limits.effort for j in arm.moving]
+    assert np.all(np.abs(tau) <= 0.9 * np.array(there) * (1 + 1e-3))
+    check_streamable(found.trajectory, arm)
+
+
+def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
+    """Rest to rest over d with limits that only jerk and acceleration reach: 7 phases, closed form."""
+    one = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=100.0, acceleration=10.0, jerk=100.0,
+                                                              effort=1e3), motor=None) for j in arm.joints))
+    found = planned(one, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
+    d, a, j = 1.5, 10.0, 100.0
+    fastest = a / j + np.sqrt((a / j) ** 2 + 4.0 * d / a)  # = T for d = a T^2 / 4 - a^2 T / (2 j)
+    assert fastest <= found.trajectory.duration < fastest + 1.0 / 250 + 1e-3
+
+
+def test_on_a_line_the_tip_goes_straight(arm, tmp_path):
+    found = planned(arm, tmp_path, THROUGH)
+    when = np.linspace(found.arrivals[3][0], found.arrivals[4][0], 500)
+    q = found.trajectory.at(when)[0]
+    chain = np.cumsum(q, axis=1)  # all axes point up
+    tip = 0.2 * np.stack([np.cos(chain).sum(axis=1), np.sin(chain).sum(axis=1)], axis=1)
+    along, off = (tip - [0.1, 0.4]) @ [1.0, -1.0] / np.sqrt(2), (tip - [0.1, 0.4]) @ [1.0, 1.0] / np.sqrt(2)
+    assert np.max(np.abs(off)) < 5e-5 and np.all(np.diff(along) > -1e-7)
+    np.testing.assert_allclose(tip[-1], [0.3, 0.2], atol=1e-6)
+
+
+def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
+    weak = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=0.3 * j.limits.effort)) for j in arm.joints))
+    text = "[[waypoint]]\njoints = { shoulder = 0.7, elbow = -0.5 }\n"
+    strong, found = planned(arm, tmp_path, text), planned(weak, tmp_path, text)
+    assert not strong.slowed and [s.to for s in found.slowed] == ["waypoint.1"]
+    assert "shoulder would need" in found.words() and "slower than the other limits allow" in found.words()
+    assert found.trajectory.duration == pytest.approx(found.slowed[0].factor * strong.trajectory.duration, abs=2.0 / 250)
+    _, q, qd, qdd = densely(found)
+    share = np.max(np.abs(effort.wanted(weak, q, qd, qdd)) / [j.limits.effort for j in weak.moving])
+    assert 0.85 < share <= 0.9 * (1 + 1e-3), "slower, but no slower than it takes"
+
+
+def test_a_real_arm_against_pinocchio(so101, tmp_path):
+    """Tip poses by its kinematics, and torques of the whole plan by its rnea; gravity is what binds here."""
+    arm = load_mechanism(so101)
+    arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=4.0, effort=1.1)) for j in arm.joints))
+    path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'
+                            "[[waypoint]]\nxyz = [0.25, -0.1, 0.15]\nline = true\n[[waypoint]]\nxyz = [0.2, 0.0, 0.3]\n")
+    found = plan(arm, waypoints.load(path, arm))
+    model = pin.buildModelFromUrdf(str(so101))
+    data, frame = model.createData(), model.getFrameId("gripper_frame_link")
+    order = [model.joints[model.getJointId(j.name)].idx_q for j in arm.moving]
+
+    def tip(q):
+        full = np.zeros(model.nq)
+        full[order] = q
+        pin.framesForwardKinematics(model, data, full)
+        return data.oMf[frame].translation.copy()
+
+    goals = [[0.25, 0.1, 0.15], [0.25, -0.1, 0.15], [0.2, 0.0, 0.3]]
+    for (when, _), goal in zip(found.arrivals, goals, strict=True):
+        np.testing.assert_allclose(tip(found.trajectory.at(when)[0]), goal, atol=2e-6)
+    for when in np.linspace(found.arrivals[0][0], found.arrivals[1][0], 40):
+        x, _, z = tip(found.trajectory.at(when)[0])
+        assert abs(x - 0.25) < 2e-5 and abs(z - 0.15) < 2e-5
+    t = np.linspace(0.0, found.trajectory.duration, 400)
+    worst = 0.0
+    for q, qd, qdd in zip(*found.trajectory.at(t), strict=True):
+        full = [np.zeros(model.nq) for _ in range(3)]
+        for target, values in zip(full, (q, qd, qdd), strict=True):
+            target[order] = values
+        worst = max(worst, np.max(np.abs(pin.rnea(model, data, *full))))
+    assert worst <= 0.9 * 1.1 * (1 + 1e-2)
+
+
+def test_what_cannot_be_held_up_is_refused(so101, tmp_path):
+    arm = load_mechanism(so101)
+    arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=0.2)) for j in arm.joints))
+    with pytest.raises(Refused, match=r"on the way to waypoint\.1, shoulder_lift needs .* N m to hold the arm up"):
+        planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder_lift = 1.5, elbow_flex = -1.5 }\n")
+
+
+def test_the_solution_is_the_pose_it_was_made_from_or_one_as_good(so101):
+    arm = load_mechanism(so101)
+    tip, rng = Tip(arm, "gripper_frame_link"), np.random.default_rng(1)
+    for _ in range(8):
+        q = np.array([rng.uniform(0.8 * j.limits.lower, 0.8 * j.limits.upper) for j in arm.moving])
+        found = tip.solve(tip.at(q), np.zeros(6))
+        away, turn = tip.miss(found, tip.at(q))
+        assert away < 1e-6 and turn < 1e-5
+        assert all(j.limits.lower <= x <= j.limits.upper for j, x in zip(arm.moving, found, strict=True))
+
+
+@pytest.mark.parametrize("point, words", [
+    ("xyz = [0.7, 0.0, 0.0]", r"waypoint\.1: .* out of reach of hand: the nearest it gets is 0\.1 m away, at \[0\.6, 0, 0\]"),
+    ("xyz = [0.3, 0.0, 0.1]", r"out of reach of hand: the nearest it gets is 0\.1 m away"),
+    ("xyz = [0.4, 0.37, 0.0]\nrpy = [0.0, 0.0, 2.9]", "the point is, but not with this orientation"),
+    ("xyz = [-0.4, 0.0, 0.0]\nrpy = [0.0, 0.0, 0.0]", "not with this orientation"),
+    ("xyz = [-0.599, 0.0, 0.0]\nline = true", "the straight line to it cannot be followed beyond"),
+])
+def test_a_tip_that_cannot_get_there_says_why(arm, tmp_path, point, words):
+    with pytest.raises(Refused, match=words):
+        planned(arm, tmp_path, f"{TIP}[[waypoint]]\n{point}\n")
+
+
+def test_a_limit_in_the_way_is_named(arm):
+    stiff = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, lower=-0.1, upper=0.6)) if j.name != "shoulder"
+                                      else j for j in arm.joints))
+    with pytest.raises(Refused, match="(elbow|wrist) would have to be at .*, its limits are -0.1 .. 0.6"):
+        Tip(stiff, "hand", [0.2, 0.0, 0.0]).solve(Goal(np.array([0.2, 0.2, 0.0])), [0.0, 0.5, 0.4])
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", "waypoint: needs at least one"), ("[[waypoint]]\n", "waypoint.1: must say either joints or xyz"),
+    ("[[waypoint]]\njoints = { sholder = 1 }\n", "waypoint.1.joints.sholder = 1.0: no such moving joint; did you mean 'shoulder'"),
+    ("[[waypoint]]\njoints = { elbow = 9.0 }\n", "is outside the joint's limits -2.6 .. 2.6"),
+    ("[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n", "tip: is needed: which link"),
+    ("[[waypoint]]\nxyz = [0.1, 0.2]\n", "waypoint.1.xyz = .*must hold exactly 3 numbers"),
+    ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeeed = 0.5\n", "waypoint.1.speeed = 0.5: unknown key; did you mean 'speed'"),
+    ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeed = 1.5\n", "waypoint.1.speed = 1.5: must be at most 1"),
+    ("[[waypoint]]\njoints = { elbow = 0.1 }\nline = true\n", "a straight line is the tip's"),
+    ('tip = { link = "hnad" }\n[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n', "tip = 'hnad': no such link; did you mean 'hand'"),
+    ("[[waypoint]]\njoints = { elbow = 0.5 }\n", "every one is where the motion begins: nothing moves"),
+    ("waypoint = 3", "must be an array"), ("[[waypoint", "is not TOML"),
+])
+def test_waypoints_that_are_not_right(arm, tmp_path, text, words):
+    with pytest.raises(BadInput, match=words):
+        planned(arm, tmp_path, text)
+
+
+def test_waypoints_as_csv(arm, tmp_path):
+    path = points(tmp_path, "shoulder,elbow,x,y,z,line,pause\n0.3,-0.5,,,,,0.1\n,,0.1,0.4,0,,\n,,0.3,0.2,0,true,\n", "w.csv")
+    found = plan(arm, waypoints.load(path, arm, "hand:0.2,0,0"))
+    np.testing.assert_allclose(found.trajectory.at(found.arrivals[0][0])[0], [0.3, -0.5, 0.4], atol=1e-7)
+    np.testing.assert_allclose(found.tip[-1], [0.3, 0.2, 0.0], atol=2e-6)
+    for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"), ("Time,elbow\n0,1\n", "are in a column t"),
+                        ("x,y\n1,2\n", "z: is missing"), ("elbow\nmuch\n", "must be a number"), ("elbw\n1\n", "did you mean 'elbow'")):
+        with pytest.raises(BadInput, match=words):
+            waypoints.load(points(tmp_path, text, "x.csv"), arm)
+    with pytest.raises(BadInput, match="--tip = 'hand:1,2': must be LINK or LINK:x,y,z"):
+        waypoints.load(path, arm, "hand:1,2")
+
+
+def test_without_a_limit_of_rate_nothing_is_planned(arm, tmp_path):
+    free = replace(arm, joints=tuple(replace(j, limits=Limits()) for j in arm.joints))
+    with pytest.raises(BadInput, match="joint.shoulder.limits.velocity: is needed to plan"):
+        planned(free, tmp_path, "[[waypoint]]\njoints = { elbow = 1.0 }\n")
+
+
+def test_the_command_plans_draws_and_plays_on_from_there(here, tmp_path):
+    path = points(tmp_path, THROUGH)
+    out, figure = tmp_path / "motion.csv", tmp_path / "motion.png"
+    shown = here("plan", ARM, path, "-o", out, "--figure", figure, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["waypoints"][-1]["waypoint"] == "waypoint.5" and told["slowed"] == []
+    assert 0.0 < told["of_limit"]["elbow"]["effort"] < 0.9 and told["of_limit"]["elbow"]["acceleration"] is None
+    arm = load_mechanism(ARM)
+    first = Trajectory.load(out, arm)
+    assert first.duration == pytest.approx(told["duration"]) and figure.stat().st_size > 20_000
+    on = points(tmp_path, "[[waypoint]]\njoints = { shoulder = -0.8, elbow = 0.5, wrist = 0.4 }\n", "on.toml")
+    npz = tmp_path / "on.npz"
+    assert here("plan", ARM, on, "-o", npz, "--after", out).returncode == 0
+    np.testing.assert_allclose(Trajectory.load(npz, arm).positions[0], first.positions[-1])
+    assert here("plan", ARM, on, "-o", tmp_path / "x.txt", "--after", out).returncode == 2
+
+
+def test_a_figure_without_a_tip_and_with_a_wrong_suffix(arm, tmp_path):
+    found = planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
+    plan_figure.draw(tmp_path / "p.svg", arm, found)
+    assert Path(tmp_path / "p.svg").stat().st_size > 10_000
+    with pytest.raises(BadInput, match="must end in one of"):
+        plan_figure.draw(tmp_path / "p.gif", arm, found)

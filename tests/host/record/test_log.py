@@ -1,0 +1,195 @@
+"""Logs written by a run and read back: by our reader, by MCAP's own, by a spreadsheet."""
+
+import csv
+
+import matplotlib.image
+import numpy as np
+import pytest
+from mcap.reader import make_reader
+from mcap_ros2.decoder import DecoderFactory
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
+
+from codegen.common.errors import BadInput
+from host.record import log as logs
+from host.show import plot
+from host.stream.stream import stream
+from tests.host.stream.test_stream import a_motion, a_session
+
+
+@pytest.fixture(scope="module")
+def a_run(tmp_path_factory):
+    """One streamed motion: its log, and every STATUS the session saw."""
+    session, _ = a_session(lag=0.01)
+    path, seen = tmp_path_factory.mktemp("log") / "deep" / "run.mcap", []
+    with logs.Log(path, session.configuration, {"motion": "there"}) as log:
+        session.listeners += [log.write, seen.append]
+        stream(session, a_motion(0.6))
+    return path, seen
+
+
+def test_a_log_read_back_is_what_was_seen(a_run):
+    path, seen = a_run
+    run = logs.read(path)
+    assert len(run.t) == len(seen) > 50
+    np.testing.assert_allclose(run.t, [s.tick / 1000 for s in seen], atol=1e-9)
+    assert run.joints == ("j1", "j2", "j3") and run.notes == {"motion": "there"}
+    turn = 2 * np.pi / 2**32
+    np.testing.assert_allclose(run.position, np.array([s.position for s in seen]) * turn, atol=1e-12)
+    np.testing.assert_allclose(run.error, 0.01, atol=1e-8)
+    np.testing.assert_allclose(run.torque_ff, 0.1, rtol=1e-6)
+    np.testing.assert_allclose(run.torque, 0.3, rtol=1e-6)
+    assert run.scalars["buffered"].tolist() == [s.buffered for s in seen]
+    assert {"HOLD", "TRACK"} <= set(run.state)
+
+
+def test_mcaps_own_reader_finds_ros_messages(a_run):
+    path, seen = a_run
+    with path.open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        types = {c.topic: s.name for s, c, _, _ in reader.iter_decoded_messages()}
+        measured = [m for _, c, _, m in reader.iter_decoded_messages(topics=["/joint_states"])]
+        header, schemas = reader.get_header(), reader.get_summary().schemas.values()
+        encodings = {c.message_encoding for c in reader.get_summary().channels.values()}
+        assert reader.get_summary().statistics.message_count == 4 * len(seen)
+    assert types == {
+        "/joint_states": "sensor_msgs/msg/JointState", "/joint_states/desired": "sensor_msgs/msg/JointState",
+        "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status",
+    }
+    assert header.profile == "ros2" and encodings == {"cdr"} and {s.encoding for s in schemas} == {"ros2msg"}
+    official = ["std_msgs/Header header", "string[] name", "float64[] position", "float64[] velocity", "float64[] effort"]
+    joint_state = next(s for s in schemas if s.name == "sensor_msgs/msg/JointState").data.decode()
+    assert joint_state.split("=" * 80)[0].split("\n")[:-1] == official, "as ROS 2 has it: Foxglove and PlotJuggler know it"
+    assert measured[0].name == ["j1", "j2", "j3"] and len(measured) == len(seen)
+    assert measured[-1].header.stamp.sec * 10**9 + measured[-1].header.stamp.nanosec == seen[-1].tick * 10**6
+
+
+def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
+    """rosbags shares no code with what wrote the file, and has the definitions of ROS 2."""
+    path, seen = a_run
+    ros = get_typestore(Stores.ROS2_HUMBLE)
+    found = {topic: [] for topic in ("/joint_states", "/joint_states/desired", "/torque", "/status")}
+    with AnyReader([path], default_typestore=ros) as reader:
+        assert {c.msgcount for c in reader.connections} == {len(seen)} and {c.topic for c in reader.connections} == set(found)
+        for kind in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"):
+            assert reader.typestore.hash_rihs01(kind) == ros.hash_rihs01(kind), "another definition than that of ROS 2"
+        for connection, stamp, raw in reader.messages():
+            found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
+    run = logs.read(path)
+    for topic, field, values in (("/joint_states", "position", run.position), ("/joint_states", "velocity", run.rate),
+                                 ("/joint_states", "effort", run.torque), ("/joint_states/desired", "position", run.target),
+                                 ("/torque", "feedforward", run.torque_ff), ("/torque", "duty", run.duty)):
+        np.testing.assert_array_equal([getattr(m, field) for _, m in found[topic]], values)
+    assert [stamp for stamp, _ in found["/status"]] == [s.tick * 10**6 for s in seen]
+    assert [m.state_name for _, m in found["/status"]] == list(run.state)
+    assert [m.buffered for _, m in found["/status"]] == [s.buffered for s in seen]
+
+
+def test_the_file_is_packed_as_viewers_want_it(a_run):
+    """Foxglove's recommendations: chunks of at most 4 MB, compressed by lz4 or zstd, and an index of them."""
+    path, seen = a_run
+    with path.open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert len(summary.chunk_indexes) == 1 and summary.chunk_indexes[0].compression == "zstd"
+    assert summary.chunk_indexes[0].uncompressed_size < 4e6 and len(summary.chunk_indexes[0].message_index_offsets) == 4
+    assert not list(path.parent.glob("*.packed"))
+
+
+def test_the_csv_has_the_same_numbers(a_run):
+    path, seen = a_run
+    with path.with_suffix(".csv").open() as file:
+        rows = list(csv.DictReader(file))
+    run = logs.read(path)
+    assert len(rows) == len(seen)
+    np.testing.assert_allclose([float(r["t"]) for r in rows], run.t, atol=1e-6)
+    np.testing.assert_allclose([float(r["j2.position"]) for r in rows], run.position[:, 1], rtol=1e-9, atol=1e-12)
+    assert [int(r["buffered"]) for r in rows] == run.scalars["buffered"].tolist()
+
+
+def test_a_crash_loses_nothing(tmp_path):
+    """The files as they stand on disk in mid-run, never closed, hold every STATUS so far."""
+    session, _ = a_session()
+    path, copies = tmp_path / "run.mcap", []
+    log = logs.Log(path, session.configuration)
+    session.listeners.append(log.write)
+
+    def copy(_):
+        if len(copies) < 30:
+            copies.append((path.read_bytes(), path.with_suffix(".csv").read_text()))
+
+    session.listeners.append(copy)
+    stream(session, a_motion(0.6))
+    for n, (mcap, table) in enumerate(copies, start=1):
+        cut = tmp_path / "cut.mcap"
+        cut.write_bytes(mcap)
+        assert len(logs.read(cut).t) == n
+        assert len(table.splitlines()) == n + 1
+    log.close()
+
+
+def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
+    session, _ = a_session()
+    path, cut, seen = tmp_path / "run.mcap", tmp_path / "cut.mcap", []
+    with logs.Log(path, session.configuration) as log:
+        session.listeners += [log.write, seen.append]
+        stream(session, a_motion(0.6))
+        whole = path.read_bytes()
+    cut.write_bytes(whole[:len(whole) // 3])
+    assert 5 < len(logs.read(cut).t) < len(seen) == len(logs.read(path).t)
+    cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in one piece
+    with pytest.raises(BadInput, match="holds no run"):
+        logs.read(cut)
+
+
+def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
+    session, board = a_session()
+    with logs.Log(tmp_path / "run.mcap", session.configuration) as log:
+        for tick in (2**32 - 10, 2**32 - 1, 5):
+            log.write(type(session.status)(**{**session.status.__dict__, "tick": tick}))
+    np.testing.assert_allclose(np.diff(logs.read(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
+
+
+@pytest.mark.parametrize("content, words", [
+    (None, "does not exist"), (b"", "is not an MCAP file"), (b"t,a\n0,1\n" * 99, "is not an MCAP file"),
+])
+def test_what_is_no_log_is_bad_input(tmp_path, content, words):
+    path = tmp_path / "x.mcap"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match=words):
+        logs.read(path)
+
+
+def test_an_mcap_of_something_else_is_bad_input(tmp_path):
+    from mcap.writer import Writer
+
+    with (tmp_path / "x.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.start()
+        writer.finish()
+    with pytest.raises(BadInput, match="holds no run of femtorque"):
+        logs.read(tmp_path / "x.mcap")
+
+
+def test_a_log_needs_a_place_and_its_suffix(tmp_path):
+    session, _ = a_session()
+    with pytest.raises(BadInput, match="must end in .mcap; write run.mcap"):
+        logs.Log(tmp_path / "run.bag", session.configuration)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        logs.Log(tmp_path / "file" / "run.mcap", session.configuration)
+
+
+def test_a_figure_is_drawn(a_run, tmp_path):
+    plot.draw(logs.read(a_run[0]), tmp_path / "run.png")
+    pixels = matplotlib.image.imread(tmp_path / "run.png")
+    assert pixels.shape[0] > 1000 and pixels.shape[1] > 1000
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 20, "curves have colours"
+    with pytest.raises(BadInput, match="must end in one of .png"):
+        plot.draw(logs.read(a_run[0]), tmp_path / "run.doc")
+
+
+def test_the_summary_counts_only_motion(a_run):
+    numbers = plot.summary(logs.read(a_run[0]))
+    assert numbers["tracking_rms"] == pytest.approx({"j1": 0.01, "j2": 0.01, "j3": 0.01}, rel=1e-6)
+    assert numbers["cycles_max"] == 60_000 and numbers["samples"] == len(a_run[1])

@@ -1,0 +1,143 @@
+"""The live view, of a board in every mood."""
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from codegen.common.errors import Refused
+from codegen.mechanism.reader import load_mechanism
+from codegen.wire import messages
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from host.record.telemetry import about, named, sample
+from host.show.monitor import snapshot, view, watch
+from tests.codegen.mechanism.test_urdf import robot
+from tests.support.fake_board import FakeBoard, ManualClock, configuration
+from tests.support.tcp_board import TcpBoard
+from tests.whole.test_stream_command import MECHANISM, in_terminal
+
+
+def looking(**keys):
+    clock = ManualClock()
+    board = FakeBoard(clock, **keys)
+    session = Session(Link(board, clock=clock), configuration(), listen_only=True)
+    session.connect()
+    return session, board
+
+
+def shown(session):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(view(session))
+    return console.file.getvalue()
+
+
+def refresh(session):
+    session.clock.sleep(0.03)
+    session.pump()
+
+
+def test_what_the_board_says_is_shown_in_words():
+    session, board = looking(lag=0.01)
+    board.target[:] = int(0.25 * 2**32 / (2 * np.pi))
+    board.state, board.limits = "HOLD", messages.LIMITS["TORQUE"][0]
+    board._flag(HOMED=True, OUTPUTS=True)
+    refresh(session)
+    text = shown(session)
+    assert "three-link on f405rg-4" in text and "HOLD" in text and "HOMED OUTPUTS" in text and "TORQUE" in text
+    assert re.search(r"j2, rad .*\+0\.2400 .*\+0\.2500 .*\+1\.0e-02", text)
+
+
+def test_the_mode_is_shown_by_its_name_where_there_are_several():
+    session, board = looking()
+    assert "mode" not in shown(session) and sample(session)["mode"] == ""
+    board.mode = 1
+    refresh(session)
+    assert "mode 1, buffer" in shown(session)  # of a board whose mechanism file is not at hand
+    session.configuration = replace(session.configuration, modes=("open", "grasp"))
+    assert "mode grasp, buffer" in shown(session)
+    assert sample(session)["mode"] == "grasp" and about(session)["modes"] == ["open", "grasp"]
+    assert named(session)["mode"] == 1
+
+
+def test_it_says_which_chip_it_is_and_what_has_happened_to_it():
+    session, board = looking(unique=b"ABCDEFGHIJKL")
+    assert f"chip {b'ABCDEFGHIJKL'.hex()}, femtorque 0.1.0, up 0 s when asked, 0 resets since power-on (last: POWER), " \
+           "brown-out reset off" in " ".join(shown(session).split())
+    counts = bytearray(messages.FAULT_NUMBERS)
+    counts[messages.FAULTS["KNOT"][0]] = 3
+    board.crash = {"crash": 5, "pc": 0x08000100, "lr": 1, "faults": bytes(counts)}
+    session.connect()
+    text = " ".join(shown(session).split())
+    assert "faults since reset: KNOT 3 last crash: bus fault at 0x08000100" in text
+    assert snapshot(session)["identity"]["faults"] == {"KNOT": 3}
+
+
+@pytest.mark.parametrize("name", [n for n in messages.FAULTS if n != "NONE"])
+def test_every_fault_is_shown_with_its_mend(name):
+    session, board = looking()
+    board.fail(name, joint=0)
+    refresh(session)
+    text = " ".join(shown(session).split())
+    assert f"{name} at joint j1: {messages.FAULTS[name][1]}; {messages.FAULTS[name][2]}" in text
+    assert snapshot(session)["faults"] == [name] and snapshot(session)["state"] == "FAULT"
+
+
+def test_it_ends_when_told_to_and_when_the_board_goes_away():
+    session, board = looking()
+    console = Console(file=io.StringIO(), width=120)
+    began = session.clock.now()
+    watch(session, console, lambda: session.clock.now() - began > 3.0)
+    board.silent = True
+    with pytest.raises(Refused, match="silent for 1.0 s"):
+        watch(session, console, lambda: False)
+
+
+def test_looking_does_not_keep_an_armed_board_alive():
+    session, board = looking()
+    board.state = "HOLD"
+    began = session.clock.now()
+    watch(session, Console(file=io.StringIO()), lambda: session.clock.now() - began > 2.0)
+    assert board.state == "FAULT" and board.fault == messages.FAULTS["HOST_LOST"][0]
+
+
+@pytest.fixture
+def tcp_board():
+    board = TcpBoard(Configuration.of(load_mechanism(MECHANISM)))
+    yield board
+    board.close()
+
+
+def test_one_look_as_json(fake, here):
+    told = json.loads(here("monitor", "--port", "/dev/ttyUSB7", "--json").stdout)
+    assert told["state"] == "DISARMED" and told["identity"]["name"] == "three-link" and len(told["position"]) == 3
+    named = json.loads(here("monitor", "--port", "/dev/ttyUSB7", MECHANISM, "--json").stdout)
+    assert named["joints"] == ["shoulder", "elbow", "wrist"]
+
+
+def test_six_joints_fit_into_80_columns():
+    """What tells one joint of a common arm from another is not cut off."""
+    arm = load_mechanism(robot("so101.urdf"))
+    conf = replace(configuration(joints=6), joints=arm.streamed)
+    clock = ManualClock()
+    session = Session(Link(FakeBoard(clock, conf), clock=clock), conf, listen_only=True)
+    session.connect()
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view(session))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    for joint in arm.streamed:
+        row, = (line for line in lines if line.strip().startswith(f"{joint.name}, rad"))
+        assert len(row.split()) == 9
+
+
+def test_in_a_terminal_it_runs_until_ctrl_c(tcp_board):
+    status, text = in_terminal(["monitor", "--port", tcp_board.port, MECHANISM],
+                               [lambda _, shown: b"DISARMED" in shown and tcp_board.clock.now() > 2.0], tcp_board)
+    assert status == 0, text
+    assert "shoulder, rad" in text and "buffer 0/256" in text

@@ -1,0 +1,195 @@
+"""What is said of a run: the causes that were put in are the ones found, and a good run is called good."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import from_rows
+from codegen.wire import messages
+from hil.plant.rigid import Plant
+from hil.play.run import run as play
+from host.record import export
+from host.record import log as logs
+from host.show import report
+from host.show.findings import CONSTANT, NOTHING, Findings
+from tests.conftest import ROOT
+from tests.support.browser import chromium
+
+ARM = ROOT / "mechanisms" / "three_link.toml"
+
+
+def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **scalars):
+    """A run of one joint in motion as a log would hold it: rate and acceleration of a sine, error and feedback as given.
+
+    The rate error is what makes Ku e + Kv e' the feedback.
+    """
+    n = len(t)
+    target, rate = np.sin(2.0 * t), 2.0 * np.cos(2.0 * t)
+    error = np.zeros(n) if error is None else error
+    rate_error = (feedback - ku * error) / kv
+    zero = {f.name: np.zeros(n) for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1}
+    zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]), "buffered": np.full(n, 100.0),
+             "cycles_max": np.full(n, 4200.0), "ack": np.arange(n, dtype=float)} | scalars
+    facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0]]), strict=True))
+    return logs.Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
+                    (rate - rate_error)[:, None], rate[:, None], torque_ff[:, None], (torque_ff + feedback)[:, None],
+                    np.zeros((n, 1)), tuple(states or ["TRACK"] * n), zero, facts, 168_000)
+
+
+T = np.arange(0.0, 6.0, 0.01)
+RATE, ACCELERATION = 2.0 * np.cos(2.0 * T), -4.0 * np.sin(2.0 * T)
+NOISE = np.random.default_rng(3).normal(0.0, 0.02, len(T))
+
+
+@pytest.mark.parametrize("cause, feedback, size", [
+    ("inertia", 0.05 * ACCELERATION, 0.05), ("viscous friction", 0.1 * RATE, 0.1),
+    ("Coulomb friction", -0.2 * np.sign(RATE), -0.2), (CONSTANT, np.full(len(T), 0.3), 0.3), (NOTHING, 0.0 * T, 0.0),
+])
+def test_the_cause_that_was_put_in_is_found(cause, feedback, size):
+    left = Findings(a_run(T, ACCELERATION, feedback + NOISE)).left[0]
+    assert left.cause == cause and left.size == pytest.approx(size, abs=0.01)
+    if cause == NOTHING:
+        assert "goes with neither rate nor acceleration" in str(left)
+    else:
+        more = "" if cause == CONSTANT else "more than the mechanism file says" if size > 0 else "less than the mechanism file"
+        assert cause.removeprefix("a ") in str(left) and more in str(left) and left.explained > 0.9
+
+
+def test_a_line_in_the_error_is_found_at_its_frequency():
+    error = 2e-3 * np.sin(2 * np.pi * 12.5 * T) + 1e-4 * np.random.default_rng(0).normal(size=len(T))
+    found = Findings(a_run(T, ACCELERATION, NOISE, error))
+    assert found.lines[0].hz == pytest.approx(12.5, abs=0.2) and found.lines[0].amplitude == pytest.approx(2e-3, rel=0.1)
+    assert any("The error of arm has a line at 12." in s and "mrad" in s for s in found.sentences)
+    quiet = Findings(a_run(T, ACCELERATION, NOISE, 1e-4 * np.random.default_rng(0).normal(size=len(T))))
+    assert "No frequency stands out in the errors." in quiet.sentences
+
+
+def test_the_worst_moment_is_named():
+    error = np.zeros(len(T))
+    error[400] = -0.004
+    words = Findings(a_run(T, ACCELERATION, NOISE, error)).sentences[0]
+    assert re.match(r"Tracking was worst at arm, moving at -0\.\d+ rad/s: 4 mrad at 4\.00 s .* 4\.0 encoder counts\.", words)
+
+
+def test_events_are_told_in_order():
+    n = len(T)
+    states = ["HOLD"] * 10 + ["TRACK"] * 300 + ["HOLD"] * 90 + ["TRACK"] * 100 + ["FAULT"] * 100
+    flags = np.full(n, messages.FLAGS["OUTPUTS"][0])
+    flags[310:400] |= messages.FLAGS["UNDERRUN"][0]
+    fault, limits, bad = np.zeros(n), np.zeros(n), np.zeros(n)
+    fault[500:] = messages.FAULTS["FOLLOWING"][0]
+    limits[450:470] = messages.LIMITS["TORQUE"][0]
+    bad[120:] = 3
+    found = Findings(a_run(T, ACCELERATION, NOISE, states=states, flags=flags, fault=fault, limits=limits, bad_frames=bad))
+    told = [(round(e.t, 2), e.what.split(":")[0]) for e in found.events]
+    assert told == [(0.0, "HOLD"), (0.1, "TRACK"), (1.2, "3 damaged frames at the board"), (3.1, "HOLD (knots ran out)"),
+                    (4.0, "TRACK"), (4.5, "limit TORQUE"), (5.0, "FAULT"), (5.0, "fault FOLLOWING at joint arm")]
+    assert found.sentences[0].startswith("The run was broken off at 5.00 s: fault FOLLOWING at joint arm: ")
+    assert "Limits that acted: TORQUE." in found.sentences
+    assert any("3 frames came to it damaged; it stopped on the path 1 times" in s for s in found.sentences)
+    assert "4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
+
+
+def test_a_log_of_nothing_says_so(tmp_path):
+    still = a_run(T[:5], 0.0 * T[:5], 0.0 * T[:5], states=["DISARMED"] * 5)
+    assert Findings(still).sentences == ["Nothing moved: there is no tracking to speak of."]
+    report.write(still, tmp_path / "still.html")
+    assert "Nothing moved" in (tmp_path / "still.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The exact image with a plant that is as the file says, and with one whose friction is three times that."""
+    arm, folder = load_mechanism(ARM), tmp_path_factory.mktemp("runs")
+    t = np.linspace(0.0, 1.6, 161)
+    s = (1.0 - np.cos(2 * np.pi * t / 1.6)) / 2.0
+    q = np.array([j.start for j in arm.moving]) + np.outer(s * s, [1.4, -1.2, 1.5])
+    motion = from_rows([j.name for j in arm.moving], t, q)
+    logged = {}
+    for name, scale in (("same", 1.0), ("rough", 3.0)):
+        result = play(arm, motion, plant=Plant(arm, friction_scale=scale), log=folder / f"{name}.mcap")
+        assert result.ended == "done"
+        logged[name] = folder / f"{name}.mcap"
+    return logged
+
+
+def test_friction_that_the_file_does_not_know_is_found_in_a_run_of_the_image(runs):
+    arm = load_mechanism(ARM)
+    for left, joint in zip(Findings(logs.read(runs["rough"])).left, arm.moving, strict=True):
+        assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb, rel=0.4), left
+    assert all(left.cause == NOTHING for left in Findings(logs.read(runs["same"])).left)
+
+
+def test_the_command_writes_a_page_that_a_browser_shows(runs, here, tmp_path):
+    page, figure = tmp_path / "r.html", tmp_path / "r.png"
+    shown = here("plot", runs["rough"], "-o", page, "-o", figure, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["files"] == [str(page), str(figure)] and told["figure"] == str(figure)
+    assert any("as Coulomb friction of" in s for s in told["sentences"])
+    text = page.read_text()
+    assert not re.findall(r"(?:src|href)=\"(?!data:)|<script|@import|https?://", text), "self-contained"
+    with chromium() as browser:
+        browser.open(page)
+        assert browser.run("return [...document.images].every(i => i.complete && i.naturalWidth > 400)")
+        assert browser.run("return document.images.length") == 5
+        shown_text = browser.run("return document.body.innerText")
+        assert all(s in shown_text for s in told["sentences"])
+        assert browser.run("return document.querySelectorAll('table')[0].rows.length") == 4
+        browser.screenshot(tmp_path / "report.png")
+        assert not browser.console()
+
+
+def test_the_same_log_gives_the_same_page():
+    run = a_run(T[:100], ACCELERATION[:100], NOISE[:100])
+    assert report.page(run) == report.page(run)
+
+
+def test_tables_hold_what_the_log_holds(runs, tmp_path):
+    run = logs.read(runs["same"])
+    export.write(run, tmp_path / "run.csv")
+    export.write(run, tmp_path / "run.parquet")
+    table = parquet.read_table(tmp_path / "run.parquet")
+    assert table.schema.metadata[b"mechanism"] == b"three-link" and table.num_rows == len(run.t)
+    np.testing.assert_array_equal(table["elbow.position"].to_numpy(), run.position[:, 1])
+    np.testing.assert_array_equal(table["wrist.error"].to_numpy(), run.error[:, 2])
+    assert table["state_name"].to_pylist() == list(run.state)
+    with (tmp_path / "run.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    np.testing.assert_allclose([float(r["shoulder.torque"]) for r in rows], run.torque[:, 0], rtol=1e-8)
+    with runs["same"].with_suffix(".csv").open(newline="") as file:
+        beside = next(csv.reader(file))
+    assert set(beside) <= set(rows[0]), "every column of the CSV that comes with the log"
+    with pytest.raises(BadInput, match="must end in .csv or .parquet"):
+        export.write(run, tmp_path / "run.xls")
+
+
+def test_pyarrow_that_is_missing_is_named(runs, here, monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    shown = here("plot", runs["same"], "-o", tmp_path / "x.parquet")
+    assert shown.returncode == 1 and "pip install 'femtorque[parquet]'" in shown.stderr
+
+
+def test_another_suffix_is_refused_before_anything_is_written(runs, here, tmp_path):
+    shown = here("plot", runs["same"], "-o", tmp_path / "x.html", "-o", tmp_path / "x.doc")
+    assert shown.returncode == 2 and not (tmp_path / "x.html").exists()
+
+
+def test_many_joints_show_the_worst(monkeypatch):
+    one = a_run(T[:200], ACCELERATION[:200], NOISE[:200])
+    wide = {name: np.repeat(getattr(one, name), 5, axis=1) for name in
+            ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")}
+    wide["position"] = wide["position"] - np.array([0.0, 3e-3, 0.0, 1e-3, 2e-3])
+    many = replace(one, joints=tuple(f"j{i}" for i in range(5)), prismatic=(False,) * 5, **wide,
+                   facts={k: np.repeat(v, 5) for k, v in one.facts.items()})
+    monkeypatch.setattr(report, "MOST", 2)
+    assert report._shown(Findings(many)) == [1, 4]
+    text = report.page(many)
+    assert "The 2 joints with the largest errors are shown." in text and "<td>j0</td>" in text

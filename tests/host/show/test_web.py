@@ -1,0 +1,222 @@
+"""The live page in a real browser, and the datagrams beside it: what they show is what the board says."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.reader import load_mechanism
+from codegen.wire import messages
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session
+from host.record.telemetry import sample
+from host.show.udp import sending
+from host.show.web import Feed, page
+from tests.conftest import HANG
+from tests.host.show.test_monitor import looking, refresh
+from tests.support.browser import chromium
+from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.tcp_board import TcpBoard
+from tests.whole.test_stream_command import MECHANISM, ROOT
+
+LAG = 0.01  # rad that the board's arm is behind
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    return load_mechanism(MECHANISM)
+
+
+@pytest.fixture
+def watched(mechanism):
+    """A board, the page's address, the socket that datagrams come to, and the monitor's process."""
+    board = TcpBoard(Configuration.of(mechanism), lag=LAG)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("127.0.0.1", 0))
+        receiver.settimeout(HANG)
+        to = f"127.0.0.1:{receiver.getsockname()[1]}"
+        process = subprocess.Popen(
+            [*board.command, "monitor", "--port", board.port, MECHANISM, "--web", "0", "--udp", to],
+            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        try:
+            yield board, process.stderr.readline().strip(), receiver, process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(HANG)
+            process.stderr.close()
+            board.close()
+
+
+def until(browser, script):
+    deadline = time.monotonic() + HANG
+    while not (script() if callable(script) else browser.run(script)):
+        assert time.monotonic() < deadline, script
+        time.sleep(0.1)
+
+
+def coloured(browser, joint, plot, colour):
+    """How many pixels of a plot have one of the page's colours."""
+    return browser.run(f"""
+      const c = document.querySelector("section[data-joint={joint}] canvas[data-plot={plot}]");
+      const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+      const want = getComputedStyle(document.documentElement).getPropertyValue("--{colour}").trim();
+      const rgb = [1, 3, 5].map(i => parseInt(want.slice(i, i + 2), 16));
+      let n = 0;
+      for (let i = 0; i < d.length; i += 4)
+        if (d[i + 3] > 60 && rgb.every((x, k) => Math.abs(x - d[i + k]) < 16)) n += 1;
+      return n""")
+
+
+def test_the_page_shows_what_the_board_says(watched, tmp_path):
+    tcp, url, receiver, _ = watched
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+    board = tcp.board
+    board.target[:] = (np.array([0.25, -0.5, 1.0]) * 2**32 / (2 * np.pi)).astype(np.int64)
+    board._flag(HOMED=True, OUTPUTS=True)
+
+    datagram = json.loads(receiver.recv(65536))
+    while abs(datagram["elbow"]["target"] + 0.5) > 1e-6:
+        datagram = json.loads(receiver.recv(65536))
+    assert datagram["elbow"]["error"] == pytest.approx(LAG, abs=1e-6) and datagram["tick"]["cycles"] == 50_000
+    assert datagram["shoulder"]["position"] == pytest.approx(0.25 - LAG, abs=1e-6) and datagram["timestamp"] > 0.0
+
+    with chromium() as browser:
+        browser.go(url)
+        until(browser, "return received > 40 && document.getElementById('flags').textContent.includes('OUTPUTS')")
+        until(browser, "return samples[0].target[0] !== samples[samples.length - 1].target[0] || received > 150")
+
+        def shown(joint, what):
+            return float(browser.run(f"return document.querySelector('section[data-joint={joint}] "
+                                     f"[data-value={what}]').textContent"))
+
+        for joint, target in zip(("shoulder", "elbow", "wrist"), (0.25, -0.5, 1.0), strict=True):
+            assert shown(joint, "position") == pytest.approx(target - LAG, abs=6e-5)
+            assert shown(joint, "error") == pytest.approx(LAG, rel=0.06)
+            assert shown(joint, "torque") == pytest.approx(0.3, abs=1e-6)
+        last = browser.run("return samples[samples.length - 1]")
+        gains = [35.4, 6.96, 1.67]
+        np.testing.assert_allclose(last["pd"], np.array(gains) * LAG, rtol=1e-4)
+        np.testing.assert_allclose(np.add(last["pd"], last["rest"]), [0.2] * 3, rtol=1e-4)
+        text = browser.run("return document.querySelector('main').innerText")
+        assert "50,000 · 29.8 %" in text and "60,000 · 35.7 %" in text and "24.0 V" in text
+        for plot, colour in (("position", "measured"), ("position", "desired"), ("error", "error"), ("torque", "pd"),
+                             ("torque", "feedforward"), ("torque", "rest"), ("torque", "torque"), ("duty", "duty")):
+            until(browser, lambda plot=plot, colour=colour: coloured(browser, "elbow", plot, colour) > 30)
+        browser.screenshot(tmp_path / "monitor.png")
+        assert (tmp_path / "monitor.png").stat().st_size > 30_000
+
+        browser.run("document.getElementById('pause').click()")
+        held = browser.run("return document.getElementById('t').textContent")
+        paused = tcp.clock.now()
+        until(browser, lambda: tcp.clock.now() > paused + 0.5)
+        assert browser.run("return document.getElementById('t').textContent") == held
+        browser.run("document.getElementById('pause').click()")
+
+        board.fail("FOLLOWING", joint=1)
+        until(browser, "return !document.getElementById('fault').hidden")
+        assert browser.run("return document.getElementById('fault').textContent").startswith(
+            f"fault FOLLOWING at joint elbow: {messages.FAULTS['FOLLOWING'][1]}; {messages.FAULTS['FOLLOWING'][2]}")
+        assert browser.run("return document.getElementById('state').className") == "FAULT"
+
+        browser.go("about:blank")  # a page that is opened late has the past
+        browser.go(url)
+        until(browser, "return samples.length > 100")
+        board.silent = True
+        until(browser, "return !document.getElementById('gone').hidden")
+        assert "the board has been silent for" in browser.run("return document.getElementById('gone').textContent")
+        wrong = [entry for entry in browser.console() if entry["level"] == "SEVERE" and "net::ERR" not in entry["message"]]
+        assert not wrong
+
+
+def test_the_page_is_for_this_machine_alone(watched):
+    _, url, _, _ = watched
+    with urllib.request.urlopen(url, timeout=HANG) as answer:
+        text = answer.read().decode()
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", text), "nothing is asked of anyone"
+    with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
+        assert json.load(answer)["name"] == "three-link"
+    for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}), urllib.request.Request(f"{url}etc/passwd")):
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=HANG)
+
+
+def test_a_stream_shows_itself_too(mechanism, tmp_path):
+    """A serial port has room for one program: the page of a motion is that of the program that streams it."""
+    tcp, states = TcpBoard(Configuration.of(mechanism)), set()
+    tcp.hold = lambda: tcp.board.played > 250 and "TRACK" not in states  # a third of it
+    process = subprocess.Popen(
+        [*tcp.command, "stream", MECHANISM, ROOT / "mechanisms" / "three_link.csv", "--port", tcp.port,
+         "--home", "--web", "0", "--json"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    url = process.stderr.readline().strip()
+    while process.poll() is None and "TRACK" not in states:
+        try:
+            with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
+                states.add((json.load(answer)["last"] or {}).get("state"))
+        except OSError:
+            break
+        time.sleep(0.05)
+    output, _ = process.communicate(timeout=HANG)
+    tcp.close()
+    assert "TRACK" in states and process.returncode == 0 and json.loads(output)["ended"] == "done"
+
+
+def test_without_gains_all_but_feedforward_is_the_rest():
+    session, board = looking(lag=LAG)
+    board._flag(OUTPUTS=True)
+    refresh(session)
+    values = sample(session)
+    assert values["pd"] == [0.0] * 3 and values["rest"] == pytest.approx([0.2] * 3)
+
+
+def test_a_page_that_is_asleep_is_let_go_and_numbers_that_are_none_become_null():
+    clock = ManualClock()
+    board = FakeBoard(clock)
+    session = Session(Link(board, clock=clock), board.conf, listen_only=True)
+    session.connect()
+    feed = Feed(session)
+    session.listeners.append(feed.take)
+    asleep = feed.page()
+    for _ in range(1200):
+        clock.sleep(0.01)
+        session.pump()
+    assert asleep.full(), "it got as much as it may be behind"
+    assert not feed._pages, "and no more"
+    late = feed.page().get_nowait()
+    assert len(json.loads(late.split("data: ")[1])) > 1000
+    session.status = replace(session.status, torque=(float("nan"),) * 3)
+    assert sample(session)["torque"] == [None] * 3
+
+
+def test_names_cannot_break_out_of_the_page(mechanism):
+    session, _ = looking()
+    what = Feed(session).about | {"name": "</script><script>alert(1)</script>"}
+    assert "<script>alert" not in page(what)
+
+
+@pytest.mark.parametrize("to", ["here", "localhost", "localhost:x", "localhost:0", "localhost:99999", ":5"])
+def test_an_address_that_is_none(to):
+    session, _ = looking()
+    with pytest.raises(BadInput, match="--udp"):
+        with sending(session, to):
+            pass
+
+
+def test_a_port_that_is_taken_is_named(mechanism):
+    board = TcpBoard(Configuration.of(mechanism))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        shown = subprocess.run([*board.command, "monitor", "--port", board.port, "--web", str(taken.getsockname()[1])],
+                               cwd=ROOT, capture_output=True, text=True, timeout=HANG)
+    board.close()
+    assert shown.returncode == 2 and "cannot be listened at: " in shown.stderr and "0 takes any" in shown.stderr
+

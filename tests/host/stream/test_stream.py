@@ -1,0 +1,420 @@
+"""The conversation with a board: streaming over good and bad wires, stops, faults, boards that go away."""
+
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codegen.common.errors import Refused
+from codegen.motion.trajectory import Knots
+from codegen.wire import codec, messages
+from codegen.wire.units import to_wire
+from host.link.link import Link
+from host.link.retransmit import Sender, message
+from host.link.session import Session
+from host.stream.stream import Interrupts, Outcome, stream
+from tests.support.fake_board import FakeBoard, ManualClock, configuration
+
+
+def a_motion(seconds=1.0, conf=None):
+    """A smooth motion from rest to rest, and what the wire must carry of it."""
+    conf = conf or configuration()
+    t = np.linspace(0.0, 1.0, int(round(seconds * conf.knot_hz)) + 1)[:, None]
+    reach = np.linspace(0.5, 1.5, len(conf.joints))
+    q = reach * (10 * t**3 - 15 * t**4 + 6 * t**5)
+    qd = reach * (30 * t**2 - 60 * t**3 + 30 * t**4) / seconds
+    qdd = reach * (60 * t - 180 * t**2 + 120 * t**3) / seconds**2
+    return Knots(to_wire(q, conf.joints), qd.astype(np.float32), qdd.astype(np.float32))
+
+
+def a_session(clock=None, **keys):
+    """A session connected to a fake board that is homed at zero and armed."""
+    session, board = unconnected(clock, **keys)
+    session.connect()
+    session.home(np.zeros(board.joints))
+    session.arm()
+    return session, board
+
+
+def unconnected(clock=None, expected=None, **keys):
+    clock = clock or ManualClock()
+    board = FakeBoard(clock, **keys)
+    return Session(Link(board, clock=clock), expected or configuration()), board
+
+
+def as_sent(motion):
+    return [message(motion, i) for i in range(len(motion))]
+
+
+def as_received(board):
+    return [codec.Knot(m.flags, list(m.position), list(m.rate), list(m.acceleration)) for m in board.received]
+
+
+# -- motions that arrive ---------------------------------------------------------------------------------------------
+
+
+def test_a_motion_is_played_to_its_end():
+    session, board = a_session(lag=0.01)
+    motion, seen = a_motion(2.0), []
+    outcome = stream(session, motion, on_progress=seen.append)
+    assert outcome.ended == "done" and board.state == "HOLD"
+    assert as_received(board) == as_sent(motion)
+    assert outcome.frames == len(motion) and outcome.retransmissions == 0
+    np.testing.assert_allclose(outcome.tracking_rms, 0.01, rtol=1e-6)
+    np.testing.assert_allclose(outcome.tracking_max, 0.01, rtol=1e-6)
+    assert seen[-1].left < 0.02 and max(p.buffered for p in seen) == board.ring_size
+    assert [p.t for p in seen] == sorted(p.t for p in seen)
+
+
+def test_the_ring_is_full_before_the_start():
+    session, board = a_session()
+    buffered_at_start = []
+    begin = board._command
+    board._command = lambda name: (buffered_at_start.append(len(board.ring)) if name == "START" else None, begin(name))
+    stream(session, a_motion(3.0))
+    assert buffered_at_start == [board.ring_size]
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_every_knot_arrives_in_order_over_a_bad_wire(seed):
+    """10 % of frames dropped and 10 % damaged, each way: the motion runs to its end without a stop."""
+    session, board = a_session(seed=seed, drop=0.1, flip=0.1)
+    motion = a_motion(3.0)
+    outcome = stream(session, motion)
+    assert outcome.ended == "done" and outcome.resumed == 0
+    assert as_received(board) == as_sent(motion)
+    assert outcome.retransmissions > 0
+    assert outcome.least_buffered > 50
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), loss=st.floats(0.0, 0.35), ring=st.integers(40, 300))
+def test_whatever_the_wire_no_knot_is_lost_doubled_or_swapped(seed, loss, ring):
+    session, board = a_session(seed=seed, drop=loss, flip=loss / 2, ring=ring)
+    motion = a_motion(1.0)
+    try:
+        stream(session, motion, resume=100)
+    except Refused:
+        pass
+    received = as_received(board)
+    assert received == as_sent(motion)[: len(received)]
+
+
+@pytest.mark.parametrize("delay, most", [(0.03, 0.02), (0.1, 0.1), (0.15, 0.1), (0.3, 0.2)])
+def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
+    """Knots that come late are not lost: few are sent again, and the stream goes on."""
+    session, board = a_session()
+    motion = a_motion(6.0)
+    outcome = stream(session, motion, resume=3, on_progress=lambda p: setattr(board, "delay", delay if p.t > 1.0 else 0.0))
+    assert outcome.ended == "done" and as_received(board) == as_sent(motion)
+    assert outcome.retransmissions <= most * len(motion)
+
+
+def test_noise_on_the_line_does_no_harm():
+    session, board = a_session()
+    rng, put = np.random.default_rng(5), board.to_host.put
+    board.to_host.put = lambda frame, at: put(rng.bytes(int(rng.integers(0, 200))) + b"\0" + frame, at)
+    board.to_board.queue.append((0.0, rng.bytes(20_000) + b"\0"))
+    assert stream(session, a_motion(1.0)).ended == "done"
+    assert session.link.bad > 50
+
+
+def test_sequence_numbers_wrap():
+    session, board = a_session()
+    board.wanted = 65_500
+    motion = a_motion(1.0)
+    session.clock.sleep(0.02)
+    session.pump()
+    assert stream(session, motion).ended == "done"
+    assert as_received(board) == as_sent(motion)
+
+
+def test_a_second_motion_follows_the_first():
+    session, board = a_session()
+    motion = a_motion(0.4)
+    assert stream(session, motion).ended == "done"
+    back = Knots(motion.position[::-1], -motion.rate[::-1], motion.acceleration[::-1])
+    assert stream(session, back).ended == "done"
+    assert as_received(board) == as_sent(motion) + as_sent(back)
+
+
+def test_what_an_earlier_host_left_in_the_ring_is_flushed():
+    session, board = a_session()
+    board.ring.extend(as_sent(a_motion(0.1)))
+    session.clock.sleep(0.02)
+    session.pump()
+    motion = a_motion(0.4)
+    assert stream(session, motion).ended == "done"
+    assert messages.COMMANDS["FLUSH"][0] in board.commands
+    assert as_received(board) == as_sent(motion)
+
+
+# -- stalls and stops ------------------------------------------------------------------------------------------------
+
+
+def stall(clock, board, at, seconds):
+    """The host hears and says nothing for a while, as when its machine is busy."""
+    step = clock.sleep
+
+    def sleep(dt):
+        step(dt)
+        if board.state == "TRACK" and board.played >= at and not stalled:
+            stalled.append(clock.time)
+            step(seconds)
+
+    stalled = []
+    clock.sleep = sleep
+    return stalled
+
+
+def test_a_stall_shorter_than_the_boards_patience_is_not_noticed():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    stalled = stall(clock, board, 100, 0.09)
+    outcome = stream(session, a_motion(2.0))
+    assert stalled and outcome.ended == "done" and outcome.worst_gap >= 0.09
+
+
+def test_after_a_long_stall_the_board_holds_on_its_path_and_says_why():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    stall(clock, board, 100, 0.4)
+    with pytest.raises(Refused, match="stopped on the path at .* because the host was silent .*--resume"):
+        stream(session, a_motion(2.0))
+    assert board.state == "HOLD"
+
+
+def test_a_stopped_motion_goes_on_when_asked_to():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    stall(clock, board, 100, 0.4)
+    motion = a_motion(2.0)
+    outcome = stream(session, motion, resume=3)
+    assert outcome.ended == "done" and outcome.resumed == 1
+    assert as_received(board) == as_sent(motion)
+
+
+def test_running_out_of_knots_is_told_from_silence():
+    session, board = a_session()
+    motion = a_motion(3.0)
+    board.to_board.drop = 0.0
+    original = Sender.send
+
+    def starved(self):
+        if self.highest < 300:
+            original(self)
+
+    Sender.send = starved
+    try:
+        with pytest.raises(Refused, match="knots ran out"):
+            stream(session, motion)
+    finally:
+        Sender.send = original
+    assert board.state == "HOLD"
+
+
+def interrupted(session, board, motion, at, **keys):
+    """Stream and press Ctrl-C when these many knots have been played."""
+    interrupts, presses = Interrupts(), list(at)
+
+    def press(_):
+        if presses and board.played >= presses[0]:
+            presses.pop(0)
+            interrupts.count += 1
+
+    return stream(session, motion, on_progress=press, interrupts=interrupts, **keys)
+
+
+def test_ctrl_c_is_a_controlled_stop():
+    session, board = a_session()
+    outcome = interrupted(session, board, a_motion(2.0), [100])
+    assert outcome.ended == "stopped" and board.state == "HOLD" and 100 < board.played < 125
+
+
+def test_a_second_ctrl_c_disarms():
+    session, board = a_session()
+    outcome = interrupted(session, board, a_motion(2.0), [100, 101])
+    assert outcome.ended == "disarmed" and board.state == "DISARMED"
+
+
+def test_a_second_ctrl_c_disarms_while_holding_too():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    interrupts = Interrupts()
+    clock_sleep = clock.sleep
+
+    def sleep(dt):
+        clock_sleep(dt)
+        if clock.time > 1.0:
+            interrupts.count = 1
+        if clock.time > 4.0:
+            interrupts.count = 2
+
+    clock.sleep = sleep
+    outcome = stream(session, a_motion(3.0), interrupts=interrupts, hold_after_stop=60.0)
+    assert outcome.ended == "disarmed" and board.state == "DISARMED" and 4.0 < clock.time < 4.2
+
+
+def test_ctrl_c_before_the_start_moves_nothing():
+    session, board = a_session()
+    interrupts = Interrupts()
+    interrupts.count = 1
+    assert stream(session, a_motion(2.0), interrupts=interrupts).ended == "stopped"
+    assert board.played == 0 and messages.COMMANDS["START"][0] not in board.commands
+
+
+def test_a_stop_is_repeated_until_it_is_heard():
+    session, board = a_session(seed=3)
+    interrupts, deaf = Interrupts(), {messages.COMMANDS["STOP"][0]}
+
+    def press(_):
+        if board.played >= 100 and not interrupts.count:
+            board.deaf_to = deaf
+            interrupts.count = 1
+        if board.played > 130:
+            board.deaf_to = set()
+
+    outcome = stream(session, a_motion(3.0), on_progress=press, interrupts=interrupts)
+    assert outcome.ended == "stopped" and 130 < board.played < 160
+
+
+def test_a_stop_nobody_obeys_ends_disarmed():
+    clock = ManualClock()
+    session, board = a_session(clock, ring=4000)
+    board.deaf_to = {messages.COMMANDS["STOP"][0]}
+    with pytest.raises(Refused, match="did not stop in time and was disarmed"):
+        interrupted(session, board, a_motion(12.0), [100])
+    assert board.state == "DISARMED"
+
+
+def test_ctrl_c_is_counted_and_the_old_handler_comes_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts().on_ctrl_c() as interrupts:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    assert interrupts.count == 2 and signal.getsignal(signal.SIGINT) is before
+
+
+# -- boards that fail or go away -------------------------------------------------------------------------------------
+
+
+def at_knot(board, knot, action):
+    """Do something to the board once it has played so many knots."""
+    move, done = board._move, []
+
+    def moved(now):
+        move(now)
+        if board.played >= knot and not done:
+            done.append(now)
+            action()
+
+    board._move = moved
+
+
+@pytest.mark.parametrize("name", [n for n in messages.FAULTS if n != "NONE"])
+def test_every_fault_is_told_with_its_joint_and_its_mend(name):
+    session, board = a_session()
+    at_knot(board, 50, lambda: board.fail(name, joint=1))
+    with pytest.raises(Refused) as refused:
+        stream(session, a_motion(2.0))
+    _, meaning, mend = messages.FAULTS[name]
+    assert f"fault {name} at joint j2: {meaning}; {mend}; then clear" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_emergency_stop_is_told():
+    session, board = a_session()
+    at_knot(board, 50, lambda: setattr(board, "state", "ESTOP"))
+    with pytest.raises(Refused, match="e-stop dropped the outputs; release it, then clear"):
+        stream(session, a_motion(2.0))
+
+
+def test_a_board_that_falls_silent_is_given_up_in_bounded_time():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    silent_at = []
+    at_knot(board, 100, lambda: (setattr(board, "silent", True), silent_at.append(clock.time)))
+    with pytest.raises(Refused, match="silent for 1.0 s; check cable and power"):
+        stream(session, a_motion(3.0))
+    assert clock.time - silent_at[0] < 1.1
+
+
+def test_a_cable_pulled_out_is_told():
+    session, board = a_session()
+    at_knot(board, 100, lambda: setattr(board, "gone", True))
+    with pytest.raises(Refused, match="the link broke .*device disconnected.*check cable"):
+        stream(session, a_motion(3.0))
+
+
+def test_a_reset_in_mid_motion_is_told_with_its_cause():
+    session, board = a_session()
+    fault = messages.FAULTS["HARD_FAULT"][0]
+    at_knot(board, 100, lambda: board.reset("WATCHDOG", fault))
+    with pytest.raises(Refused, match="was reset .cause WATCHDOG., latched before it: HARD_FAULT: the processor"):
+        stream(session, a_motion(3.0))
+
+
+def test_a_board_that_someone_else_disarms_ends_the_motion():
+    session, board = a_session()
+    at_knot(board, 100, lambda: setattr(board, "state", "DISARMED"))
+    with pytest.raises(Refused, match="was broken off; its state is DISARMED"):
+        stream(session, a_motion(3.0))
+
+
+def test_a_board_that_never_finishes_is_disarmed():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    at_knot(board, 100, lambda: setattr(board, "_move", lambda now: None))
+    began = clock.time
+    with pytest.raises(Refused, match="did not come to the end of the motion in time and was disarmed"):
+        stream(session, a_motion(1.0))
+    assert board.state == "DISARMED" and clock.time - began < 6.0
+
+
+def test_a_board_that_takes_no_knots_is_given_up():
+    clock = ManualClock()
+    session, board = a_session(clock)
+    put = board.to_board.put
+    board.to_board.put = lambda frame, at: None if len(frame) > 40 else put(frame, at)
+    began = clock.time
+    with pytest.raises(Refused, match="took 0 of 251 knots and then none for 5 s"):
+        stream(session, a_motion(1.0))
+    assert clock.time - began < 6.0
+
+
+# -- looking before moving -------------------------------------------------------------------------------------------
+
+
+def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
+    session, board = a_session()
+    motion = a_motion()
+    motion.position[:] += int(0.2 / (2 * np.pi) * 2**32)
+    with pytest.raises(Refused, match="j1 stands 0.2 rad from where the motion starts.*move it there first"):
+        stream(session, motion)
+    assert not board.received
+
+
+def test_a_joint_turned_by_whole_turns_is_where_it_starts():
+    """Wire positions wrap: 3.1 rad and -3.1 rad are 0.08 rad apart."""
+    session, _ = a_session()
+    a = int(3.14 / (2 * np.pi) * 2**32)
+    np.testing.assert_allclose(session.difference([a] * 3, [-a] * 3), -(2 * np.pi - 6.28), atol=1e-8)
+
+
+def test_a_motion_wants_an_armed_board():
+    session, board = unconnected()
+    session.connect()
+    with pytest.raises(Refused, match="starts from HOLD, but its state is DISARMED; arm first"):
+        stream(session, a_motion())
+
+
+def test_the_report_has_what_the_command_line_promises():
+    session, _ = a_session(lag=0.01)
+    outcome = stream(session, a_motion())
+    assert isinstance(outcome, Outcome)
+    report = outcome.report(session.configuration)
+    assert {"tracking_rms", "tracking_max", "faults", "frames", "retransmissions", "digest"} <= set(report)
+    assert list(report["tracking_rms"]) == ["j1", "j2", "j3"]

@@ -1,0 +1,41 @@
+"""The three-link experiment on any board of the project."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from codegen.board import reader as boards
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
+
+FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
+IMAGES = FILE.parents[1] / "build" / "boards"
+DRIVING = ("f405rg-4", "f405rg-6", "nucleo-g474re-6", "odrive-v3.6")
+
+
+def three_link(name: str, folder: Path) -> Mechanism:
+    """three_link with another board; on one of two channels its last joint is locked."""
+    if len(boards.load(name).channels) != 2:
+        mechanism = load_mechanism(FILE)
+        return replace(mechanism, board=replace(mechanism.board, use=name))
+    text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"), count=1, flags=re.M)
+    path = folder / "two_of_three_links.toml"
+    path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
+    return load_mechanism(path)
+
+
+def driven(mechanism: Mechanism, drive: str) -> Mechanism:
+    """The same with another drive of every motor."""
+    return replace(mechanism, joints=tuple(
+        replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
+
+
+def image(name: str, drive: str = "voltage") -> tuple[Mechanism, build.BuildResult]:
+    """three_link for a board and its image, built where every test finds it."""
+    folder = IMAGES / f"{name}-{drive}"
+    folder.mkdir(parents=True, exist_ok=True)
+    mechanism = driven(three_link(name, folder), drive)
+    return mechanism, build.build(mechanism, folder / "image")

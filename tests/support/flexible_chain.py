@@ -1,0 +1,234 @@
+"""Mechanisms with flexible links for the tests, and an oracle for them: chains of rigid segments with springs.
+
+The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI / h
+half-way between, whose positions are integrated; it has large rotations and the tension of spinning links, which the
+inverse model leaves out, so motions for comparison are gentle in rate and hard in acceleration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import solve_ivp
+
+from codegen.mechanism.description import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
+from codegen.model.bodies import GROUND
+from codegen.model.flexible_tree import flexible_tree
+from codegen.reference.pinocchio import joint_model, solid
+from tests.support import oracle
+
+Array = NDArray[np.float64]
+
+L, M, EI = 0.4, 0.24, 0.55  # the beam of the flexible manipulator's paper
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def beam_link(name: str, elements: int, stiffness: float | tuple[float, float] = EI, damping: float = 0.0) -> Link:
+    """A uniform beam along x; one EI bends about z alone."""
+    across = M * L**2 / 12.0
+    pair = (np.inf, stiffness) if isinstance(stiffness, float) else stiffness
+    return Link(name, M, np.array([L / 2.0, 0.0, 0.0]), np.diag([0.0, across, across]),
+                beam=Beam(L, pair, elements, damping))
+
+
+def single(elements: int, load: float = 0.05, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, 0.0, 0.0),
+           stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
+    """One flexible link with a point mass at its tip, turning about `axis`."""
+    loads = (Payload("load", "arm", load, np.array([L, 0.0, 0.0]), np.zeros((3, 3))),) if load else ()
+    return _of([beam_link("arm", elements, stiffness, damping)], [_joint("shoulder", BASE, "arm", 0.0, axis)], loads,
+               rate_hz, gravity)
+
+
+def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanism:
+    """With a shear stiffness, N, in every flexible link; one GA_s is that of bending about z."""
+    pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
+    return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
+                                          for x in mechanism.links))
+
+
+def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+             stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z) -> Mechanism:
+    """A flexible upper arm and a rigid forearm with a skew elbow, its centre of gravity beside the axis."""
+    fore = Link("fore", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4]))
+    joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
+    return _of([beam_link("arm", elements, stiffness, damping), fore], joints, (), rate_hz, gravity)
+
+
+def beam_second(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+                stiffness: float | tuple[float, float] = EI, damping: float = 0.0,
+                axes: tuple[ArrayLike, ArrayLike] = (Z, Z), load: float = 0.05) -> Mechanism:
+    """A rigid upper arm, then a flexible link with a body, not only a point, at its tip."""
+    upper = Link("upper", 0.5, np.array([0.1, 0.0, 0.01]), np.diag([2e-4, 2e-3, 2e-3]))
+    joints = [_joint("shoulder", BASE, "upper", 0.0, axes[0]), _joint("elbow", "upper", "arm", 0.2, axes[1])]
+    hand = Payload("hand", "arm", load, np.array([L + 0.02, 0.01, 0.015]), load * 4e-4 * np.eye(3))
+    return _of([upper, beam_link("arm", elements, stiffness, damping)], joints, (hand,), rate_hz, gravity)
+
+
+def flexible_joints(*, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), axis: ArrayLike = Z,
+                    slides: bool = False) -> Mechanism:
+    """Two driven joints with a spring behind each (rotor and link of a flexible-joint arm), the second one skew.
+
+    slides: the second spring is one along the link.
+    """
+    rotor = 1e-3 * np.eye(3)
+    links = [Link("rotor1", 0.1, np.zeros(3), rotor), Link("upper", 0.6, np.array([0.15, 0.01, 0.0]), 4e-3 * np.eye(3)),
+             Link("rotor2", 0.1, np.zeros(3), rotor), Link("fore", 0.3, np.array([0.1, 0.0, 0.02]), 2e-3 * np.eye(3))]
+    joints = [_joint("shoulder", BASE, "rotor1", 0.0, Z),
+              replace(_joint("shoulder spring", "rotor1", "upper", 0.0, Z), actuated=False, stiffness=80.0,
+                      friction=Friction(viscous=0.05)),
+              _joint("elbow", "upper", "rotor2", 0.3, axis),
+              replace(_joint("elbow spring", "rotor2", "fore", 0.0, axis), actuated=False, stiffness=30.0, rest=0.2)]
+    if slides:
+        joints[3] = replace(joints[3], type="prismatic", axis=np.array([1.0, 0.0, 0.0]), stiffness=2000.0, rest=0.01)
+    return _of(links, joints, (), rate_hz, gravity)
+
+
+def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0), stiffness: float = EI,
+             axis: ArrayLike = Z) -> Mechanism:
+    """A rigid arm, a flexible one, and a hand on a spring at its end; beyond it one more driven joint."""
+    one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
+    hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
+    finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
+    wrist = replace(_joint("wrist", "arm", "hand", L, Z), actuated=False, stiffness=1.0, friction=Friction(viscous=2e-3))
+    return replace(one, links=(*one.links, hand, finger),
+                   joints=(*one.joints, wrist, _joint("finger joint", "hand", "finger", 0.08, axis)))
+
+
+def double(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+           stiffness: float | tuple[float, float] = EI, damping: float = 0.0, axis: ArrayLike = Z,
+           load: float = 0.05) -> Mechanism:
+    """Both links bend: the elbow's motor sits at the tip of the first, a body, or nothing, at that of the second."""
+    links = [beam_link(name, elements, stiffness, damping) for name in ("arm", "fore")]
+    joints = [_joint("shoulder", BASE, "arm", 0.0, Z), _joint("elbow", "arm", "fore", L, axis)]
+    loads = [Payload("motor", "arm", 0.3, np.array([L, 0.0, 0.0]), 1e-4 * np.eye(3))]
+    if load:
+        loads.append(Payload("load", "fore", load, np.array([L + 0.02, 0.01, 0.0]), 1e-5 * np.eye(3)))
+    return _of(links, joints, tuple(loads), rate_hz, gravity)
+
+
+def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
+            stiffness: float | tuple[float, float] = (3.0, 4.0)) -> Mechanism:
+    """A link that turns about two axes and carries a mass beside its own, so that it twists, unless GJ is None."""
+    one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness, axes=(Z, (0.2, 1.0, 0.4)))
+    links = tuple(x if x.beam is None else replace(x, inertia=x.inertia + np.diag([2e-5, 1e-5, 1e-5]),
+                                                   beam=replace(x.beam, GJ=GJ)) for x in one.links)
+    side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.05]), 1e-5 * np.eye(3))
+    return replace(one, links=links, payloads=(*one.payloads, side))
+
+
+def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
+                    gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
+    """What bends one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a spring."""
+    links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
+             Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
+             beam_link("tail", elements, stiffness)]
+    joints = [_joint("shoulder", BASE, "rotor", 0.0, Z),
+              replace(_joint("gear", "rotor", "arm", 0.0, Z), actuated=False, stiffness=40.0,
+                      friction=Friction(viscous=0.02)),
+              _joint("elbow", "arm", "hand", L, axis),
+              replace(_joint("root", "hand", "tail", 0.2, axis), actuated=False, stiffness=20.0)]
+    return _of(links, joints, (), 1000, gravity)
+
+
+def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joint:
+    axis = np.asarray(axis, float)
+    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
+
+
+def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int, gravity: ArrayLike) -> Mechanism:
+    base = oracle.planar_chain(1, rate_hz=rate_hz, gravity=gravity)
+    return replace(base, control=replace(base.control, scheme="auto"), name="flexible", links=tuple(links), joints=tuple(joints), payloads=loads)
+
+
+# ---- the chain
+
+
+@dataclass(frozen=True)
+class Chain:
+    """model: Pinocchio's; active (J,): velocity indices of the driven joints; the others (k,): of springs."""
+
+    model: pin.Model
+    active: Array
+    passive: Array
+    stiffness: Array
+    damping: Array
+    rest: Array
+
+    @staticmethod
+    def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
+        """Every flexible link as so many segments, which twist if GJ is given. Pieces and frames are those of
+        codegen.model.flexible_tree."""
+        tree = flexible_tree(mechanism)
+        model = pin.Model()
+        model.gravity.linear = tree.gravity
+        at: dict[int, tuple[int, pin.SE3]] = {GROUND: (0, pin.SE3.Identity())}
+        active, passive, stiffness, damping, rest = [], [], [], [], []
+        for i, piece in enumerate(tree.pieces):
+            parent, place = at[piece.parent]
+            place = place * pin.SE3(piece.R0, piece.p0)
+            if piece.link is None:
+                joint = mechanism.moving[piece.joint]
+                index = model.addJoint(parent, joint_model(joint), place, piece.name)
+                at_v = model.joints[index].idx_v
+                if joint.elastic:
+                    passive.append(at_v)
+                    stiffness.append(joint.stiffness)
+                    damping.append(joint.friction.viscous)
+                    rest.append(joint.rest)
+                else:
+                    active.append(at_v)
+                at[i] = index, pin.SE3.Identity()
+            else:
+                beam = mechanism.link(piece.tip.name).beam
+                h, m = beam.length / segments, piece.tip.mass / segments
+                axes = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
+                axes += [("x", GJ)] if GJ else []
+                for k in range(segments + 1):  # the first and the last are half as long
+                    long = h if 0 < k < segments else 0.5 * h
+                    mass = m * long / h
+                    model.appendBodyToJoint(parent, solid(mass, np.array([0.5 * long, 0.0, 0.0]), np.diag(
+                        [piece.tip.section[0] * mass / piece.tip.mass, *[mass * long**2 / 12.0] * 2])), place)
+                    place = place * pin.SE3(np.eye(3), np.array([long, 0.0, 0.0]))
+                    for a, EI_a in axes if k < segments else ():
+                        kind = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}[a]()
+                        parent = model.addJoint(parent, kind, place, f"{piece.name}{k}{a}")
+                        place = pin.SE3.Identity()
+                        passive.append(model.joints[parent].idx_v)
+                        stiffness.append(EI_a / h)
+                        damping.append(beam.damping * EI_a / h)
+                        rest.append(0.0)
+                at[i] = parent, place
+            index, place = at[i]
+            if piece.mass:
+                model.appendBodyToJoint(index, solid(piece.mass, piece.com, piece.inertia), place)
+        return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
+
+    def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
+        """Torques (len(t), n) of the joints that follow the motion from the chain's static sag."""
+        data, size, k = self.model.createData(), self.model.nv, len(self.passive)
+
+        def solve(now: float, x: Array) -> tuple[Array, Array]:
+            q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
+            q[self.active], v[self.active], a[self.active] = motion.at(now)
+            q[self.passive], v[self.passive] = x[:k], x[k:]
+            mass = pin.crba(self.model, data, q).copy()
+            mass = np.triu(mass) + np.triu(mass, 1).T
+            bias = pin.nonLinearEffects(self.model, data, q, v) + mass @ a
+            spring = self.stiffness * (x[:k] - self.rest) + self.damping * x[k:]
+            theta = -np.linalg.solve(mass[np.ix_(self.passive, self.passive)], bias[self.passive] + spring)
+            return theta, bias[self.active] + mass[np.ix_(self.active, self.passive)] @ theta
+
+        rest = np.zeros(2 * k)
+        q = np.zeros(size)
+        q[self.active] = motion.at(0.0)[0]
+        for _ in range(60):
+            sag = pin.computeGeneralizedGravity(self.model, data, q)[self.passive] / self.stiffness
+            q[self.passive] = self.rest - sag
+        rest[:k] = q[self.passive]
+        run = solve_ivp(lambda now, x: np.concatenate([x[k:], solve(now, x)[0]]), (0.0, float(np.max(t))), rest,
+                        method="DOP853", t_eval=np.asarray(t), rtol=1e-7, atol=1e-9)
+        assert run.success
+        return np.array([solve(now, x)[1] for now, x in zip(run.t, run.y.T, strict=True)])

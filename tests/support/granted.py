@@ -1,0 +1,40 @@
+"""`femtorque` as a process whose time is that of a TcpBoard: granted.py PORT ARGUMENT..., PORT being where time is granted.
+
+The host's clock and the board's are one, which moves when the host sleeps and not otherwise: however late a busy machine
+lets either run, neither finds the other late. It never runs ahead of the machine's, so that a user comes to press keys.
+"""
+
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from femtorque import main  # noqa: E402
+from host.link import link  # noqa: E402
+
+SECONDS = struct.Struct("d")
+
+
+class GrantedClock:
+    """Host time: each sleep asks the board to live for so long, and lasts until it has."""
+
+    def __init__(self, port: int) -> None:
+        self._board = socket.create_connection(("127.0.0.1", port))
+        self._now = 0.0
+
+    def now(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self._board.sendall(SECONDS.pack(seconds))
+        self._now, = SECONDS.unpack(self._board.recv(SECONDS.size, socket.MSG_WAITALL))
+
+
+if __name__ == "__main__":
+    clock = GrantedClock(int(sys.argv[1]))
+    link.WallClock = lambda: clock
+    main(sys.argv[2:])

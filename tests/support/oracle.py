@@ -1,0 +1,195 @@
+"""What the tests compare with and try things on: Pinocchio, random mechanisms, smooth motions.
+
+Pinocchio computes inverse and forward dynamics by algorithms that share nothing with ours. Only the description of
+the mechanism is common: `pinocchio_model` is built from the bodies of a Model, codegen's `pinocchio_of` straight from
+a Mechanism's own links and joints, so that an error in folding bodies together is seen too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.mechanism.description import BASE, Control, Joint, Link, Mechanism
+from codegen.model.bodies import GROUND, Model, rotation_axis
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.pinocchio import joint_model, solid
+from codegen.reference.pinocchio import pinocchio_of as pinocchio_of  # for those who compare with it
+
+Array = NDArray[np.float64]
+
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+# ---- Pinocchio ----------------------------------------------------------------------------------
+
+
+def pinocchio_model(model: Model) -> pin.Model:
+    """The bodies of a Model as a Pinocchio model; joint j of both is the same joint, q is in rad or m."""
+    result = pin.Model()
+    result.gravity.linear = np.asarray(model.gravity, float)
+    ids: list[int] = []
+    for body in model.bodies:
+        parent = 0 if body.parent == GROUND else ids[body.parent]
+        place = pin.SE3(np.asarray(body.R0, float), np.asarray(body.p0, float))
+        ids.append(result.addJoint(parent, joint_model(body.joint), place, body.joint.name))
+        result.appendBodyToJoint(ids[-1], solid(body.mass, body.com, body.inertia), pin.SE3.Identity())
+    return result
+
+
+def rnea(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Joint torques (n,) or (samples, n) of positions, rates, accelerations of the same shape. N m or N."""
+    oracle = pinocchio_model(model) if isinstance(model, Model) else model
+    data = oracle.createData()
+    q, v, a = (np.asarray(x, float) for x in (q, v, a))
+    rows = [pin.rnea(oracle, data, *row).copy() for row in zip(*(np.atleast_2d(x) for x in (q, v, a)), strict=True)]
+    return np.array(rows).reshape(q.shape)
+
+
+def aba(model: Model | pin.Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+    """Joint accelerations (n,) that the torques tau (n,) cause. rad/s^2 or m/s^2."""
+    oracle = pinocchio_model(model) if isinstance(model, Model) else model
+    return pin.aba(oracle, oracle.createData(), *(np.asarray(x, float) for x in (q, v, tau))).copy()
+
+
+def torque_at(model: Model | pin.Model, motion: Motion | Trajectory, t: ArrayLike) -> Array:
+    """rnea along a motion at the times t (samples,). Shape (samples, n)."""
+    t = np.asarray(t, float)
+    return rnea(model, *motion.at(t))
+
+
+# ---- mechanisms ---------------------------------------------------------------------------------
+
+
+def random_rotation(rng: np.random.Generator) -> Array:
+    axis = rng.normal(size=3)
+    return rotation_axis(axis / np.linalg.norm(axis), rng.uniform(-np.pi, np.pi))
+
+
+def random_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
+    """An inertia (3, 3) about the centre of gravity that a real body of about that size (m) has."""
+    second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integral of x^2 dm, of y^2 dm, of z^2 dm
+    R = random_rotation(rng)
+    return R @ (np.sum(second) * np.eye(3) - np.diag(second)) @ R.T
+
+
+def random_chain(rng: np.random.Generator, n: int, *, rate_hz: int = 1000, gravity: ArrayLike = GRAVITY) -> Mechanism:
+    """A serial chain of n revolute joints with any axes, offsets, centres of gravity and inertias."""
+    return _random(rng, [i - 1 for i in range(n)], ["revolute"] * n, rate_hz, gravity)
+
+
+def random_tree(rng: np.random.Generator, n: int, prismatic: bool = True, *, rate_hz: int = 1000,
+                gravity: ArrayLike = GRAVITY) -> Mechanism:
+    """A random tree of n moving joints; with `prismatic`, about a third of them slide."""
+    parents = [int(rng.integers(-1, i)) if i else GROUND for i in range(n)]
+    types = ["prismatic" if prismatic and rng.random() < 1.0 / 3.0 else "revolute" for _ in range(n)]
+    return _random(rng, parents, types, rate_hz, gravity)
+
+
+def _random(rng: np.random.Generator, parents: list[int], types: list[str], rate_hz: int,
+            gravity: ArrayLike) -> Mechanism:
+    links, joints = [], []
+    for i, (parent, kind) in enumerate(zip(parents, types, strict=True)):
+        size, mass = rng.uniform(0.1, 0.4), rng.uniform(0.1, 2.0)
+        com = size * rng.uniform(-0.5, 0.5, 3)
+        links.append(Link(f"link{i + 1}", mass, com, random_inertia(rng, mass, size)))
+        axis = rng.normal(size=3)
+        joints.append(Joint(
+            name=f"joint{i + 1}", type=kind,
+            parent=BASE if parent == GROUND else f"link{parent + 1}", child=f"link{i + 1}",
+            xyz=rng.uniform(-0.3, 0.3, 3), rpy=rng.uniform(-np.pi, np.pi, 3), axis=axis / np.linalg.norm(axis),
+        ))
+    return _mechanism("random", links, joints, rate_hz, gravity)
+
+
+def planar_chain(n: int, *, length: float = 0.2, mass: float = 0.1075, rate_hz: int = 1000,
+                 gravity: ArrayLike = (0.0, -9.81, 0.0)) -> Mechanism:
+    """n uniform slender links along x, all joints about z. The defaults with n = 8 are the chain of Isobe's Fig. 4."""
+    across = mass * length**2 / 12.0
+    links, joints = [], []
+    for i in range(n):
+        links.append(Link(f"link{i + 1}", mass, np.array([length / 2.0, 0.0, 0.0]), np.diag([0.0, across, across])))
+        joints.append(Joint(
+            name=f"joint{i + 1}", type="revolute", parent=f"link{i}" if i else BASE, child=f"link{i + 1}",
+            xyz=np.array([length if i else 0.0, 0.0, 0.0]), rpy=np.zeros(3), axis=np.array([0.0, 0.0, 1.0]),
+        ))
+    return _mechanism(f"planar-{n}", links, joints, rate_hz, gravity)
+
+
+def _mechanism(name: str, links: list[Link], joints: list[Joint], rate_hz: int, gravity: ArrayLike) -> Mechanism:
+    return Mechanism(name=name, gravity=np.asarray(gravity, float), control=Control(rate_hz=rate_hz, scheme="midpoint"),
+                     board=None,
+                     links=tuple(links), joints=tuple(joints))
+
+
+# ---- motions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A motion known at every time. Each part takes t () or (samples,) in s and returns (n,) or (samples, n)."""
+
+    position: Callable[[ArrayLike], Array]
+    rate: Callable[[ArrayLike], Array]
+    acceleration: Callable[[ArrayLike], Array]
+    duration: float
+
+    def __call__(self, t: ArrayLike) -> Array:
+        return self.position(t)
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Position, rate, acceleration, as Trajectory.at gives them."""
+        return self.position(t), self.rate(t), self.acceleration(t)
+
+
+def quintic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
+    """From rest to rest with zero acceleration at both ends; at rest outside [0, duration]. Its jerk jumps at 0."""
+    return _rest_to_rest(start, end, duration, [0, 0, 0, 10, -15, 6])
+
+
+def septic(start: ArrayLike, end: ArrayLike, duration: float = 1.0) -> Motion:
+    """As quintic, with zero jerk at both ends too (7th order)."""
+    return _rest_to_rest(start, end, duration, [0, 0, 0, 0, 35, -84, 70, -20])
+
+
+def _rest_to_rest(start: ArrayLike, end: ArrayLike, duration: float, coefficients: list[float]) -> Motion:
+    start, end = np.asarray(start, float), np.asarray(end, float)
+    s = np.polynomial.Polynomial(coefficients)
+
+    def part(order: int) -> Callable[[ArrayLike], Array]:
+        polynomial = s.deriv(order) if order else s
+
+        def at(t: ArrayLike) -> Array:
+            x = np.clip(np.asarray(t, float) / duration, 0.0, 1.0)[..., None]
+            return (end - start) * polynomial(x) / duration**order + (0.0 if order else start)
+
+        return at
+
+    return Motion(part(0), part(1), part(2), duration)
+
+
+def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: ArrayLike = 0.0,
+          duration: float = 1.0) -> Motion:
+    """offset + amplitude sin(frequency t + phase), one value a joint each; starts with a rate. rad, rad/s, rad."""
+    A, w, p, o = (np.asarray(x, float) for x in (amplitude, frequency, phase, offset))
+
+    def angle(t: ArrayLike) -> Array:
+        return np.asarray(t, float)[..., None] * w + p
+
+    return Motion(lambda t: o + A * np.sin(angle(t)), lambda t: A * w * np.cos(angle(t)),
+                  lambda t: -A * w**2 * np.sin(angle(t)), duration)
+
+
+def random_quintic(rng: np.random.Generator, n: int, duration: float = 1.0, travel: float = 1.5) -> Motion:
+    """A quintic between two random poses, each joint moving up to `travel` rad (a tenth of it in m if it slides)."""
+    start = rng.uniform(-np.pi, np.pi, n)
+    return quintic(start, start + rng.uniform(-travel, travel, n), duration)
+
+
+def peak(tau: Array) -> float:
+    """Largest torque of a motion: what errors are stated against."""
+    return float(np.max(np.abs(tau)))

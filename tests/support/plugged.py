@@ -1,0 +1,56 @@
+"""A virtual board at a USB port of this machine, for the command line in this process: `--port auto` finds it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from serial.tools import list_ports
+
+from codegen.mechanism.description import Mechanism
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant.choose import Plant, plant_of
+from host.link import link
+from tests.support.rig import ROOT
+
+
+@contextmanager
+def plugged_in(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[VirtualBoard]:
+    """Built where the tests of this mechanism share an image, and booted. The host's time is the board's own, so nothing
+    depends on how busy this machine is."""
+    elf = build.build(mechanism, ROOT / "build" / mechanism.name).elf
+    with VirtualBoard(elf, mechanism, plant or plant_of(mechanism)) as board, pytest.MonkeyPatch.context() as patch:
+        board.brakes = True
+        patch.setattr(link, "WallClock", lambda: VirtualClock(board))
+        patch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="board", vid=1)])
+        yield board
+
+
+def ctrl_c(board: VirtualBoard, seconds: float) -> None:
+    """Somebody presses Ctrl-C when the board has run for so much longer."""
+    board.at(board.seconds + seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+
+class Hand:
+    """Somebody in front of a terminal who turns the joints of the plant one after the other, as the host asks, and
+    presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most that the hand gives, N m."""
+
+    def __init__(self, board: VirtualBoard, angle: float = 0.5, push: float = 3.0) -> None:
+        self.board, self.angle, self.push, self.turned = board, angle, push, 0
+
+    def readline(self) -> str:
+        plant, j = self.board.plant, self.turned
+        stand = plant.q.copy()
+        stand[j] += self.angle
+        plant.hand = lambda p: np.clip(40.0 * (stand - p.q) - 2.0 * p.v, -self.push, self.push)
+        self.board.brakes = False
+        self.board.run(0.8)
+        plant.hand, self.board.brakes = None, True
+        self.turned += 1
+        return "\n"

@@ -1,0 +1,66 @@
+"""A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot loader in
+ROM; that loader; then, once started, what was flashed."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hil.board.virtual import VirtualBoard
+from tests.support.rom_fake import RomFake
+
+
+class _Chip:
+    """running(flash): starts what the flash holds and says at which socket:// that talks. before: what runs at first."""
+
+    def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
+        self.fake, self.running, self.before = fake, running, before
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.stop = threading.Event()
+
+    def serve(self) -> None:
+        """One host after the other."""
+        while not self.stop.is_set():
+            if select.select([self.server], [], [], 0.05)[0]:
+                with self.server.accept()[0] as host:
+                    self.talk(host)
+
+    def talk(self, host: socket.socket) -> None:
+        board: socket.socket | None = None
+        if self.before is not None and not self.before.chip.in_rom:
+            board = socket.create_connection(("127.0.0.1", self.before.port))
+        while not self.stop.is_set():
+            if board is None and self.fake.running:
+                where, port = self.running(bytes(self.fake.flash)).removeprefix("socket://").split(":")
+                board = socket.create_connection((where, int(port)))
+            ready = select.select([end for end in (host, board) if end is not None], [], [], 0.05)[0]
+            if board in ready:
+                host.sendall(board.recv(4096))
+            if host in ready:
+                data = host.recv(4096)
+                if not data:
+                    break
+                if board is not None:
+                    board.sendall(data)
+                else:
+                    self.fake.write(data)
+                    host.sendall(self.fake.read(1 << 20))
+        if board is not None:
+            board.close()
+
+
+@contextmanager
+def at_a_port(fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None = None) -> Iterator[str]:
+    """socket://host:port of the chip."""
+    chip = _Chip(fake, running, before)
+    thread = threading.Thread(target=chip.serve, daemon=True)
+    thread.start()
+    try:
+        yield f"socket://127.0.0.1:{chip.server.getsockname()[1]}"
+    finally:
+        chip.stop.set()
+        thread.join()
+        chip.server.close()

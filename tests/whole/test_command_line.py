@@ -1,0 +1,311 @@
+"""The command line as a user meets it: real processes, exit statuses, one line of diagnosis, pure JSON."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import rig
+
+ROOT = Path(__file__).resolve().parents[2]
+MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
+
+
+def femtorque(*arguments, **keys):
+    return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
+                          capture_output=True, timeout=600, **keys)
+
+
+def verbs():
+    shown = femtorque("--help").stdout.split("Commands:")[1]
+    return [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line[2] != " "]
+
+
+def test_every_verb_has_help_and_json(here):
+    assert {"check", "torque", "generate", "build", "stream", "plot"} <= set(verbs())
+    for verb in verbs():
+        shown = here(verb, "--help")
+        assert shown.returncode == 0 and "--json" in shown.stdout and not shown.stderr, verb
+
+
+def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
+    shown = femtorque("--help", env=os.environ | {"COLUMNS": "80"}).stdout
+    assert "..." not in shown.split("Commands:")[1] and max(map(len, shown.splitlines())) <= 80
+
+
+def test_help_is_fast_because_nothing_heavy_is_imported():
+    code = "import femtorque, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
+           "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
+
+
+def test_the_python_api_is_importable_by_name():
+    code = "from femtorque import Mechanism, Board, Trajectory; print(Mechanism.load, Board.connect, Trajectory.load)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def test_version():
+    shown = femtorque("--version")
+    assert shown.returncode == 0 and shown.stdout == "femtorque 0.1.0\n"
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["nonsense"], "No such command 'nonsense'"),
+    (["check"], "Missing argument 'MECH'"),
+    (["check", MECHANISM, "--bogus"], "No such option: --bogus"),
+    (["stream", MECHANISM, MOTION], "Missing option '--port'"),
+    (["stream", MECHANISM, MOTION, "--port", "x", "--resume", "many"], "'--resume': Input should be a valid integer"),
+    (["check", "mechanisms/absent.toml"], "mechanisms/absent.toml"),
+    (["check", "pyproject.toml"], "pyproject.toml"),
+    (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"], "a virtual board there: `femtorque hil MECH --serve"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://localhost"], "cannot be opened (host or port is missing)"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://nowhere.invalid:1"], "cannot be opened ("),
+    (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
+    (["plot", "hil"], "hil: log: is a directory"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of .png, .svg, .pdf"),
+    (["plan", MECHANISM, "absent.toml", "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--wrench", "hand", "1"], "'--wrench' requires 7 arguments; try `femtorque --help`"),
+    (["verify", MECHANISM, "--report", "absent/x.html"], "absent/x.html: report: cannot be written: there is no folder absent"),
+    (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
+    (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),
+    (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
+    (["hil", MECHANISM], "TRAJ: is missing; give a trajectory, or --serve 0"),
+])
+def test_bad_input_is_status_2_and_one_line(here, arguments, words):
+    plain, as_json = here(*arguments), here(*arguments, "--json")
+    assert plain.returncode == as_json.returncode == 2
+    assert plain.stdout == ""
+    assert plain.stderr.startswith("femtorque: ") and plain.stderr.count("\n") == 1 and words in plain.stderr
+    told = json.loads(as_json.stdout)
+    assert as_json.stdout.count("\n") == 1 and words in told["error"] and told["faults"] == []
+
+
+def test_json_is_all_there_is_on_standard_output():
+    shown = femtorque("check", MECHANISM, "--json")
+    assert shown.returncode == 0 and shown.stdout.count("\n") == 1
+    assert json.loads(shown.stdout)["name"] == "three-link"
+
+
+def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
+    code = (
+        "import femtorque, subprocess, codegen.verify.check\n"
+        "examine = codegen.verify.check.examine\n"
+        "def noisy(m, *_):\n"
+        "    print('from a library'); subprocess.run(['echo', 'from a child']); return examine(m)\n"
+        "codegen.verify.check.examine = noisy\n"
+        f"femtorque.main(['check', '{MECHANISM}', '--json'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert json.loads(shown.stdout)["name"] == "three-link" and shown.stdout.count("\n") == 1
+    assert "from a library" in shown.stderr and "from a child" in shown.stderr
+
+
+@pytest.mark.parametrize("error, status, line", [
+    ("codegen.common.errors.Refused('the answer is no')", 1, "femtorque: the answer is no\n"),
+    ("KeyboardInterrupt()", 1, "femtorque: interrupted\n"),
+    ("MemoryError('unable to allocate 7 TiB')", 1, "femtorque: there is not enough memory: unable to allocate 7 TiB\n"),
+])
+def test_a_no_is_status_1_and_one_line(error, status, line):
+    code = (
+        "import femtorque, codegen.verify.check, codegen.common.errors\n"
+        f"def no(*_): raise {error}\n"
+        "codegen.verify.check.examine = no\n"
+        f"femtorque.main(['check', '{MECHANISM}'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (status, "", line)
+
+
+def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_path):
+    code = (
+        "import femtorque, codegen.verify.check\n"
+        "def broken(*_): raise ZeroDivisionError('of its own\\nmaking')\n"
+        "codegen.verify.check.examine = broken\n"
+        f"femtorque.main(['check', '{MECHANISM}'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                           env=os.environ | {"TMPDIR": str(tmp_path)})
+    assert shown.returncode == 1 and shown.stderr.count("\n") == 1
+    assert "unexpected ZeroDivisionError: of its own making; the traceback is in " in shown.stderr
+    log = Path(shown.stderr.split()[-1])
+    assert log.parent == tmp_path and "in broken" in log.read_text()
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    shown = subprocess.run(f"{sys.executable} femtorque.py check {MECHANISM} | true", shell=True, cwd=ROOT,
+                           capture_output=True, text=True)
+    assert shown.stderr == ""
+
+
+def test_numbers_that_are_not_finite_and_arrays_become_json():
+    import numpy as np
+
+    from commands.answer import Answer, dump
+
+    data = {"a": np.array([1.0, np.nan]), "b": np.float32(0.5), "c": float("inf"), "d": Path("x"), "e": b"\1\xff"}
+    assert json.loads(dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
+
+
+def test_generate_writes_the_same_bytes_twice(here, tmp_path):
+    for folder in ("a", "b"):
+        shown = here("generate", MECHANISM, "-o", tmp_path / folder, "--json")
+        assert shown.returncode == 0, shown.stderr
+    names = json.loads(shown.stdout)["files"]
+    assert {"ft_step.c", "ft_step.h", "ft_model.h", "README.md"} <= set(names)
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("options, precision, error", [
+    ([], "double", 1e-5), (["--backend", "c"], "single", 1e-4),
+    (["--backend", "c", "--precision", "double"], "double", 1e-5),
+])
+def test_torque_writes_a_row_a_tick(here, tmp_path, options, precision, error):
+    out = tmp_path / "tau.csv"
+    shown = here("torque", MECHANISM, MOTION, "-o", out, "--json", *options)
+    assert shown.returncode == 0, shown.stderr
+    told, rows = json.loads(shown.stdout), out.read_text().splitlines()
+    assert told["ticks"] == len(rows) - 1 == 3000
+    assert rows[0] == "t,shoulder,elbow,wrist" and rows[1].startswith("0.0005,")
+    assert told["precision"] == precision and 0.0 < told[f"max_error_{precision}"] < error
+    assert ("max_error_single" in told) != ("max_error_double" in told)
+
+
+def test_torque_says_that_the_reference_is_double(here, tmp_path):
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "tau.csv", "--precision", "single")
+    assert shown.returncode == 2 and "the reference always computes in double precision" in shown.stderr
+    assert not (tmp_path / "tau.csv").exists()
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "tau.csv")
+    assert "3000 ticks by reference, in double precision" in shown.stdout
+
+
+def test_torque_of_the_chip_is_that_of_this_computer_to_the_last_digit(here, tmp_path):
+    for backend in ("c", "chip"):
+        shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / backend, "--backend", backend)
+        assert shown.returncode == 0, shown.stderr
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "chip").read_bytes()
+
+
+def test_torque_names_what_the_chip_cannot_do(here, tmp_path):
+    shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "x", "--backend", "chip", "--precision", "double")
+    assert shown.returncode == 2 and "the chip computes in single precision" in shown.stderr
+
+
+def test_the_extra_that_is_missing_is_named():
+    code = (
+        "import sys; sys.modules['unicorn'] = None\n"
+        f"import femtorque; femtorque.main(['torque', '{MECHANISM}', '{MOTION}', '-o', 'x', '--backend', 'chip'])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert shown.returncode == 1
+    assert shown.stderr == "femtorque: unicorn is not installed: pip install 'femtorque[hil]'\n"
+
+
+@pytest.fixture
+def brief(tmp_path):
+    """A motion of 0.6 s."""
+    rig.short_motion().save(tmp_path / "brief.csv")
+    return tmp_path / "brief.csv"
+
+
+def test_hil_plays_a_motion_on_the_virtual_board(here, brief):
+    shown = here("hil", MECHANISM, brief, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["ended"] == "done" and told["faults"] == [] and told["bit_identical"] is True
+    assert all(rms < 1e-3 for rms in told["tracking_rms"].values())
+
+
+def test_hil_reports_the_fault_that_ended_a_motion(here, brief):
+    shown = here("hil", MECHANISM, brief, "--fault", "encoder-jump", "--json")
+    told = json.loads(shown.stdout)
+    assert shown.returncode == 1 and told["faults"] and told["outputs_safe"] is True
+    wrong = here("hil", MECHANISM, brief, "--fault", "bogus")
+    assert wrong.returncode == 2 and "faults: estop, " in wrong.stderr
+
+
+def test_verify_says_yes(here):
+    shown = here("verify", "mechanisms/three_link_10ms.toml", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["bit_identical"] is True and told["max_error_double"] < 1e-10 and told["max_error_single"] < 1e-4
+
+
+def test_build_reports_sizes_and_digest(here):
+    shown = here("build", MECHANISM, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert Path(told["image"]).stat().st_size <= told["flash_bytes"]
+    assert told["ram_bytes"] > 0 and told["stack_bytes"] > 0 and len(told["digest"]) == 64
+
+
+def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_running_it():
+    first = femtorque("build", MECHANISM)
+    code = (
+        "import atexit, sys, femtorque\n"
+        "heavy = {'codegen.emit.sources', 'hil.cost.measure', 'scipy', 'unicorn', 'platformio', 'elftools'}\n"
+        "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
+        f"femtorque.main(['build', '{MECHANISM}'])\n"
+    )
+    again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert first.returncode == again.returncode == 0 and "instructions a tick" in first.stdout
+    assert again.stdout == first.stdout and again.stderr == "\n"
+
+
+def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
+    """What it costs is not counted a second time, wherever the image lies."""
+    from codegen.toolchain import known
+    from hil.cost import measure
+    from hil.cost.cost import Cost
+
+    said = []
+
+    def counted(mechanism, built, feedforward, on_progress):
+        said.append(built.image.stat().st_size)
+        return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, ("the end",))
+
+    monkeypatch.setattr(known, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
+    monkeypatch.setattr(measure, "measure", counted)
+    for folder in ("a", "b"):
+        shown = here("build", MECHANISM, "-o", tmp_path / folder)
+        assert shown.returncode == 0 and "11 of 100, margin 89.0%\nnot gone through to its end: the end" in shown.stdout
+        assert shown.stderr.count("is built; what its ticks cost is being counted") == (folder == "a")
+    assert len(said) == 1 and said[0] > 1000
+
+
+def test_init_writes_a_file_that_check_accepts(here, tmp_path):
+    mechanism = tmp_path / "new.toml"
+    assert here("init", "new-arm", "-o", mechanism).returncode == 0
+    assert here("check", mechanism).returncode == 0
+    again = here("init", "new-arm", "-o", mechanism)
+    assert again.returncode == 2 and "is there already" in again.stderr
+
+
+def test_a_silent_port_is_refused_in_bounded_time():
+    """A serial line with nobody on it, as the operating system offers it."""
+    ours, theirs = pty.openpty()
+    try:
+        shown = femtorque("stream", MECHANISM, MOTION, "--port", os.ttyname(theirs), "--json")
+        assert shown.returncode == 1
+        assert "no answer to HELLO in 2 s, the line is silent; check power, cable" in json.loads(shown.stdout)["error"]
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize("arguments, line", [
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"], "--at = 'shoulder': must be JOINT=POSITION, a number"),
+    (["identify", MECHANISM, "--port", "/dev/ttyNOPE", "-j", "sholder"], "no such joint; did you mean 'shoulder'?"),
+    (["float", MECHANISM, "--port", "/dev/ttyNOPE", "--friction", "90"], "'--friction': Input should be less than or equal to 80"),
+    (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"], "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
+    (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
+])
+def test_lab_verbs_say_in_one_line_what_is_wrong(here, arguments, line):
+    done = here(*arguments)
+    assert done.returncode == 2 and line in done.stderr and len(done.stderr.splitlines()) == 1

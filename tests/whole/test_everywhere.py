@@ -1,0 +1,112 @@
+"""What keeps the tool the same on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
+
+import ast
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import femtorque
+from tests.conftest import ROOT
+
+POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
+POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
+SHIPPED = [ROOT / "femtorque.py", *(ROOT / "commands").glob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_nothing_is_used_that_only_some_systems_have(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert not POSIX_ONLY & {str(name).split(".")[0] for name in names}, node.lineno
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in POSIX_NAMES, node.lineno
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_text_files_are_utf8_whatever_the_system_thinks(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        said = {keyword.arg for keyword in node.keywords}
+        modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        if name in ("read_text", "write_text") and isinstance(node.func, ast.Attribute):
+            assert "encoding" in said or len(node.args) > (name == "write_text"), node.lineno
+        if name == "open" and not any("b" in mode for mode in modes) and getattr(
+                getattr(node.func, "value", None), "id", "") != "os":
+            assert "encoding" in said, node.lineno
+
+
+def complete(line):
+    environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    shown = subprocess.run([sys.executable, ROOT / "femtorque.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+    return shown.stdout.split()
+
+
+@pytest.mark.parametrize("line, words", [
+    ("femtorque pl", {"plan", "plot"}), ("femtorque stream --dry", {"--dry-run"}),
+    ("femtorque stream --port a", {"auto"}), ("femtorque torque --backend c", {"c", "chip"}),
+])
+def test_the_shell_completes_verbs_options_and_values(line, words):
+    assert set(complete(line)) == words
+
+
+def test_completion_knows_the_faults():
+    assert "encoder-stuck" in complete("femtorque hil --fault enc")
+
+
+def test_completion_can_be_installed():
+    shown = subprocess.run([sys.executable, ROOT / "femtorque.py", "--help"], capture_output=True, text=True).stdout
+    assert "--install-completion" in shown
+
+
+def commands():
+    return typer.main.get_command(femtorque.app).commands
+
+
+@pytest.mark.parametrize("verb", sorted(commands()))
+def test_every_verb_has_examples_that_can_be_typed(verb):
+    lines = femtorque.EXAMPLES.get(verb)
+    assert lines, f"EXAMPLES of femtorque.py has none of {verb}"
+    for line in lines:
+        words = line.split()
+        assert words[0] == verb
+        commands()[verb].make_context(verb, words[1:])  # raises if an option is not there
+
+
+def test_examples_stand_at_the_end_of_the_help(here):
+    shown = here("plan", "--help").stdout
+    assert shown.rstrip().endswith("--back --speed 0.5") and "Examples:\n    femtorque plan my_arm.toml" in shown
+
+
+def in_terminal(environment):
+    """What `check` prints on a terminal."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execve(sys.executable, [sys.executable, "femtorque.py", "check", "mechanisms/two_link.toml"],
+                  {**os.environ, "TERM": "xterm-256color", **environment})
+    shown = b""
+    while True:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            break
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    return shown
+
+
+def test_colours_are_for_terminals_that_want_them():
+    colour = re.compile(rb"\x1b\[[0-9;]*3[0-9]")
+    assert re.search(rb"\x1b\[", in_terminal({}))
+    assert not colour.search(in_terminal({"NO_COLOR": "1"}))
+    piped = subprocess.run([sys.executable, "femtorque.py", "check", "mechanisms/two_link.toml"], cwd=ROOT, capture_output=True)
+    assert b"\x1b" not in piped.stdout + piped.stderr and b"two-link" in piped.stdout

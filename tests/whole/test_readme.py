@@ -1,0 +1,300 @@
+"""What README and docs tell a reader to type works, their links lead somewhere, and the reference pages are up to date."""
+
+import json
+import os
+import re
+import runpy
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from serial.tools import list_ports
+
+import femtorque
+from codegen.mechanism.reader import load_mechanism
+from host.link.configuration import Configuration
+from tests.codegen.mechanism.test_urdf import robot
+from tests.conftest import HANG, ROOT
+from tests.host.flash.test_flash import OPENOCD, tool
+from tests.support.plugged import Hand, ctrl_c, plugged_in
+from tests.whole.test_wheel import copied
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def typed(text=README):
+    """Every command in a block of indented lines, without its comment."""
+    lines = re.findall(r"^    ((?:femtorque|make|python3|pip) .*)$", text, re.MULTILINE)
+    return [line.split("  #")[0].strip() for line in lines]
+
+
+def block(language):
+    return re.search(rf"```{language}\n(.*?)```", README, re.DOTALL)[1]
+
+
+def section(title):
+    return README.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+# Every command of the README belongs to one of these, and to the test below that executes it.
+MAKE = typed(README.split("## Ten minutes")[0])
+INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
+FAULT = TOUR.pop()
+BOARD = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
+LONG = [line for line in BOARD if line.split()[1] in ("bringup", "identify")]
+DESK = [line for line in typed(section("A real board")) if line not in BOARD]
+REST = [FAULT, *typed(section("More")), *typed(section("Closed and changing mechanisms"))]
+
+
+def test_every_command_is_executed_by_a_test():
+    assert sorted(typed()) == sorted([*MAKE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
+    assert [line.split()[1] for line in MAKE] == ["demo", "test"]
+    assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
+    assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil", "stream", "stream"]
+    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "stream", "bringup", "home", "float", "identify"]
+    assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
+    assert all(line.startswith("femtorque ") for line in REST)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """The folder of someone who follows the README: the checkout's examples and images, and the URDF where pip puts it."""
+    folder = tmp_path_factory.mktemp("desk")
+    (ROOT / "build").mkdir(exist_ok=True)
+    for name in ("mechanisms", "build"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "venv").mkdir()
+    for place in (folder, folder / "venv"):
+        (place / "so101.urdf").write_bytes(robot("so101.urdf").read_bytes())
+    (folder / "reach.toml").write_text(block("toml"))
+    return folder
+
+
+@pytest.fixture
+def run(desk, monkeypatch, capfd):
+    """A line as it stands there, in the reader's folder; what it prints. In this process, which is quicker."""
+    monkeypatch.chdir(desk)
+
+    def typed_in(line, status=0):
+        words = shlex.split(line)
+        assert words[0] == "femtorque"
+        with pytest.raises(SystemExit) as left:
+            femtorque.main(words[1:])
+        shown = capfd.readouterr()
+        assert left.value.code == status, f"{line}\n{shown.out}\n{shown.err}"
+        return shown.out
+
+    return typed_in
+
+
+@pytest.fixture
+def so101(desk, run):
+    """The robot of the tour, as its first steps make it."""
+    if not (desk / "reach.csv").is_file():
+        for line in TOUR[:3]:
+            run(line)
+    return load_mechanism(desk / "so101.toml")
+
+
+@contextmanager
+def served(line, desk):
+    """A board that a line of the README serves, at a port that is free: its url; then how many ticks it has made."""
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", *shlex.split(line.replace("5555", "0"))[1:]], cwd=desk,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    at = SimpleNamespace(port=board.stderr.readline().strip(), ticks=0)
+    try:
+        yield at
+    finally:
+        board.send_signal(signal.SIGINT)
+        said, _ = board.communicate(timeout=HANG)
+    assert board.returncode == 0
+    at.ticks = int(said.removesuffix(" ticks\n"))
+
+
+def at(port, line):
+    """A line of the README with another board's port and any for the page."""
+    return line.replace("socket://localhost:5555", port).replace("8420", "0")
+
+
+PLAYED = r"done: 3.000 s, 751 knots in \d+ frames"
+
+
+def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
+    """Steps 1 to 4, line by line, as they stand there. The last, which moves the arm, with a board whose time is the
+    host's."""
+    subprocess.run(FETCH.split("&& ")[1], shell=True, cwd=desk, check=True)
+    *before, serve, dry_run, play = TOUR
+    said = {line.split()[1]: run(line) for line in before}
+    assert "shoulder_lift" in said["check"] and "warning" not in said["check"]
+    assert "every limit kept" in said["plan"] and (desk / "reach.png").stat().st_size > 20_000
+    assert said["hil"].startswith("done; ") and "Tracking was worst at" in said["plot"] and (desk / "run.html").is_file()
+    with served(serve, desk) as board:
+        dry = run(at(board.port, dry_run))
+    assert dry.startswith("ready to move: ") and "nothing was armed" in dry and board.ticks > 100
+    with plugged_in(load_mechanism(desk / play.split()[2])) as own:
+        assert re.match(PLAYED, run(at(own.url, play)))
+
+
+@pytest.mark.bench
+def test_the_tour_on_a_board_that_is_served_in_real_time(desk, run):
+    *_, serve, dry_run, play = TOUR
+    with served(serve, desk) as board:  # two more words let a busy machine be late
+        assert "nothing was armed" in run(at(board.port, dry_run))
+        assert re.match(PLAYED, run(at(board.port, play) + " --resume 99"))
+    assert board.ticks > 3000
+
+
+def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so101, tmp_path, monkeypatch):
+    """All but bring-up and identification, in their order, with the virtual board in the place of the real one."""
+    tool(tmp_path, "openocd", OPENOCD)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with plugged_in(so101) as board:
+        said = {}
+        for line in BOARD:
+            if line in LONG:
+                continue
+            if line.split()[1] in ("monitor", "float"):
+                ctrl_c(board, 0.5)
+            said[line.split()[1]] = run(line.replace("--speed 0.2", "--speed 0.8"))
+        assert board.outputs_safe()
+    digest = Configuration.of(so101).digest.hex()
+    assert f"the board reports digest {digest[:16]}" in said["flash"] and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"]
+    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.992 s, 249 knots in 249 frames (0 resent)")
+    assert said["home"].count("start, now at 0.0000") == 6 and said["float"] == "held where it was led to; let go\n"
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("line", LONG, ids=lambda line: line.split()[1])
+def test_an_arm_that_is_brought_up_and_measured(run, so101, monkeypatch, line):
+    with plugged_in(so101) as board:
+        monkeypatch.setattr(sys, "stdin", Hand(board, push=12.0))
+        if "identify" in line:
+            run("femtorque home so101.toml --port auto")
+        said = run(line)
+    if "bringup" in line:
+        assert said == "".join(f"{joint.name}: good\n" for joint in so101.streamed)
+    for joint in so101.streamed if "identify" in line else ():
+        found = re.search(rf"^{joint.name}: viscous (\S+) .*coulomb (\S+) ", said, re.MULTILINE)
+        assert float(found[2]) == pytest.approx(joint.friction.coulomb, rel=0.1), said
+
+
+def test_a_board_on_the_desk_is_given_its_image(run):
+    assert "firmware.bin" in run(DESK[0])
+
+
+@pytest.mark.bench
+def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
+    run(DESK[0])
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"],
+                             cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert run(DESK[1].replace("/dev/ttyUSB0", board.stderr.readline().strip())).startswith("done; ")
+    finally:
+        board.send_signal(signal.SIGINT)
+        board.communicate(timeout=HANG)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("line", REST)
+def test_the_rest_of_the_commands(desk, line):
+    words = [sys.executable, str(ROOT / "femtorque.py"), *shlex.split(line)[1:]]
+    done = subprocess.run([*words, "--json"], cwd=desk, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == (line == FAULT), done.stderr
+    if line == FAULT:
+        assert json.loads(done.stdout)["outputs_safe"] is True
+
+
+def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
+    """As it stands there; the board that `auto` finds only pretends."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7", description="", vid=1)])
+    script = tmp_path / "readme.py"
+    script.write_text(block("python").replace("run.mcap", str(tmp_path / "run.mcap")))
+    runpy.run_path(str(script))
+    assert len(fake.received) == 751 and (tmp_path / "run.mcap").is_file()
+
+
+# -- make --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it yet."""
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    for stamp in (".demo", ".test"):
+        (tmp_path / ".venv" / stamp).touch()
+    return tmp_path
+
+
+def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
+    (checkout / "tests").mkdir()
+    (checkout / "tests" / "test_it.py").write_text("import pytest\ndef test_good(): pass\ndef test_bad(): raise AssertionError\n"
+                                                   "@pytest.mark.bench\ndef test_long(): raise AssertionError\n")
+    done = subprocess.run(MAKE[1].split(), cwd=checkout, capture_output=True, text=True)
+    assert done.returncode != 0 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.bench
+def test_what_is_installed_by_hand_inits_from_the_urdf_that_pip_brings(tmp_path):
+    """From a checkout and nothing else."""
+    lines = [INSTALL, FETCH, *TOUR[:2]]
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=copied(tmp_path / "checkout"), env=environment,
+                          capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "so101.toml: edit it" in done.stdout and "shoulder_lift" in done.stdout
+
+
+@pytest.mark.bench
+def test_make_demo_prints_the_table_and_draws_the_figure(checkout):
+    copied(checkout)
+    shutil.copytree(ROOT / "mechanisms", checkout / "mechanisms")
+    done = subprocess.run(MAKE[0].split(), cwd=checkout, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "shoulder" in done.stdout and list(checkout.rglob("*.png"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}, target
+
+
+def test_reference_pages_are_those_of_the_tables():
+    made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
+    for name, text in made.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"docs/{name} is old: python docs/generate.py"
+
+
+def test_the_picture_comes_first():
+    assert any(p.startswith("![") for p in README.split("\n\n")[:3])
+
+
+def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
+    from host.plan import plan, waypoints
+
+    page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
+    (tmp_path / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
+    arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
+    found = plan.plan(arm, waypoints.load(tmp_path / "points.toml", arm))
+    assert [name for _, name in found.arrivals] == ["waypoint.1", "waypoint.2", "waypoint.3"]

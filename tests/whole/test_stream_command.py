@@ -1,0 +1,318 @@
+"""`femtorque stream` as a user runs it; where it is about Ctrl-C and terminals, with a process and a socket."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import Refused
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, from_rows, knots
+from codegen.wire import messages
+from codegen.wire.units import from_wire, to_wire
+from femtorque import Board
+from host.link.configuration import Configuration
+from host.record import log as logs
+from tests.conftest import HANG
+from tests.support.tcp_board import TcpBoard
+
+ROOT = Path(__file__).resolve().parents[2]
+MECHANISM = ROOT / "mechanisms" / "three_link.toml"
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    return load_mechanism(MECHANISM)
+
+
+@pytest.fixture
+def tcp_board(mechanism):
+    board = TcpBoard(Configuration.of(mechanism))
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def short(mechanism, tmp_path):
+    """A motion of 0.4 s as a CSV file."""
+    t = np.linspace(0.0, 0.4, 11)
+    s = t / 0.4
+    starts = np.array([j.start for j in mechanism.moving])
+    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
+    return write_csv(tmp_path / "short.csv", mechanism, t, q)
+
+
+PORT = "/dev/ttyUSB7"
+
+
+def write_csv(path, mechanism, t, q):
+    rows = [",".join(["t", *(j.name for j in mechanism.moving)])]
+    rows += [",".join(f"{x:.9g}" for x in (a, *b)) for a, b in zip(t, q, strict=True)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, mechanism):
+    run = tmp_path / "run.mcap"
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--log", run, "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["ended"] == "done" and told["faults"] == [] and told["knots"] == 101
+    assert list(told["tracking_rms"]) == ["shoulder", "elbow", "wrist"]
+    assert fake.state == "DISARMED", "leaving disarms"
+    sent = knots(Trajectory.load(short, mechanism), mechanism)
+    np.testing.assert_array_equal([m.position for m in fake.received], sent.position)
+
+    drawn = here("plot", run, "--json")
+    assert drawn.returncode == 0, drawn.stderr
+    assert Path(json.loads(drawn.stdout)["figure"]).stat().st_size > 10_000
+    assert logs.read(run).notes["identity"]["name"] == "three-link"
+
+
+def test_people_get_a_table(here, fake, short):
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--home")
+    assert shown.returncode == 0, shown.stderr
+    assert "done: 0.400 s, 101 knots" in shown.stdout and "shoulder" in shown.stdout
+    assert shown.stderr == "", "no progress where there is no terminal"
+
+
+def test_a_dry_run_arms_nothing(here, fake, short):
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--dry-run", "--json")
+    assert shown.returncode == 0 and json.loads(shown.stdout)["ended"] == "dry run"
+    assert fake.commands == [0], "only HOME"
+    assert 0.0 < json.loads(shown.stdout)["effort"]["torque"] < json.loads(shown.stdout)["effort"]["available"]
+
+
+@pytest.mark.parametrize("prepare, options, words", [
+    (lambda b: None, [], "no zero yet; put them at their start pose and home"),
+    (lambda b: b.fail("OVERSPEED", 1), ["--home"], "fault OVERSPEED at joint elbow: .*; then clear"),
+    (lambda b: setattr(b, "conf", b.conf.__class__(**{**b.conf.__dict__, "digest": b"\xee" * 32})), ["--home"],
+     "carries another configuration: .*eeeeeeeeeeeeeeee.*femtorque build .*three_link.toml"),
+])
+def test_what_forbids_moving_is_told_before_anything_moves(here, fake, short, prepare, options, words):
+    prepare(fake)
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--json", *options)
+    assert shown.returncode == 1
+    told = json.loads(shown.stdout)
+    assert re.search(words, told["error"]) and shown.stderr.count("\n") == 1
+    assert messages.COMMANDS["START"][0] not in fake.commands
+
+
+def test_a_fault_in_the_json_has_its_name(here, fake, short):
+    fake.fail("FOLLOWING", 2)
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--json")
+    assert json.loads(shown.stdout)["faults"] == ["FOLLOWING"]
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--clear", "--home", "--json")
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_a_motion_outside_limits_is_bad_input_and_nothing_is_sent(here, fake, mechanism, tmp_path):
+    t = np.linspace(0.0, 1.0, 21)
+    s = (10 * t**3 - 15 * t**4 + 6 * t**5)[:, None]
+    far = write_csv(tmp_path / "far.csv", mechanism, t, s * [4.0, 0.0, 0.0])
+    shown = here("stream", MECHANISM, far, "--port", PORT, "--home", "--json")
+    assert shown.returncode == 2 and "shoulder at t = " in json.loads(shown.stdout)["error"]
+    assert not fake.received
+
+
+CTRL_C, ENTER = b"\x03", b"\n"
+
+
+def in_terminal(arguments, presses, tcp):
+    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds, time standing still until
+    that is done. Returns status and what was shown."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ["COLUMNS"] = "160"
+        os.chdir(ROOT)
+        os.execv(sys.executable, [*tcp.command, *map(str, arguments)])
+    os.set_blocking(terminal, False)
+    shown, left, deadline = b"", [press if isinstance(press, tuple) else (press, CTRL_C) for press in presses], time.monotonic() + HANG
+    tcp.hold = lambda: bool(left) and left[0][0](tcp.board, shown)
+    while time.monotonic() < deadline:
+        try:
+            shown += os.read(terminal, 65536)
+        except BlockingIOError:
+            pass
+        except OSError:
+            break
+        if tcp.hold():
+            os.write(terminal, left[0][1])
+            left.pop(0)
+        time.sleep(0.02)
+    else:
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
+
+
+def interrupted(tcp, arguments, when):
+    """Run without a terminal; Ctrl-C when a condition holds. Returns status and what was told."""
+    pressed = threading.Event()
+    tcp.hold = lambda: when() and not pressed.is_set()
+    process = subprocess.Popen([*tcp.command, *map(str, arguments), "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not when() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    pressed.set()
+    output, errors = process.communicate(timeout=HANG)
+    assert output, errors
+    return process.returncode, json.loads(output)
+
+
+@pytest.fixture
+def long(mechanism, tmp_path):
+    t = np.linspace(0.0, 20.0, 101)
+    s = t / 20.0
+    starts = np.array([j.start for j in mechanism.moving])
+    return write_csv(tmp_path / "long.csv", mechanism, t, starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+
+
+def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
+    held = []
+
+    def holding(board, shown):
+        if b"holding; Enter goes on, Ctrl-C disarms" in shown and not held:
+            held.append(tcp_board.clock.now())
+        return held and tcp_board.clock.now() - held[0] > 0.7 and board.state == "HOLD"
+
+    status, shown = in_terminal(
+        ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
+        [lambda board, _: board.played > 20, holding], tcp_board,
+    )
+    assert status == 1 and tcp_board.board.state == "DISARMED", shown
+    assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown
+
+
+def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 2.0, 51)
+    s = t / 2.0
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.3 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None])
+    begins = b"holding; Enter goes on"
+    status, shown = in_terminal(
+        ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home"],
+        [lambda board, _: board.played > 50, (lambda board, shown: begins in shown and board.state == "HOLD", ENTER),
+         lambda board, _: board.played > 200, (lambda board, shown: shown.count(begins) == 2, ENTER)], tcp_board,
+    )
+    assert status == 0 and "done: 2.000 s" in shown and "resumed 2 times" in shown, shown[-2000:]
+    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
+    assert names == ["ARM", "START", "STOP", "RESUME", "STOP", "RESUME", "DISARM"]
+    sent = knots(Trajectory.load(motion, mechanism), mechanism)
+    np.testing.assert_array_equal([m.position for m in tcp_board.board.received], sent.position)
+
+
+def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.6, 31)
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.6))[:, None] ** 2)
+    shown = here("stream", MECHANISM, motion, "--port", PORT, "--home", "--loop", "3", "--speed", "2", "--json")
+    assert shown.returncode == 0, shown.stderr
+    told = json.loads(shown.stdout)
+    assert told["rounds"] == 3 and told["duration"] == pytest.approx(0.3) and told["knots"] == 3 * 76
+    sent = knots(Trajectory.load(motion, mechanism).faster(2.0), mechanism)
+    np.testing.assert_array_equal([m.position for m in fake.received], np.tile(sent.position, (3, 1)))
+
+
+def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.4, 21)
+    starts = np.array([j.start for j in mechanism.moving])
+    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
+    status, told = interrupted(tcp_board, ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "0"],
+                               lambda: len(tcp_board.board.received) >= 220)
+    assert status == 1 and told["ended"] == "stopped" and told["rounds"] >= 2
+    assert tcp_board.board.state == "DISARMED"
+
+
+def test_a_loop_that_does_not_close_is_refused(here, fake, short):
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--loop", "2")
+    assert shown.returncode == 2 and "shoulder ends +0.1 from where it begins; " in shown.stderr
+    assert "femtorque plan --back" in shown.stderr and not fake.received
+
+
+def test_the_start_is_approached_when_asked(here, fake, short, mechanism):
+    away = np.array([j.start for j in mechanism.moving]) + [0.1, -0.2, 0.05]
+    fake.target = to_wire(away, mechanism.moving).astype(np.int64)
+    fake._flag(HOMED=True)
+    shown = here("stream", MECHANISM, short, "--port", PORT)
+    assert shown.returncode == 1 and "`--approach` does" in shown.stderr and "femtorque plan --port" in shown.stderr
+    assert not fake.received
+    shown = here("stream", MECHANISM, short, "--port", PORT, "--approach", "--json")
+    assert shown.returncode == 0, shown.stderr
+    first, last = fake.received[0], fake.received[-1]
+    np.testing.assert_allclose(from_wire(first.position, mechanism.moving), away, atol=1e-6)
+    np.testing.assert_array_equal(last.position, knots(Trajectory.load(short, mechanism), mechanism).position[-1])
+    assert max(np.max(np.abs(m.rate)) for m in fake.received[:-102]) < 1.2, "slowly"
+
+
+def test_a_plan_begins_where_the_arm_of_a_board_stands(here, fake, mechanism, tmp_path):
+    away = np.array([j.start for j in mechanism.moving]) + [0.1, -0.2, 0.05]
+    fake.target = to_wire(away, mechanism.moving).astype(np.int64)
+    (tmp_path / "w.csv").write_text("shoulder\n0.5\n")
+    shown = here("plan", MECHANISM, tmp_path / "w.csv", "-o", tmp_path / "m.csv", "--port", PORT)
+    assert shown.returncode == 0, shown.stderr
+    motion = Trajectory.load(tmp_path / "m.csv", mechanism)
+    np.testing.assert_allclose(motion.positions[[0, -1]], [away, [0.5, *away[1:]]], atol=1e-6)
+
+
+def test_a_motion_too_heavy_for_the_motors_is_refused_with_a_speed_that_is_not(here, fake, mechanism, tmp_path):
+    t = np.linspace(0.0, 0.3, 31)
+    s = t / 0.3
+    starts = np.array([j.start for j in mechanism.moving])
+    q = starts + (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None] * [1.0, 0.0, 0.0]
+    heavy = write_csv(tmp_path / "heavy.csv", mechanism, t, q)
+    shown = here("stream", MECHANISM, heavy, "--port", PORT, "--home")
+    assert shown.returncode == 2 and not fake.received
+    found = re.search(r"elbow at t = .* s: needs .* N m, .* N m is there; `--speed (\S+)` is slow enough", shown.stderr)
+    assert found, shown.stderr
+    shown = here("stream", MECHANISM, heavy, "--port", PORT, "--home", "--speed", found[1], "--dry-run")
+    assert shown.returncode == 0 and "of the effort: elbow needs" in shown.stdout
+
+
+def test_without_a_terminal_ctrl_c_stops_and_then_disarms(tcp_board, long):
+    status, told = interrupted(tcp_board, ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
+                               lambda: tcp_board.board.played >= 20)
+    assert status == 1 and told["ended"] == "stopped"
+    assert tcp_board.board.state == "DISARMED"
+    names = [n for number in tcp_board.board.commands for n, row in messages.COMMANDS.items() if row[0] == number]
+    assert names == ["ARM", "START", "STOP", "DISARM"]
+
+
+def test_the_python_api_moves_a_board(fake, mechanism):
+    starts = np.array([j.start for j in mechanism.moving])
+    t = np.linspace(0.0, 0.3, 7)
+    s = t / 0.3
+    q = starts + 0.1 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
+    motion = from_rows([j.name for j in mechanism.moving], t, q)
+    with Board.connect(PORT, mechanism) as board:
+        assert board.state == "DISARMED"
+        board.home()
+        assert board.stream(motion).ended == "done"
+        assert board.state == "HOLD"
+        np.testing.assert_allclose(board.positions, starts + 0.1, atol=1e-6)
+    assert fake.state == "DISARMED"
+
+
+def test_a_failure_inside_disarms_too(fake, mechanism):
+    with pytest.raises(ZeroDivisionError):
+        with Board.connect(PORT, str(MECHANISM)) as board:
+            board.home()
+            board.arm()
+            raise ZeroDivisionError
+    assert fake.state == "DISARMED"
+
+
+def test_without_a_mechanism_a_board_can_only_be_looked_at(fake):
+    with Board.connect(PORT) as board:
+        assert board.session.configuration.name == "three-link" and len(board.positions) == 3
+        with pytest.raises(Refused, match="connected without a mechanism, to look only"):
+            board.stream(ROOT / "mechanisms" / "three_link.csv")

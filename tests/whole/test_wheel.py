@@ -1,0 +1,162 @@
+"""The wheel: what is installed away from the checkout can do what the checkout can."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("codegen", "host", "hil", "commands", "firmware", "mechanisms")
+
+
+def copied(folder: Path) -> Path:
+    """The checkout without its tests, in a folder of its own, for building leaves other folders behind."""
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__", ".pio"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "femtorque.py"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out,
+                    copied(tmp_path_factory.mktemp("source") / "femtorque")], check=True)
+    return next(out.glob("femtorque-*.whl"))
+
+
+def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel):
+    held = set(zipfile.ZipFile(wheel).namelist())
+    skip = {"THEORY.md", "__pycache__", ".pio"}
+    wanted = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*")
+              if path.is_file() and not skip.intersection(path.parts)}
+    assert wanted - held == set()
+
+
+class Installed:
+    """A copy in an environment of its own, home, used in a folder far from the checkout, work."""
+
+    def __init__(self, home: Path, work: Path, also: str = "") -> None:
+        self.work, self.python = work, home / "bin" / "python"
+        self.site = next((home / "lib").glob("python*")) / "site-packages"
+        self.environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        self.environment["PATH"] = f"{home / 'bin'}:{also}{os.environ['PATH']}"
+
+    def run(self, *words: object) -> str:
+        done = subprocess.run(list(map(str, words)), cwd=self.work, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def femtorque(self, *lines: str) -> str:
+        """Several verbs, in one process, which has to import everything but once."""
+        return self.run(self.python, "-c", "import shlex, sys, femtorque\n"
+                        "for line in sys.argv[1:]:\n"
+                        "    try:\n"
+                        "        femtorque.main(shlex.split(line))\n"
+                        "    except SystemExit as left:\n"
+                        "        if left.code:\n"
+                        "            raise\n", *lines)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Installed:
+    """The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by this
+    one. The campaign at the end fetches it."""
+    home = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps", wheel],
+                   check=True)
+    found = Installed(home, tmp_path_factory.mktemp("work"), f"{Path(sys.executable).parent}:")
+    (found.site / "lent.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    (found.site / "sitecustomize.py").write_text(BARRED)
+    return found
+
+
+# An editable install of the checkout, which this environment may have, must not be what is found.
+BARRED = f"""
+import sys
+sys.meta_path = [finder for finder in sys.meta_path if "__editable__" not in getattr(finder, "__module__", "")]
+sys.path = [path for path in sys.path if path != {str(ROOT)!r}]
+"""
+
+
+def test_an_installed_copy_is_found_outside_the_checkout(installed):
+    code = "import codegen, host, hil, femtorque; print(codegen.__file__, host.__file__, hil.__file__, femtorque.__file__)"
+    assert all(Path(path).is_relative_to(installed.site) for path in installed.run(installed.python, "-c", code).split())
+
+
+def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
+    """From nothing to a motion of the exact image on the virtual board."""
+    assert installed.run("femtorque", "init", "arm").startswith("arm.toml: edit it")
+    (installed.work / "motion.csv").write_text("t,shoulder,elbow\n0.0,0.0,0.0\n0.2,0.1,-0.1\n")
+    told = installed.femtorque("check arm.toml", "verify arm.toml --motions 1", "build arm.toml",
+                               "hil arm.toml motion.csv --log run.mcap", "plot run.mcap -o run.html")
+    assert "yes: every criterion holds" in told and "firmware.bin" in told and "Tracking was worst at" in told
+    assert (installed.work / "build" / "arm" / "firmware.bin").stat().st_size > 1000
+    assert (installed.work / "run.html").stat().st_size > 50_000
+
+
+def test_what_an_installed_copy_serves_is_in_it(installed):
+    """The live page's template travels too."""
+    code = "from jinja2 import PackageLoader; print(len(PackageLoader('host.show').list_templates()))"
+    assert int(installed.run(installed.python, "-c", code)) >= 2
+
+
+@pytest.mark.bench
+def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
+    """All that it asks for comes from where pip is told to look."""
+    home, work = tmp_path / "environment", tmp_path / "work"
+    work.mkdir()
+    seconds = {}
+
+    def timed(what, *words):
+        began = time.monotonic()
+        said = alone.run(*words)
+        seconds[what] = time.monotonic() - began
+        return said
+
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
+    alone = Installed(home, work)
+    timed("pip install", alone.python, "-m", "pip", "install", "--quiet", f"{wheel}[hil]")
+    (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
+    for line in ("init arm", "check arm.toml", "verify arm.toml --motions 1 --json", "build arm.toml",
+                 "plan arm.toml there.csv -o motion.csv --figure motion.png", "hil arm.toml motion.csv --log run.mcap --json",
+                 "plot run.mcap"):
+        said = timed(line, "femtorque", *line.split())
+        assert "--json" not in line or json.loads(said)["bit_identical"] is True
+    assert (work / "build" / "arm" / "firmware.bin").is_file() and (work / "run.html").stat().st_size > 50_000
+    print("".join(f"\n{taken:6.1f} s  {what}" for what, taken in seconds.items()))
+
+
+def test_every_import_is_asked_for():
+    """What the code imports from outside is among the wheel's requirements or extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["hil"], *project["optional-dependencies"]["parquet"]]
+    names = {re.split(r"[><=\[ ]", line)[0].lower().replace("_", "-") for line in asked}
+    given = {"yaml": "pyyaml", "serial": "pyserial", "elftools": "pyelftools", "mcap-ros2": "mcap-ros2-support",
+             "pydantic-core": "pydantic", "annotated-types": "pydantic", "mpl-toolkits": "matplotlib"}
+    for room in ROOMS[:4]:
+        for path in [*(ROOT / room).rglob("*.py"), ROOT / "femtorque.py"]:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                modules = ([node.module] if isinstance(node, ast.ImportFrom) and not node.level else
+                           [alias.name for alias in node.names] if isinstance(node, ast.Import) else [])
+                for module in modules:
+                    top = str(module).split(".")[0]
+                    outside = top not in sys.stdlib_module_names and top not in (*ROOMS, "femtorque", "tests")
+                    package = top.lower().replace("_", "-")
+                    assert not outside or given.get(package, package) in names or package in OPTIONAL, f"{path}: {module}"
+
+
+OPTIONAL = {"pinocchio"}  # asked for where it is used, and done without
