@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.board import reader as boards
+from codegen.common.cache import kept, key_of, program
 from codegen.common.firmware import application
 from codegen.emit import sources as emit
 from codegen.mechanism.description import Mechanism, Safety
@@ -269,10 +272,48 @@ _folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
 _count = 0
 
 
+INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+
+
+def included(name: str, files: dict[str, str]) -> set[str]:
+    """A file and all that it includes."""
+    found, front = {name}, [name]
+    while front:
+        new = {n for n in INCLUDE.findall(files[front.pop()]) if n in files} - found
+        found |= new
+        front += new
+    return found
+
+
+def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
+    """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled once is
+    used again."""
+    options = ("-O1", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS, *host_compiler.precision_flags(precision), "-fPIC")
+    objects = [_object(name, files, options) for name in sorted(files) if name.endswith(".c")]
+
+    def link(entry: Path) -> None:
+        subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", entry / host_compiler.LIBRARY], check=True)
+
+    return kept(key_of("linked", *(o.parent.name for o in objects)), link) / host_compiler.LIBRARY
+
+
+def _object(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
+    parts = {n: files[n] for n in sorted(included(name, files))}
+
+    def make(entry: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for n, text in parts.items():
+                (Path(folder) / n).write_text(text)
+            subprocess.run([host_compiler.compiler(), *options, "-c", name, "-o", entry / "it.o"], cwd=folder, check=True)
+
+    key = key_of(program(host_compiler.compiler()), *options, name, *(x for item in parts.items() for x in item))
+    return kept(key, make) / "it.o"
+
+
 def load(files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
     """A fresh copy of the compiled library, with variables of its own."""
     global _count
-    path = host_compiler.library(files, precision, ("-O1",))
+    path = library(files, precision)
     _count += 1
     own = Path(_folder.name) / f"{_count}.so"
     shutil.copy(path, own)

@@ -43,29 +43,16 @@ CHUNK = 40  # tests a process, at first
 Outcome = dict[str, Any]
 
 
-INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
-
-
-def included(name: str, files: dict[str, str]) -> set[str]:
-    """A file and all that it includes."""
-    found, front = {name}, [name]
-    while front:
-        new = {n for n in INCLUDE.findall(files[front.pop()]) if n in files} - found
-        found |= new
-        front += new
-    return found
-
-
 def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path:
     """Compile C files into a library in a folder. Boards differ in few files: an object once compiled is used again."""
     own = Path(tempfile.mkdtemp(dir=folder))
     objects = []
     for name in sorted(n for n in files if n.endswith(".c")):
-        texts = [*flags, *(part for n in sorted(included(name, files)) for part in (n, files[n]))]
+        texts = [*flags, *(part for n in sorted(app.included(name, files)) for part in (n, files[n]))]
         path = folder / f"{hashlib.sha256(chr(0).join(texts).encode()).hexdigest()[:32]}.o"
         objects.append(path)
         if not path.exists():
-            for n in included(name, files):
+            for n in app.included(name, files):
                 (own / n).write_text(files[n])
             subprocess.run([host_compiler.compiler(), *flags, "-c", name, "-o", "new.o"], cwd=own, check=True)
             os.replace(own / "new.o", path)

@@ -17,6 +17,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 from codegen.common.cache import cache_directory
+from tests.conftest import HANG
 from tests.firmware.app import sources, three_link
 
 HERE = Path(__file__).resolve().parent
@@ -81,8 +82,8 @@ def run(fuzzer: Path, corpus: Path, seconds: int, executions: int = -1, seed: in
         kept.extractall(corpus)
     done = subprocess.run(
         [fuzzer, f"-max_total_time={seconds}", f"-runs={executions}", f"-seed={seed}", f"-max_len={longest}",
-         "-print_final_stats=1", "-timeout=10", "-entropic=0", f"-artifact_prefix={fuzzer.parent}/", corpus],
-        capture_output=True, text=True, errors="replace", timeout=seconds + 60)
+         "-print_final_stats=1", f"-timeout={HANG:.0f}", "-entropic=0", f"-artifact_prefix={fuzzer.parent}/", corpus],
+        capture_output=True, text=True, errors="replace", timeout=seconds + HANG)
     report = done.stderr
 
     def last(pattern: str) -> float:
