@@ -99,6 +99,7 @@ def _found(safety: Safety) -> dict[str, str]:
         "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",
         "ENCODER_STUCK": f"after `stuck_s` ({safety.stuck_s:g} s) without a count",
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
+        "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
         "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
         "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick, "HOMING": "when `travel` or its time is used up",
         "HARD_FAULT": "at once: outputs safe, then a reset into it", "WATCHDOG": "by the watchdog, which resets into it",

@@ -72,6 +72,8 @@ KEYS = {
     "joint.friction.viscous": "at the joint, N m s/rad", "joint.friction.coulomb": "at the joint, N m",
     "joint.motor.R": "ohm", "joint.motor.L": "henry", "joint.motor.K": "N m/A = V s/rad",
     "joint.motor.gear": "motor turns a joint turn, signed (rad a metre for prismatic joints)",
+    "joint.motor.continuous": "A that it carries for good; without it its peak counts as continuous",
+    "joint.motor.thermal_s": "s: time constant of the winding's temperature; goes with continuous",
     "joint.motor.inertia": "of the rotor, at the motor, kg m²", "joint.motor.drive": "what the board gives it",
     "joint.motor.channel": "of the board", "joint.motor.sign": "-1: wired the other way round",
     "joint.encoder.counts": "a turn after quadrature ×4", "joint.encoder.at": "which shaft it turns with",

@@ -83,13 +83,16 @@ class Estop(Table):
 class Outputs(Table):
     """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
     dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
-    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low."""
+    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low. continuous_a,
+    thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm."""
 
     enable: PinName
     fault: PinName | None = None
     gated: bool = False
     dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
     duty_max: Annotated[float, Field(ge=0.5, le=1.0)] = 1.0
+    continuous_a: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
+    thermal_s: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
     estop: Annotated[list[Estop], Field(min_length=1)]
 
 
@@ -377,6 +380,8 @@ def _check_sections(board: Board) -> None:
             raise BadInput(file, f"channel.{i}.opposite", None, "half bridges need their low switch's pin, low")
         if c.pwm.low and c.opposite is None:
             raise BadInput(file, f"channel.{i}.pwm.low", c.pwm.low, "has no use without opposite")
+    if (board.outputs.continuous_a is None) != (board.outputs.thermal_s is None):
+        raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a, "goes with thermal_s: give both or neither")
     if any(c.opposite for c in board.channels) and not board.outputs.dead_ns:
         raise BadInput(file, "outputs.dead_ns", None, "is required by half bridges")
     broken = {e.timer for e in board.outputs.estop}

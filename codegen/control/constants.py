@@ -20,6 +20,7 @@ from codegen.board import reader as boards
 from codegen.board.reader import Board
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
+from codegen.control import heat
 from codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from codegen.control.observer import observer_gains
 from codegen.mechanism.description import Joint, Mechanism
@@ -287,6 +288,8 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "overlay_least": least,
         "overlay_most": most,
         **_brake(mechanism, board),
+        "heats": (warm := heat.heats(mechanism, board)),
+        "heat_crc": f"0x{heat.crc(warm):08x}u",
         "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
         "temperature_max": _literal(mechanism.safety.temperature_max),
     }

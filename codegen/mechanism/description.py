@@ -47,7 +47,10 @@ class Friction:
 
 @dataclass(frozen=True)
 class Motor:
-    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns a joint turn, signed."""
+    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns a joint turn, signed.
+
+    continuous: A that it carries for good. thermal_s: time constant of its winding's temperature, s. None: not told.
+    """
 
     R: float
     L: float
@@ -57,6 +60,8 @@ class Motor:
     drive: str = "voltage"
     channel: int = 0
     sign: int = 1
+    continuous: float | None = None
+    thermal_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,8 @@ class MotorTable(Table):
     K: Positive
     gear: Number = 1.0
     inertia: NotNegative = 0.0
+    continuous: Positive | None = None
+    thermal_s: Positive | None = None
     drive: Literal["voltage", "antiphase", "current"] = "voltage"
     channel: Annotated[int, Field(ge=0, le=63)] | None = None
     sign: Sign = 1

@@ -20,9 +20,10 @@ from rich.text import Text
 from codegen.board import reader as board_module
 from codegen.common.errors import BadInput, Refused
 from codegen.control import constants as control_source
+from codegen.control import heat
 from codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.control.observer import observer_gains
-from codegen.control.weight import falls, resolved
+from codegen.control.weight import falls, resolved, weights
 from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
 from codegen.mechanism.refusal import refuse
 from codegen.model.beam_element import joint_springs
@@ -62,6 +63,7 @@ class Report:
     chosen: Chosen | None
     safety: Safety
     falls: tuple[str, ...]
+    loads: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
         """Plain data for --json; infinite limits become null."""
@@ -95,6 +97,7 @@ class Report:
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
             "safety": asdict(self.safety),
             "falls": list(self.falls),
+            "loads": list(self.loads),
             "warnings": list(self.warnings),
         }
 
@@ -107,7 +110,7 @@ class Report:
         parts += [_assembly_table(name, a) for name, a in self.assemblies if a.cuts]
         if self.rule:
             parts += [_gain_table(self), _loop_line(self)]
-        parts += [Text(line) for line in self.falls]
+        parts += [Text(line) for line in (*self.loads, *self.falls)]
         parts += [Text(f"warning: {w}", style="yellow") for w in self.warnings]
         return Group(*parts)
 
@@ -151,8 +154,9 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
             _overlay(mechanism, lead)
     if not mechanism.loops and not has_modes(mechanism):
         _homing(models[0][1], warnings)
+    loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)))
+                  resolved(mechanism), tuple(falls(mechanism)), loads)
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
@@ -391,6 +395,31 @@ def _homing(model: Model, warnings: list[str]) -> None:
         if weight[i] + joints[i].friction.coulomb > effort:
             warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it starts: "
                             f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
+
+
+def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
+    """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
+    if mechanism.board is None:
+        return []
+    board = board_module.load(mechanism.board.use)
+    lines: list[str] = []
+    untold: list[str] = []
+    weight = weights(mechanism)
+    for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
+        peak, unit = control_source.joint_constants(mechanism, joint).effort, "N" if joint.type == "prismatic" else "N m"
+        good = heat.continuous(joint, board)
+        if math.isinf(good):
+            untold.append(f"{joint.name} {peak:.4g} {unit}")
+            continue
+        lasts = heat.lasts(joint, board, peak)
+        held = "for good" if math.isinf(lasts) else f"for {lasts:.3g} s from cold"
+        lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
+        if weight.get(joint.name, 0.0) > good:
+            warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to {weight[joint.name]:.3g} {unit}, "
+                            f"and {good:.3g} {unit} is continuous: held there it ends in OVERLOAD")
+    if untold:
+        lines.append(f"peak torque, taken for continuous without motor.continuous: {', '.join(untold)}")
+    return lines
 
 
 # ---- plain data and tables

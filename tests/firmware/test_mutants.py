@@ -21,7 +21,7 @@ from tests.firmware.mutants import Mutator, Schemata
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand
 FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c", "ft_watch.c", "ft_link.c",
-         "ft_app.c", "ft_capture.c", "ft_report.c")
+         "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -131,6 +131,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_capture.c": {
         "ft_capture_start: ft_capture_on = false: left out (2)": "a tick in between takes a sample that counts no more",
         "count: taken < FT_CAPTURE_SAMPLES: boundary": "it is as many either way",
+    },
+    "ft_heat.c": {
+        "follow: share > 1.0f: boundary": "1 is 1",
+        "follow: warm.heat[i] > (warm.over[i] ? COOL : TOO_WARM): boundary": "a heat that is the bound in every bit",
     },
     "ft_report.c": {
         "copy_telemetry: ft.tick > 0u: always": "no STATUS is due before the first tick",

@@ -59,6 +59,13 @@ static uint32_t not_hot(void)
     return alarm == FT_FAULT_OVER_TEMPERATURE ? FT_NO_JOINT : FT_GOOD;
 }
 
+static uint32_t not_overloaded(void)
+{
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+
+    return alarm == FT_FAULT_OVERLOAD ? ft.safety.warm_joint : FT_GOOD;
+}
+
 static uint32_t drivers_well(void)
 {
     uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
@@ -299,6 +306,7 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_COMMAND_ARM, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },
@@ -327,6 +335,7 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
     { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_EVENT_SEEK, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
@@ -334,6 +343,7 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
+    { FT_EVENT_PROBE, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
     { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
@@ -366,6 +376,7 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_FOLLOWING, FT_OF_JOINTS, FT_OFF, following },
     { FT_FAULT_OVER_TEMPERATURE, FT_ARMED, FT_OFF, not_hot },
     { FT_FAULT_DRIVER, FT_ARMED, FT_OFF, drivers_well },
+    { FT_FAULT_OVERLOAD, FT_ARMED, FT_STOP, not_overloaded },
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
     { FT_FAULT_KNOT, FT_OF_KNOTS, FT_STOP, knots_good },
 };

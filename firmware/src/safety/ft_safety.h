@@ -75,6 +75,7 @@ typedef struct {
     ft_request request;            /* from the link */
     volatile uint32_t silent;      /* ticks since the last good frame */
     volatile uint8_t knot_joint;   /* joint of a bad knot */
+    volatile uint8_t warm_joint;   /* joint of an overload */
     ft_alarms alarms;
 } ft_safety;
 

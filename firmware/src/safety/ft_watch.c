@@ -4,6 +4,7 @@
 #include "ft_chip.h"     /* ft_chip_temperature, ft_chip_driver_fault */
 #include "ft_config.h"   /* ft_joint, ft_lab_joint, FT_TEMPERATURE_MAX */
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
+#include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
 #include "ft_state.h"    /* ft */
 
@@ -17,6 +18,7 @@ static const struct {
 } guarded[] = {
     { ft_joint, sizeof ft_joint, &ft_joint_crc },
     { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
+    { ft_heat, sizeof ft_heat, &ft_heat_crc },
 };
 
 #define TABLES (sizeof guarded / sizeof guarded[0])
@@ -59,8 +61,10 @@ static void look_at_constants(void)
  * too high. */
 static void look_at_board(void)
 {
-    uint8_t alarm = FT_FAULT_NONE;
+    uint32_t joint = ft_heat_idle();
+    uint8_t alarm = joint == FT_GOOD ? FT_FAULT_NONE : FT_FAULT_OVERLOAD;
 
+    ft.safety.warm_joint = (uint8_t)joint;
     ft_chip_drivers_look(false);
     ft.temperature = ft_chip_temperature();
     if (!((ft_real)ft.temperature <= FT_TEMPERATURE_MAX))
