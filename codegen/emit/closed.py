@@ -43,10 +43,10 @@ forces at the cuts. For comparison only.
 """.strip()
 
 
-def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str, str]:
+def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c).
 
-    moded: it is one of several modes; ramped: the forces at its cuts come and go.
+    prefix: of the names of one of several modes; ramped: the forces at its cuts come and go.
     """
     assembly = assemble(model)
     loop = LoopStep(assembly)
@@ -59,7 +59,7 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
     intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
     shared = [angle.members for angle in loop.angles]
     tree = step_of(model, shared)
-    files = step_source.rendered(model, tree, "tree")
+    files = step_source.rendered(model, tree, "tree", prefix)
     context = dict(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
@@ -67,7 +67,7 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
         pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
-        units=units, moded=moded, ramped=ramped, actuated=[(i, k) for i, k in places.items()],
+        units=units, m=prefix, M=prefix.upper(), moded=bool(prefix), ramped=ramped, actuated=[(i, k) for i, k in places.items()],
         uses_ways="w" in tree.graph.inputs(), shares="r" in tree.graph.inputs(),
         uses_rates="G" in torques.inputs(),
     )
@@ -78,11 +78,10 @@ def render(model: Model, moded: bool = False, ramped: bool = False) -> dict[str,
         angles=[_theta(angle.members) for angle in loop.angles], moves=bool(loop.entries),
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
-    for name, source, more in (("ft_loop.h", "ft_loop.h", solve), ("ft_loop.c", "ft_loop.c", solve),
-                               ("ft_step.h", "ft_closed.h", {}),
-                               ("ft_step.c", "ft_closed.c", dict(dependent=dependent,
-                                                                 blocks=Printer(torques, Names({"G": "s->loop."})).blocks))):
-        files[name] = template(source).render(context | more)
+    allocate = dict(dependent=dependent, blocks=Printer(torques, Names({"G": "s->loop."})).blocks)
+    for name, source, more in (("loop.h", "ft_loop.h", solve), ("loop.c", "ft_loop.c", solve),
+                               ("step.h", "ft_closed.h", {}), ("step.c", "ft_closed.c", allocate)):
+        files[f"ft_{prefix}{name}"] = template(source).render(context | more)
     return files
 
 

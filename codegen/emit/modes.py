@@ -1,12 +1,11 @@
 """Emission of the step of mechanisms with several modes: a step of its own for each mode, and ft_step, which calls one.
 
-Every mode is rendered as if it were the only one; its names then carry the mode's number (ft_m1_step, ft_m1_loop), so
+Every mode is rendered as if it were the only one, but its names carry the mode's number (ft_m1_step, ft_m1_loop), so
 that all of them stand side by side. Constants, sizes and the order of joints are each mode's own.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from codegen.common.errors import BadInput
@@ -34,13 +33,15 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         model = Model.of(in_mode(mechanism, mode.name))
         length = ramp(mechanism, mode.name)
         closed = bool(model.mechanism.loops)
-        own = loop_source.render(model, True, length > 0) if closed else step_source.rendered(model, step_of(model), "tree")
+        prefix = f"m{number}_"
+        own = (loop_source.render(model, prefix, length > 0) if closed
+               else step_source.rendered(model, step_of(model), "tree", prefix))
         trig = own["ft_trig.h"]
         if files.setdefault("ft_trig.h", trig) != trig:
             raise BadInput(mechanism.source or mechanism.name, f"mode.{mode.name}", None,
                            "is planar and another mode is not: their steps do not fit together",
                            "give every mode a joint about another axis, or none")
-        files |= {renamed(name, number): renamed(text, number) for name, text in own.items() if name not in SHARED}
+        files |= {name: text for name, text in own.items() if name not in SHARED}
         modes.append(_mode(mechanism, number, model, closed, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}
     context = dict(
@@ -55,13 +56,6 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     for name in ("ft_step.h", "ft_step.c"):
         files[name] = template(name.replace("step", "modes")).render(context)
     return files
-
-
-def renamed(text: str, number: int) -> str:
-    """Every name of a mode's own step, with the mode's number in it."""
-    text = re.sub(r"\bft_(step|tree|loop)(?=\b|_)", rf"ft_m{number}_\1", text)
-    text = re.sub(r"\bFT_(STEP|TREE|LOOP)_", rf"FT_M{number}_\1_", text)
-    return re.sub(r"\bFT_JOINTS\b", f"FT_M{number}_JOINTS", text)
 
 
 def _unit(kind: str) -> str:

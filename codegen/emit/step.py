@@ -40,8 +40,10 @@ def headers(model: Model) -> dict[str, str]:
     return {name: files[name] for name in HEADERS}
 
 
-def rendered(model: Model, step: Step, name: str = "step") -> dict[str, str]:
+def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> dict[str, str]:
     """The emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
+
+    prefix: of the names of one of several modes.
 
     control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
     them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
@@ -52,7 +54,7 @@ def rendered(model: Model, step: Step, name: str = "step") -> dict[str, str]:
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
     return write(
-        model, step.graph, step.intro, names, [_angle(step.tree, j) for j in frames], far, name,
+        model, step.graph, step.intro, names, [_angle(step.tree, j) for j in frames], far, name, prefix,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
@@ -64,7 +66,7 @@ def rendered(model: Model, step: Step, name: str = "step") -> dict[str, str]:
 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
-          name: str = "step", **form: object) -> dict[str, str]:
+          name: str = "step", prefix: str = "", **form: object) -> dict[str, str]:
     """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
     what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
     are not all streamed."""
@@ -74,9 +76,10 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
     closed, uses_positions = name != "step", "q" in inputs
     shared = dict(
         name=model.mechanism.name,
-        step=f"ft_{name}",
-        STEP=f"FT_{name.upper()}",
-        JOINTS="FT_TREE_JOINTS" if closed else "FT_JOINTS",
+        step=f"ft_{prefix}{name}",
+        STEP=f"FT_{prefix.upper()}{name.upper()}",
+        STREAMED=f"FT_{prefix.upper()}JOINTS",
+        JOINTS=f"FT_{prefix.upper()}TREE_JOINTS" if closed else "FT_JOINTS",
         closed=closed,
         shares="r" in inputs,
         uses_ways="w" in inputs,
@@ -89,15 +92,15 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
     files: dict[str, dict[str, object]] = {
         "ft_model.h": sizes(model.mechanism, [body.joint for body in model.bodies] if closed else []),
         "ft_trig.h": {},
-        f"ft_{name}.h": dict(uses_positions=uses_positions),
-        f"ft_{name}.c": dict(
+        f"ft_{prefix}{name}.h": dict(uses_positions=uses_positions),
+        f"ft_{prefix}{name}.c": dict(
             intro=intro,
             blocks=blocks,
             kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
             uses_positions=uses_positions,
         ),
     }
-    return {file: template(file.replace(f"ft_{name}.", "ft_step.")).render(**shared, **values)
+    return {file: template(file.replace(f"ft_{prefix}{name}.", "ft_step.")).render(**shared, **values)
             for file, values in files.items()}
 
 
