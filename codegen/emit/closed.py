@@ -67,8 +67,9 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
-        units=units, m=prefix, M=prefix.upper(), moded=bool(prefix), ramped=ramped, actuated=[(i, k) for i, k in places.items()],
-        uses_ways="w" in tree.graph.inputs(), shares="r" in tree.graph.inputs(),
+        units=units, m=prefix, M=prefix.upper(), moded=bool(prefix), local="" if prefix else "static ",
+        place=f"ft_{prefix}step_place" if prefix else "ft_place", ramped=ramped, actuated=[(i, k) for i, k in places.items()],
+        displacement="w" in tree.graph.inputs(), shared="r" in tree.graph.inputs(),
         uses_rates="G" in torques.inputs(),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]

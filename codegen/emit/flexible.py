@@ -22,7 +22,8 @@ def render(model: Model) -> dict[str, str]:
     frames = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed], frames=frames)
-    files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING)
+    files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
+                  what="mechanism with flexible links", sagging=", flexible links in their static sag")
     context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
                    rolls=step.rolls, nested=step.nested)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}

@@ -72,36 +72,49 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
     are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far).blocks
-    turns = [wrap(f"return {angle};", 80) for angle in angles]
-    closed, uses_positions = name != "step", "q" in inputs
-    shared = dict(
+    tree, looped = name != "step", bool(model.mechanism.loops)
+    form = RIGID | form
+    rotate = control.trig == "tick" and bool(angles)
+    kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]
+    read = inputs | ({"q"} if rotate else set())
+    taken = [given for given in GIVEN if given["member"] in read]
+    sections = dict(
         name=model.mechanism.name,
         step=f"ft_{prefix}{name}",
-        STEP=f"FT_{prefix.upper()}{name.upper()}",
-        STREAMED=f"FT_{prefix.upper()}JOINTS",
-        JOINTS=f"FT_{prefix.upper()}TREE_JOINTS" if closed else "FT_JOINTS",
-        closed=closed,
-        shares="r" in inputs,
-        uses_ways="w" in inputs,
-        taken=[name for name in ("u", "du") if name in inputs] + (["s"] if inputs & STATE.keys() else []),
-        turns=turns,
-        rotate=control.trig == "tick" and bool(turns),
-        at_knots=control.trig == "knot" and bool(turns),
+        STEP=f"FT_{(prefix + name).upper()}",
+        JOINTS=f"FT_{prefix.upper()}TREE_JOINTS" if tree else "FT_JOINTS",
+        m=prefix,
+        alone=not tree,
+        sample=f"ft_{prefix}tree_sample" if looped else "ft_sample",
+        tree=looped,
+        displacement="w" in inputs,
+        shared="r" in inputs,
+        taken=taken,
+        unused=([] if taken else ["next"]) + ([] if rotate or inputs & STATE.keys() else ["s"]),
+        turns=[dict(label="default:" if i + 1 == len(angles) else f"case {i}:", lines=wrap(f"return {angle};", 80))
+               for i, angle in enumerate(angles)],
+        frames=len(angles),
+        components=2 * len(angles),
+        pairs=max(1, len(angles)),
+        rotate=rotate,
+        radius="ft_radius[i] * " if form["radii"] else "",
+        at_knots=int(control.trig == "knot" and bool(angles)),
+        uses_positions=int("q" in read),
+        uses_changes=int(bool(form["euler"])),
+        primed=form["flexible"] or not form["euler"],
+        momenta=not form["planar"] and not form["euler"],
+        empty=form["euler"] and not (rotate or angles or form["flexible"]),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
-    ) | RIGID | form
-    files: dict[str, dict[str, object]] = {
-        "ft_model.h": sizes(model.mechanism, [body.joint for body in model.bodies] if closed else []),
-        "ft_trig.h": {},
-        f"ft_{prefix}{name}.h": dict(uses_positions=uses_positions),
-        f"ft_{prefix}{name}.c": dict(
-            intro=intro,
-            blocks=blocks,
-            kept=[fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept],
-            uses_positions=uses_positions,
-        ),
+        intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
+    ) | form
+    own = f"ft_{prefix}{name}"
+    return {
+        "ft_model.h": template("ft_model.h").render(
+            **sizes(model.mechanism, [body.joint for body in model.bodies] if tree else []), name=model.mechanism.name),
+        "ft_trig.h": template("ft_trig.h").render(sections),
+        f"{own}.h": template("ft_step.h").render(sections),
+        f"{own}.c": template("ft_step.c").render(sections),
     }
-    return {file: template(file.replace(f"ft_{prefix}{name}.", "ft_step.")).render(**shared, **values)
-            for file, values in files.items()}
 
 
 def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> dict[str, object]:
@@ -114,8 +127,11 @@ def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tupl
     )
 
 
+GIVEN = [dict(type="ft_turn", name="q_next", member="q"), dict(type="ft_real", name="w", member="w"),
+         dict(type="ft_real", name="u", member="u"), dict(type="ft_real", name="du", member="du"),
+         dict(type="ft_pair", name="r", member="r")]
 RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",
-             radius_unit="", radii=[])
+             radius_unit="", radii=[], what="rigid mechanism", settling=0, sagging="")
 
 def _angle(tree: Tree, j: int) -> str:
     """C of the angle of body j in its group's frame, theta_j, in units of ft_angle."""

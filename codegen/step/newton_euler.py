@@ -34,10 +34,18 @@ the rate and the acceleration of every joint, with du = (u_k - u_k-1) / 2:
 Outwards: angular velocity w and acceleration e of each link, acceleration a
 of its joint's origin, gravity included as that of the ground. S is the matrix
 of e x and w x (w x. Inwards: force f and moment n of all that hangs on the
-joint. Vectors are in the frame of their joint, whose z is its axis; joints
-with parallel axes share one frame, which turns with none of them. _b is in
-the body's own frame, turned by the pair r; _s at the joint's origin, but in
-the parent body's frame; _t a sum on its way to that frame.
+joint; m is a link's first moment, h its angular momentum. Vectors are in the
+frame of their joint, whose z is its axis; joints with parallel axes share one
+frame, which turns with none of them. Other places have an ending:
+
+    _s    at the joint's origin, in the parent body's frame
+    _f    in the joint's frame, without the joint's own motion yet
+    _b    in the body's own frame, turned by the pair r
+    _o    about where a slide begins
+    _t    about the joint's origin, in the parent body's frame
+
+r is cosine and sine of a frame and turn_half half the angle it turns by, l the
+way to an origin, k what is used twice; _again is loaded from memory once more.
 
 Units: time is in half ticks, inertias are base parameters times 4 / tick^2, so
 that f and n are in N m (N). Lengths are in units of {length:.9g} m.

@@ -25,10 +25,19 @@ joint and D half a tick's force of motion and gravity on it,
 
 Outwards: angular velocity w and velocity v of each joint's origin, direction
 of gravity g. Inwards: momentum p, angular momentum h, first moment C of all
-that hangs on the joint. Vectors are in the frame of their joint, whose z is
-its axis; joints with parallel axes share one frame, which turns with none of
-them. _b is in the body's own frame, turned by the pair r; _s at the joint's
-origin, but in the parent body's frame; _t a sum on its way to that frame.
+that hangs on the joint. Vectors are in the frame of their joint, whose z is its
+axis; joints with parallel axes share one frame, which turns with none of
+them. Other places have an ending:
+
+    _s    at the joint's origin, in the parent body's frame
+    _f    in the joint's frame, without the joint's own motion yet
+    _b    in the body's own frame, turned by the pair r
+    _own  the same, of the body alone
+    _o    about where a slide begins
+    _t    about the joint's origin, in the parent body's frame
+
+r is cosine and sine of a frame, l the way to an origin, k what is used twice;
+_again is loaded from memory once more.
 
 Units: inertias are base parameters times 2 / tick^2, first moments are times
 half of gravity, velocities are per half tick, so that P and D are in N m (N).

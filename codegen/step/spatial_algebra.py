@@ -120,7 +120,7 @@ class Mat3:
         return Vec3(self.x @ v, self.y @ v, self.z @ v)
 
     def bind(self, name: str) -> Mat3:
-        return Mat3(*(Vec3(*(_bind(a, f"{name}{r}{c}") for a, c in zip(row, "xyz", strict=True)))
+        return Mat3(*(Vec3(*(_bind(a, f"{name}_{r}{c}") for a, c in zip(row, "xyz", strict=True)))
                       for row, r in zip((self.x, self.y, self.z), "xyz", strict=True)))
 
 

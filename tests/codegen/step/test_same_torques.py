@@ -7,6 +7,7 @@ it anew: `python -m tests.codegen.step.test_same_torques [name ...]`.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codegen.emit import sources as emit
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.loop_assembly import assemble
@@ -127,6 +129,26 @@ def test_no_mechanism_is_left_out():
 @pytest.mark.parametrize("name", CASES)
 def test_torques_are_the_same_bit_for_bit(name):
     assert digests(name, CASES[name]) == json.loads(TABLE.read_text())[name]
+
+
+# ---- how it reads
+
+
+def endings(text: str) -> set[str]:
+    """Of the names that a function of the emitted C gives to values: all parts but the first one and components."""
+    names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
+    parts = {re.sub(r"\d+", "", part) for name in names for part in name.split("_")[1:]}
+    return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}
+
+
+@pytest.mark.parametrize("name", ["panda-7, midpoint", "panda-7, newton-euler", "tree 6, midpoint", "tree 14, newton-euler",
+                                  "eight_link", "three_rrr", "delta", "two_arm_grasp", "biped"])
+def test_the_head_of_the_emitted_c_explains_every_ending(name):
+    for file, text in emit.step_sources(model_of(CASES[name]())).items():
+        if file.endswith(("step.c", "tree.c", "loop.c")):
+            head = text.split("*/", 1)[0]
+            assert not [e for e in endings(text) if f"_{e}" not in head], file
+            assert "minus_" not in text
 
 
 if __name__ == "__main__":
