@@ -70,6 +70,7 @@ KEYS = {
     "joint.limits.effort": "N m or N", "joint.limits.acceleration": "rad/s² or m/s²: of motions, kept by `plan`",
     "joint.limits.jerk": "rad/s³ or m/s³: of motions, kept by `plan`",
     "joint.friction.viscous": "at the joint, N m s/rad", "joint.friction.coulomb": "at the joint, N m",
+    "joint.motor.kind": "`check` warns of what no board here turns",
     "joint.motor.R": "ohm", "joint.motor.L": "henry", "joint.motor.K": "N m/A = V s/rad",
     "joint.motor.gear": "motor turns a joint turn, signed (rad a metre for prismatic joints)",
     "joint.motor.continuous": "A that it carries for good; without it its peak counts as continuous",
@@ -195,6 +196,37 @@ def _bounded(words: str, metadata: tuple[Any, ...]) -> str:
 # -- boards -----------------------------------------------------------------------------------------------------------
 
 
+VERIFIED = """
+## Verified against
+
+What the boards' registers, pins and sequences were held against. No hardware has run any of it: what is left to see on
+silicon is in [first-power-up.md](first-power-up.md).
+
+""" + table(("board or family", "what", "source"), [
+    ("STM32F405", "addresses and bits of every register that is named", "ST's SVD of the F41x as pyocd carries it, by test; "
+                                                                         "RM0090 where that is wrong"),
+    ("STM32G474", "the same", "RM0440 by section, a table in tests/firmware, by test; CMSIS stm32g474xx.h"),
+    ("both", "values after reset of every register that is touched", "ST's SVD and headers, hil/chip/*/reset_values.txt"),
+    ("both", "pins, alternate functions and converter inputs of the LQFP64", "ST's STM32_open_pin_data"),
+    ("both", "core registers", "ARM DDI 0403E; pyocd's debugger, by test"),
+    ("both", "unique number", "UID_BASE of stm32f405xx.h and stm32g474xx.h; RM0090 39.1, RM0440 48.1"),
+    ("both", "option bytes, brown-out levels, keys", "RM0090 3.6 and 3.9.5; RM0440 3.4.1; openocd's stm32l4x driver"),
+    ("both", "pins of the boot loader in ROM", "AN2606, sections of the STM32F40xxx and of the STM32G47xxx"),
+    ("both", "jump into the boot loader: reset, word kept in RAM, stack and entry from 0x1FFF0000",
+     "ODrive (early start-up) and Klipper do it so"),
+    ("both", "boot loader's protocol", "AN3155"),
+    ("STM32F405", "DMA streams and channels", "RM0090 tables 42 and 43"),
+    ("STM32G474", "debug port kept on in FLASH_ACR; boost by way of half the speed", "RM0440 3.7.1, 6.1.5; Klipper's pull request 5927"),
+    ("both", "timers that stop with the core, sleep that keeps the debug port", "RM0090 38.16, RM0440 47.8; openocd's target scripts"),
+    ("odrive-v3.6", "pins, half bridges, shunts, gate driver's lines", "ODrive's main.h and board.cpp"),
+    ("odrive-v3.6", "gate driver: frames, registers, set-up times, latched shut-down", "TI's DRV8301 data sheet and ODrive's driver"),
+    ("odrive-v3.6", "in the boot loader the ROM pulls PB10 and PB11 (brake resistor) up; boards from v3.5 on hold them down",
+     "ODrive's start-up code"),
+    ("nucleo-g474re-6", "link on the ST-LINK's port, crystal of 24 MHz", "UM2505"),
+]) + """
+"""
+
+
 def boards() -> str:
     """Every board file, its comment and its pins."""
     text = GENERATED + """# Boards
@@ -221,6 +253,7 @@ knows no passwords either: whoever has the cable, the TCP port of a virtual boar
 """
     text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
         (f"`{name}`", *_loader(load(name))) for name in names()])
+    text += VERIFIED
     for name in names():
         path = BOARDS / f"{name}.toml"
         source = path.read_text(encoding="utf-8")

@@ -62,6 +62,7 @@ class Motor:
     sign: int = 1
     continuous: float | None = None
     thermal_s: float | None = None
+    kind: str = "brushed"
 
 
 @dataclass(frozen=True)

@@ -351,7 +351,7 @@ class _Reader:
         key = f"joint.{t.name}"
         motor = None if t.motor is None else Motor(
             t.motor.R, t.motor.L, t.motor.K, t.motor.gear, t.motor.inertia, t.motor.drive, channel, t.motor.sign,
-            t.motor.continuous, t.motor.thermal_s)
+            t.motor.continuous, t.motor.thermal_s, t.motor.kind)
         if motor and (motor.continuous is None) != (motor.thermal_s is None):
             self.fail(f"{key}.motor.{'continuous' if motor.thermal_s is not None else 'thermal_s'}", None,
                       "is required beside the other one", "give both or neither")

@@ -126,6 +126,7 @@ class FrictionTable(Table):
 
 
 class MotorTable(Table):
+    kind: Literal["brushed", "three-phase"] = "brushed"
     R: Positive
     L: Positive
     K: Positive

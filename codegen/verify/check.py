@@ -46,6 +46,7 @@ NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
 SAG = 0.2  # slope at the tip of a flexible link
+_ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -295,6 +296,11 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue
+        if motor.kind != "brushed":
+            warnings.append(f"{key}.motor.kind = {motor.kind}: no board here commutates; such a motor needs a drive of its own")
+        if not _ELECTRICAL[0] <= motor.L / motor.R <= _ELECTRICAL[1]:
+            warnings.append(f"{key}.motor: L/R = {motor.L / motor.R:.2g} s, where motors have {_ELECTRICAL[0]:g} to "
+                            f"{_ELECTRICAL[1]:g}: is L in henry and R in ohm?")
         if voltage:
             idle = voltage / (abs(motor.gear) * motor.K)
             if math.isfinite(joint.limits.velocity) and joint.limits.velocity > idle:

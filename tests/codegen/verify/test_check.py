@@ -103,6 +103,9 @@ def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, g
 WARNINGS = {
     "no-load speed": ({"limits": Limits(-2.6, 2.6, 500.0, 0.4)}, "joint.wrist.limits.velocity = 500: the motor runs at most"),
     "no effort limit": ({"limits": Limits(-2.6, 2.6, 5.0)}, "joint.wrist.limits.effort is not given"),
+    "three-phase motor": ({"motor": Motor(1.6, 4e-4, 0.35, channel=2, kind="three-phase")},
+                          "joint.wrist.motor.kind = three-phase: no board here commutates"),
+    "inductance a thousandth": ({"motor": Motor(1.6, 4e-7, 0.35, channel=2)}, "joint.wrist.motor: L/R = 2.5e-07 s, where motors"),
     "no encoder": ({"encoder": None}, "joint.wrist has a motor but no encoder"),
     "no gains": ({"gains": Gains()}, "joint.wrist has a motor but no gains.ku"),
     "no damping": ({"gains": Gains(ku=1e-3)}, "joint.wrist.gains.kv is 0: nothing damps"),
