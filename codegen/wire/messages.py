@@ -18,7 +18,7 @@ from dataclasses import dataclass
 PROTOCOL = 6  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
-FAULT_NUMBERS = 32  # that ABOUT has room for
+FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
 
 
 @dataclass(frozen=True)
@@ -257,6 +257,8 @@ FAULTS = {
     "STACK": (35, "the stack came to its last bytes", "report it with the image; outputs were made safe first"),
     "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V", "check the 3.3 V regulator, its load and its input"),
 }
+
+assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
 
 # What may be done about a fault once it is taken: [safety] of the mechanism file chooses one for each class.
 REACTIONS = {
