@@ -14,8 +14,9 @@ from codegen.emit import closed as loop_source
 from codegen.emit import step as step_source
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.loop_assembly import assemble
 from codegen.model.modes import in_mode, ramp
+from codegen.step.c_text import unit_of
 from codegen.step.search import step_of
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
@@ -45,7 +46,8 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         modes.append(_mode(mechanism, number, model, closed, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}
     context = dict(
-        name=mechanism.name, modes=modes, ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
+        name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode["closed"]],
+        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["euler"] for mode in modes)), ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
     )
@@ -59,7 +61,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
 
 
 def _unit(kind: str) -> str:
-    return "FT_METRE_UNIT" if kind == "prismatic" else "FT_TURN_UNIT"
+    return unit_of(kind == "prismatic")
 
 
 def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length: int,
@@ -68,19 +70,24 @@ def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length:
     names = [joint.name for joint in mechanism.streamed]
     own = [joint.name for joint in model.mechanism.streamed]
     places = [names.index(name) for name in own]
-    tree, follows = [], []
+    tree, carries, follows = [], [], []
     if closed:
-        assembly: Assembly = assemble(model)
+        dependent = assemble(model).dependent
         for i, body in enumerate(model.bodies):
             name = body.joint.name
-            tree.append(dict(i=i, carried=carried.index(name) if name in carried else None,
-                             source=f"before[{names.index(name)}]" if name in names else
-                             f"s->carried[{carried.index(name)}]"))
-            if i in assembly.dependent and name in names:
+            if name in carried:
+                carries.append((carried.index(name), i))
+                tree.append(f"s->carried[{carried.index(name)}]")
+                continue
+            tree.append(f"before[{names.index(name)}]")
+            if i in dependent:
                 follows.append(dict(i=i, place=names.index(name), unit=_unit(body.joint.type)))
+    name = mechanism.modes[number].name
     return dict(
-        name=mechanism.modes[number].name, unit="step" if closed else "tree", number=number, places=places,
-        closed=closed, euler=model.scheme == "newton-euler", tree=tree, follows=follows,
+        name=name, rule="-" * (66 - len(name)), m=f"m{number}", M=f"M{number}", number=number,
+        label="default:" if number + 1 == len(mechanism.modes) else f"case {number}:",
+        unit="step" if closed else "tree", places=places,
+        closed=closed, euler=model.scheme == "newton-euler", tree=tree, carries=carries, follows=follows,
         idle=[k for k in range(len(names)) if k not in places], ramp=length,
         per_tick=repr(1.0 / length) if length else "0.0",
     )

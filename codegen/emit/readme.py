@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from codegen.common.templating import template
 from codegen.model.bodies import Model
 from codegen.model.modes import has_modes
@@ -29,8 +27,9 @@ WHAT = {
 
 def what(name: str, model: Model) -> str:
     """What a file holds; those of one of several modes have its number in their names."""
-    if found := re.fullmatch(r"ft_m(\d+)_(.*)", name):
-        return f"{WHAT['ft_' + found[2]]}, mode {model.mechanism.modes[int(found[1])].name}"
+    for number, mode in enumerate(model.mechanism.modes):
+        if (rest := name.removeprefix(f"ft_m{number}_")) != name:
+            return f"{WHAT['ft_' + rest]}, mode {mode.name}"
     if name == "ft_step.c" and (model.mechanism.loops or has_modes(model.mechanism)):
         return "a tick and a start, of these"
     return WHAT[name]

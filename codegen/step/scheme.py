@@ -4,7 +4,7 @@ The midpoint rule takes the difference of two momenta, so single precision errs 
 the torque is (noise_floor.py). How much that is of a motion's peak torque is measured on the very graph that would be
 emitted, in float32, on random motions of a second within the mechanism's limits. Of 120 random chains the worst of 64
 motions errs by two to five times the mean: a mean of a QUARTER of what is promised leaves room for it. Newton-Euler
-errs by some 1e-6 (newton_euler.py). Where it takes more than DEAR times the instructions, the midpoint rule stays
+errs by some 1e-6 (newton_euler.py). Where it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule stays
 up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are the
 ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
 weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
@@ -27,7 +27,7 @@ from codegen.step.search import plain_step
 from codegen.step.single_precision import PROMISE, error_of_peak
 
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
-DEAR = 1.3  # times the instructions
+COST_RATIO_LIMIT = 1.3  # instructions of newton-euler over those of midpoint
 MOTIONS = 12
 FILE = "scheme.json"  # in the cache
 
@@ -105,7 +105,7 @@ def choose(mechanism: Mechanism) -> Chosen:
         return Chosen("midpoint", 0.0, 0.0, 1.0, HALF)
     midpoint = plain_step(model, "midpoint")
     price = plain_step(model, "newton-euler").graph.cost() / midpoint.graph.cost()
-    bound = HALF if price > DEAR else QUARTER if price > 1.0 else 0.0
+    bound = HALF if price > COST_RATIO_LIMIT else QUARTER if price > 1.0 else 0.0
     total = worst = 0.0
     for i in range(MOTIONS):
         noise = error_of_peak(model, midpoint, i)

@@ -27,11 +27,11 @@ def asking(mechanism: Mechanism, **control: object) -> Mechanism:
     return replace(mechanism, control=replace(mechanism.control, **({"scheme": "auto"} | control)))
 
 
-def test_arms_that_are_quiet_or_dear_keep_the_midpoint_rule():
+def test_arms_that_are_quiet_or_expensive_keep_the_midpoint_rule():
     chosen = {name: scheme.choose(arm) for name, arm in arms().items()}
     assert {c.scheme for c in chosen.values()} == {"midpoint"}
     assert chosen["planar-3"].noise < chosen["planar-8"].noise < scheme.QUARTER
-    assert all(chosen[name].price > scheme.DEAR for name in ("ur5", "puma560", "panda-7"))
+    assert all(chosen[name].price > scheme.COST_RATIO_LIMIT for name in ("ur5", "puma560", "panda-7"))
 
 
 def test_a_fast_tick_is_noisier():
