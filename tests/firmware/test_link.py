@@ -19,6 +19,7 @@ from codegen.wire import messages
 from codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.wire.units import to_wire
 from host.link.retransmit import Sender
+from tests.conftest import HANG
 from tests.firmware.app import HERE, App, changed, load, sources, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
@@ -526,7 +527,7 @@ def test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path):
     app = App()
     for seed in range(8):
         data = b"".join(helpings(random.Random(seed), app, three_link_knots()))
-        run = subprocess.run([tmp_path / "harness"], input=data, capture_output=True, timeout=60)
+        run = subprocess.run([tmp_path / "harness"], input=data, capture_output=True, timeout=HANG)
         assert run.returncode == 0, run.stderr.decode()[-2000:]
         assert int(run.stdout) > 100
 

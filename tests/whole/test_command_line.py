@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import HANG
 from tests.support import rig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +18,7 @@ MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 
 def femtorque(*arguments, **keys):
     return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
-                          capture_output=True, timeout=600, **keys)
+                          capture_output=True, timeout=HANG, **keys)
 
 
 def verbs():

@@ -25,6 +25,7 @@ from hil.papers import reproduce
 from hil.papers.finding import Finding, Number
 from hil.papers.isobe import example
 from hil.papers.two_link import TwoLink
+from tests.conftest import HANG
 from tests.support import oracle
 from tests.support.browser import WIDTH, Browser, chromium
 
@@ -120,7 +121,7 @@ def test_a_paper_or_a_figure_can_be_asked_for_and_nothing_else():
 
 def test_the_command_prints_one_object_and_says_where_the_page_is(tmp_path):
     done = subprocess.run([sys.executable, "-m", "femtorque", "reproduce", "chapter", "-o", str(tmp_path), "--json"],
-                          cwd=ROOT, capture_output=True, text=True, timeout=120)
+                          cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     answer = json.loads(done.stdout)
     assert done.returncode == 0 and answer["good"] and Path(answer["page"]).is_file()
     assert all(number["good"] for number in answer["subjects"][0]["numbers"])
