@@ -38,7 +38,7 @@ def show(answer: Answer) -> None:
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their names."""
-    from codegen.board.reader import open_loop
+    from codegen.board.channels import open_loop
 
     names = open_loop(mechanism)
     if names:

@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT))
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from codegen.board.reader import BOARDS, Board, load, names  # noqa: E402
+from codegen.board.description import Board  # noqa: E402
+from codegen.board.reader import BOARDS, load, names  # noqa: E402
 from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from codegen.wire import codec, messages  # noqa: E402
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from codegen.board import channels
 from codegen.board import reader as boards
-from codegen.board.reader import Board
+from codegen.board.description import Board
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
 from codegen.control import heat
@@ -104,7 +105,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
     torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
-    volts = bus * boards.usable_share(mechanism, joint)
+    volts = bus * channels.usable_share(mechanism, joint)
     stall = abs(torque_constant) * volts / motor.R if motor and bus else UNLIMITED_EFFORT
     current = current_range(mechanism, joint)
     if current:
@@ -158,7 +159,7 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
     board = boards.load(mechanism.board.use)
-    return boards.current_range(board, joint) if board.channels else 0.0
+    return channels.current_range(board, joint) if board.channels else 0.0
 
 
 def start_tolerance(joint: Joint) -> float:
@@ -207,7 +208,7 @@ def _bus(mechanism: Mechanism) -> float:
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
     """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
-    most = boards.bus_most(board) if board else math.inf
+    most = channels.bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
                        f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")

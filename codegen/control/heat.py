@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.board.reader import Board
+from codegen.board.description import Board
 from codegen.mechanism.description import Joint, Mechanism
 
 

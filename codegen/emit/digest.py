@@ -20,7 +20,7 @@ from codegen.mechanism.canonical import canonical
 from codegen.mechanism.description import Mechanism
 
 if TYPE_CHECKING:
-    from codegen.board.reader import Board
+    from codegen.board.description import Board
 
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.board import reader as board_module
-from codegen.board.reader import Board
+from codegen.board.description import Board
 from codegen.control import constants as control_source
+from codegen.emit import (
+    board_header,
+    readme,
+)
 from codegen.emit import (
     closed as loop_source,
 )
@@ -22,9 +25,6 @@ from codegen.emit import (
 )
 from codegen.emit import (
     newmark as newmark_source,
-)
-from codegen.emit import (
-    readme,
 )
 from codegen.emit import (
     step as step_source,
@@ -78,7 +78,7 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     files |= control_source.render(mechanism, board, feedforward=feedforward)
     files |= message_source.render(len(mechanism.streamed))
     if board is not None:
-        files |= board_module.render(mechanism, board, pil)
+        files |= board_header.render(mechanism, board, pil)
     return files
 
 

@@ -24,9 +24,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from filelock import FileLock
 
+from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.board.chip import Chip
-from codegen.board.reader import Board
+from codegen.board.description import Board
 from codegen.common.cache import kept, key_of
 from codegen.common.errors import BadInput, Refused
 from codegen.common.firmware import FIRMWARE, application
@@ -58,7 +59,7 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
                        f'write [board] use = "{boards.DEFAULT}"')
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
-    boards.served(mechanism, board)
+    channels.served(mechanism, board)
     emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}

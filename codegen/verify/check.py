@@ -24,6 +24,7 @@ from codegen.control import heat
 from codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.control.observer import observer_gains
 from codegen.control.weight import falls, resolved, weights
+from codegen.emit import board_header
 from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
 from codegen.mechanism.refusal import refuse
 from codegen.model.beam_element import joint_springs
@@ -217,7 +218,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
                         f"{'is' if len(lacking) == 1 else 'are'} missing")
         return board.lead
-    board_module.render(mechanism, board)
+    board_header.render(mechanism, board)
     control_source.render(mechanism, board)
     return board.lead
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.board import reader as board_file
+from codegen.board import description
 from codegen.mechanism.description import Joint
 from hil.chip.stm32.chip import Stm32
 from hil.chip.stm32.gpio import Gpio
@@ -14,7 +14,7 @@ class Bridge:
     It is formed anew only after something at its timers or ports may have changed.
     """
 
-    def __init__(self, board: board_file.Board, chip: Stm32, joint: Joint, channel: board_file.Channel) -> None:
+    def __init__(self, board: description.Board, chip: Stm32, joint: Joint, channel: description.Channel) -> None:
         assert joint.motor is not None
         self._motor, self._channel = joint.motor, channel
         self._timers = {pwm.timer: chip.timers[pwm.timer] for _, pwm in channel.switches}

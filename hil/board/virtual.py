@@ -23,8 +23,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.board import channels, description
 from codegen.board import reader as board_file
-from codegen.board.reader import ADC_V
+from codegen.board.description import ADC_V
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.wire.units import position_unit
 from hil.board.bridges import Bridge, pin_of
@@ -145,8 +146,8 @@ class PlayedBoard(Protocol):
     hil.play.pil.Relay before it."""
 
     mechanism: Mechanism
-    board: board_file.Board
-    joints: list[tuple[Joint, board_file.Channel | None]]
+    board: description.Board
+    joints: list[tuple[Joint, description.Channel | None]]
     dt: float
     ticks: int
     bus_voltage: float
@@ -197,7 +198,7 @@ class VirtualBoard:
         sense = self.board.sense
         self.temperatures = [25.0 for _ in (sense.temperature.pins if sense.temperature else ())]  # deg C
         self.broken_wires: set[str] = set()  # pins at which nothing of the board's own senses arrives
-        self.joints = board_file.served(mechanism, self.board)
+        self.joints = channels.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.current_sensors: dict[int, CurrentSensor] = {}  # by joint
         self.motor_wires = [1.0 for _ in self.joints]  # share of a bridge's voltage at its motor; -1: the wrong way round
@@ -307,7 +308,7 @@ class VirtualBoard:
         motor = self.joints[j][0].motor
         return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
 
-    def _counter(self, j: int, channel: board_file.Channel) -> Callable[[], int]:
+    def _counter(self, j: int, channel: description.Channel) -> Callable[[], int]:
         (port_a, a), (port_b, b) = self._pin(channel.encoder.a), self._pin(channel.encoder.b)
         a_function, b_function = (self.board.function(f"{channel.encoder.timer}_CH{n}", pin)
                                   for n, pin in ((1, channel.encoder.a), (2, channel.encoder.b)))

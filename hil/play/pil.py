@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.board import channels
 from codegen.board import reader as board_file
 from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
@@ -53,7 +54,7 @@ class Relay:
         assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
-        self.joints = board_file.served(mechanism, self.board)
+        self.joints = channels.served(mechanism, self.board)
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage
         self.encoder_faults = [EncoderFault() for _ in self.joints]

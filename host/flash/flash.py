@@ -23,7 +23,7 @@ import serial
 
 from codegen.board import reader as boards
 from codegen.board.chip import Chip
-from codegen.board.reader import Board
+from codegen.board.description import Board
 from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.toolchain.built import BuildResult

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from unicorn.arm_const import UC_ARM_REG_SP
 
+from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.common.firmware import application
+from codegen.emit import board_header
 from hil.chip import family as chips
 from hil.chip.elf import Image
 from hil.chip.stm32.chip import unique
@@ -78,7 +80,7 @@ class Machine:
         self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))
         self.board = boards.load(name)
-        header = boards.render(self.mechanism, self.board)["ft_board.h"]
+        header = board_header.render(self.mechanism, self.board)["ft_board.h"]
         (folder / "app.c").write_text(APPLICATION + application, encoding="utf-8")
         elf = folder / "app.elf"
         folders = self.board.chip.folders
@@ -88,7 +90,7 @@ class Machine:
         model = chips.model(self.board.chip)
         self.image = Image.load(elf, model.REGIONS[0].start, model.REGIONS[0].size)
         self.chip = model(self.image.flash, self.board.hse_hz if crystal else None)
-        self.channels = [c for _, c in boards.served(self.mechanism, self.board)]
+        self.channels = [c for _, c in channels.served(self.mechanism, self.board)]
         self.timer = self.chip.timers[self.channels[0].pwm.timer]
         self.usart = self.chip.usarts[self.board.link.usart]
         self.tick_cycles = self.board.chip.sysclk_hz // rate_hz

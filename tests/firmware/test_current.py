@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput, Refused
 from codegen.control.constants import current_range, joint_constants, render
+from codegen.emit import board_header
 from codegen.toolchain import platformio as build
 from codegen.wire.messages import FAULTS
 from hil.board.bridges import Bridge
@@ -62,7 +64,7 @@ class Bench:
                  drive: str = "current") -> None:
         self.machine = Machine(folder, ASKING, name, drive=drive, motor=motor)
         chip, board = self.machine.chip, self.machine.board
-        joints = [(j, c) for j, c in boards.served(self.machine.mechanism, board) if c]
+        joints = [(j, c) for j, c in channels.served(self.machine.mechanism, board) if c]
         self.bridges = [Bridge(board, chip, j, c) for j, c in joints]
         self.windings = [(motor["R"], motor["L"]) if motor else w for w in (SHOULDER, ELBOW, WRIST)][:len(joints)]
         self.amperes, self.at, self.worst = [0.0] * len(joints), 0.0, 0.0
@@ -115,7 +117,7 @@ class Bench:
 
     def ask(self, amperes: float) -> Bench:
         mechanism = self.machine.mechanism
-        full = boards.current_range(self.machine.board, mechanism.moving[0])
+        full = channels.current_range(self.machine.board, mechanism.moving[0])
         self.machine.poke("share", round(1000.0 * amperes / full) & 0xFFFFFFFF)
         return self
 
@@ -428,14 +430,14 @@ def test_a_pwm_at_which_a_shunt_would_be_blind_is_refused(tmp_path):
     fast = replace(mechanism, board=replace(mechanism.board, pwm_hz=84_000))
     with pytest.raises(BadInput, match=r"board.pwm_hz = 84000: leaves the loop of joint 'elbow' 24% of the bus voltage: beyond that "
                                        r"its shunt is blind when it is sampled; at most 55239"):
-        boards.render(fast, boards.load("odrive-v3.6"))
+        board_header.render(fast, boards.load("odrive-v3.6"))
 
 
 def test_a_sensor_too_coarse_to_show_its_sign_is_refused(tmp_path):
     mechanism = driven(three_link("odrive-v3.6", tmp_path), "current")
     weak = tuple(replace(j, motor=replace(j.motor, R=16.0, L=25e-3)) for j in mechanism.joints)
     with pytest.raises(BadInput, match="shoulder.motor.drive = 'current': 10% of the bus voltage for 2 ms bring 0.11 A, less than 8"):
-        boards.render(replace(mechanism, joints=weak), boards.load("odrive-v3.6"))
+        board_header.render(replace(mechanism, joints=weak), boards.load("odrive-v3.6"))
 
 
 def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path):

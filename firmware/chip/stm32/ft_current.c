@@ -9,7 +9,7 @@
  *   duty = kp e + integral,  integral += ki e   unless that is beyond its bound
  *
  * with kp = 2 pi f L / V, ki = 2 pi f R / V a period, and the bound that leaves
- * a shunt its time to be seen (codegen/board/reader.py).
+ * a shunt its time to be seen (codegen/emit/pwm.py).
  *
  * A loop is as good as its sensor, and a wrong one means full voltage. So each
  * time that the outputs come on a pulse of a few per cent is given first, with

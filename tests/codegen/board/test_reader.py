@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from codegen.board import channels, checks
 from codegen.board import reader as boards
 from codegen.board.chip import family
 from codegen.common.errors import BadInput
+from codegen.emit import board_header
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import knots
@@ -212,7 +214,7 @@ SIGNALS = {
 @pytest.mark.parametrize("name", boards.names())
 def test_signals_of_a_board_follow_the_checked_pin_map(name):
     board = boards.load(name)
-    found = {(pin, signal, board.function(signal, pin)) for _, signal, pin in boards._signals(board)}
+    found = {(pin, signal, board.function(signal, pin)) for _, signal, pin in checks.signals(board)}
     assert found == {(pin, signal, int(af)) for pin, signal, af in (row.split() for row in SIGNALS[name].split(", "))}
 
 
@@ -287,7 +289,7 @@ def timers(header: str) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize(("rate_hz", "pwm_hz"), [
     (1000, 20000), (100, 10000), (1000, 1500 * 2), (2000, 24000), (4000, 20000), (500, 20000), (250, 28000)])
 def test_timer_update_and_control_tick_last_the_same_number_of_cycles(three_link, rate_hz, pwm_hz):
-    text = boards.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))["ft_board.h"]
+    text = board_header.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))["ft_board.h"]
     header, (alignment, mode, top, start, repetition, outputs, protection, _) = defines(text), timers(text)["TIM8"]
     tick = number(header["FT_TICK_CYCLES"])
     assert (alignment, mode, start, outputs, protection) == ("FT_CENTRED", "FT_HIGH_FIRST", "0", "0x7u", "FT_BREAK")
@@ -302,7 +304,7 @@ def test_timers_of_a_board_are_updated_together(three_link):
     joints = [replace(j, motor=replace(j.motor, channel=c)) if j.motor else j
               for j, c in zip(three_link.joints, (0, 3, 5), strict=True)]
     board = boards.load("nucleo-g474re-6")
-    text = boards.render(replace(three_link, joints=tuple(joints)), board)["ft_board.h"]
+    text = board_header.render(replace(three_link, joints=tuple(joints)), board)["ft_board.h"]
     one, fifteen = timers(text)["TIM1"], timers(text)["TIM15"]
     assert one[:2] == ("FT_CENTRED", "FT_HIGH_FIRST") and fifteen[:2] == ("FT_EDGE", "FT_LOW_FIRST")
     assert int(one[2]) == 4250 == int(fifteen[2]) + 1 - int(fifteen[3])  # clocks to the first update
@@ -312,7 +314,7 @@ def test_timers_of_a_board_are_updated_together(three_link):
 
 @pytest.mark.parametrize(("timer", "clocks"), [("TIM10", 8400), ("TIM12", 4200)])
 def test_timers_of_either_bus_have_the_same_period(three_link, timer, clocks):
-    text = boards.render(three_link, boards.load("f405rg-6"))["ft_board.h"]
+    text = board_header.render(three_link, boards.load("f405rg-6"))["ft_board.h"]
     alignment, mode, top, start, *_ = timers(text)[timer]
     assert (alignment, mode, int(top) + 1, start) == ("FT_EDGE", "FT_HIGH_FIRST", clocks, "0")
     assert number(defines(text)["FT_TICK_AHEAD"]) == 420 and defines(text)["FT_TICK_PRELOAD"] == "0"
@@ -328,13 +330,13 @@ def test_timers_of_either_bus_have_the_same_period(three_link, timer, clocks):
 ])
 def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz, pwm_hz, message):
     with pytest.raises(BadInput, match=message):
-        boards.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))
+        board_header.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))
 
 
 @pytest.mark.parametrize(("name", "steps"), [("f405rg-4", 1), ("odrive-v3.6", 1), ("nucleo-g474re-6", 256)])
 def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
     board = boards.load(name)
-    header = defines(boards.render(two_joints, board)["ft_board.h"])
+    header = defines(board_header.render(two_joints, board)["ft_board.h"])
     assert steps * board.chip.usarts[board.link.usart].clock_hz / number(header["FT_LINK_BRR"]) == 1_000_000
     assert steps * board.chip.hsi_hz / number(header["FT_LINK_BRR_HSI"]) == 1_000_000
 
@@ -342,7 +344,7 @@ def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
 @pytest.mark.parametrize("rate_hz", [12, 50, 100, 1000, 5000])
 def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest(three_link, rate_hz):
     mechanism = at(three_link, rate_hz, 12000)
-    header = defines(boards.render(mechanism, boards.load("compute"))["ft_board.h"])
+    header = defines(board_header.render(mechanism, boards.load("compute"))["ft_board.h"])
     cycles = (4 << number(header["FT_WATCHDOG_PRESCALER"])) * (number(header["FT_WATCHDOG_RELOAD"]) + 1)
     assert number(header["FT_WATCHDOG_RELOAD"]) <= 0xFFF
     assert cycles / 47_000 > 5 / rate_hz and cycles / 17_000 < max(0.2, 20 / rate_hz)
@@ -355,7 +357,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     joints = list(three_link.joints)
     swapped = {"shoulder": 3, "elbow": 0, "wrist": 1}
     joints = [replace(j, motor=replace(j.motor, channel=swapped[j.name])) if j.motor else j for j in joints]
-    header = boards.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
+    header = board_header.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
     assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)", header) == [
@@ -366,7 +368,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
 def test_joints_without_motor_are_named(three_link):
     joints = tuple(replace(j, motor=None) if j.name != "elbow" else j for j in three_link.joints)
     with pytest.raises(BadInput, match="joint.shoulder.motor: is required by board 'f405rg-4'.*shoulder, wrist"):
-        boards.render(replace(three_link, joints=joints), boards.load("f405rg-4"))
+        board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))
 
 
 def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link):
@@ -376,31 +378,31 @@ def test_channel_beyond_the_board_and_channel_used_twice_are_refused(three_link)
         return replace(three_link, joints=joints)
 
     with pytest.raises(BadInput, match="joint.wrist.motor.channel = 4: board 'f405rg-4' has channels 0 to 3"):
-        boards.render(with_channel("wrist", 4), boards.load("f405rg-4"))
+        board_header.render(with_channel("wrist", 4), boards.load("f405rg-4"))
     with pytest.raises(BadInput, match="joint.wrist.motor.channel = 0: is already used by joint 'shoulder'"):
-        boards.render(with_channel("wrist", 0), boards.load("f405rg-4"))
+        board_header.render(with_channel("wrist", 0), boards.load("f405rg-4"))
 
 
 def test_passive_joint_gets_no_drive(three_link):
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
-    header = boards.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
+    header = board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
     assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):
     board = boards.load("f405rg-4")
-    assert boards.render(three_link, board) == boards.render(three_link, board)
+    assert board_header.render(three_link, board) == board_header.render(three_link, board)
 
 
 def test_joints_whose_encoders_the_board_does_not_read_are_named(three_link):
-    assert boards.open_loop(three_link) == []
+    assert channels.open_loop(three_link) == []
     six = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
-    assert boards.open_loop(six) == [joint.name for joint in six.moving]
+    assert channels.open_loop(six) == [joint.name for joint in six.moving]
 
 
 def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path):
-    header = boards.render(on_board("odrive-v3.6", tmp_path), boards.load("odrive-v3.6"))["ft_board.h"]
+    header = board_header.render(on_board("odrive-v3.6", tmp_path), boards.load("odrive-v3.6"))["ft_board.h"]
     assert "FT_INDEX(2, 9)" in header and "FT_INDEX(2, 15)" in header
     for pin, number in (("PC9", 9), ("PC15", 15)):
         assert f"FT_PIN(2, {number}, FT_INPUT, FT_DOWN, 0) /* {pin} " in header

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from codegen.board import description
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
 from codegen.control import heat
@@ -27,7 +28,7 @@ def rated(continuous: float, thermal_s: float) -> Mechanism:
                                            if j.motor else j for j in mechanism.joints))
 
 
-def cooled(tmp_path, lines: str) -> boards.Board:
+def cooled(tmp_path, lines: str) -> description.Board:
     """f405rg-4 with a rating of its drivers."""
     text = (boards.BOARDS / "f405rg-4.toml").read_text()
     path = tmp_path / "f405rg-4.toml"

@@ -13,6 +13,7 @@ import pytest
 
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
+from codegen.emit import board_header
 from codegen.mechanism.description import Brake, Mechanism, Safety
 from codegen.toolchain import platformio as build
 from codegen.wire.messages import FAULTS, STATES
@@ -134,7 +135,7 @@ def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
     path = tmp_path / "f405rg-4.toml"
     path.write_text(bare)
     with pytest.raises(BadInput, match=r"safety\.brake.*has no output for brakes"):
-        boards.render(braked("f405rg-4", tmp_path), boards.read(path))
+        board_header.render(braked("f405rg-4", tmp_path), boards.read(path))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from codegen.board.reader import ADC_COUNTS, ADC_V
+from codegen.board.description import ADC_COUNTS, ADC_V
 from codegen.common.errors import BadInput, Refused
 from codegen.motion.trajectory import from_rows, knots
 from codegen.toolchain import platformio as build

@@ -1,0 +1,172 @@
+"""Which joint is on which channel, and what a mechanism asks of its board."""
+
+from __future__ import annotations
+
+import math
+
+from codegen.board import thermistor
+from codegen.board.description import (
+    ADC_COUNTS,
+    ADC_V,
+    Board,
+    Channel,
+)
+from codegen.board.reader import load
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Joint, Mechanism
+
+CURRENT_SHARE = 0.7  # of what a sensor can tell: the most that is asked for
+CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped
+CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
+FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
+LOWEST_BOUND = 0.5  # a loop that may use less of the bus voltage than this is refused
+
+
+def open_loop(mechanism: Mechanism) -> list[str]:
+    """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
+    if mechanism.board is None:
+        return []
+    return [joint.name for joint, channel in served(mechanism, load(mechanism.board.use))
+            if joint.actuated and channel is None]
+
+
+def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
+    """Every moving joint with the channel that serves it, None for passive joints and on a board without channels.
+
+    Raises BadInput naming all joints that lack what the board needs to drive them.
+    """
+    if not board.channels:
+        return [(joint, None) for joint in mechanism.streamed]
+    driven = [j for j in mechanism.streamed if j.actuated]
+    for part in ("motor", "encoder"):
+        lacking = [j.name for j in driven if getattr(j, part) is None]
+        if lacking:
+            raise BadInput(file_of(mechanism), f"joint.{lacking[0]}.{part}", None, f"is required by board {board.name!r}",
+                           f"joints without: {', '.join(lacking)}")
+    users: dict[int, str] = {}
+    for joint in driven:
+        assert joint.motor is not None
+        channel, key = joint.motor.channel, f"joint.{joint.name}.motor.channel"
+        if channel >= len(board.channels):
+            raise BadInput(file_of(mechanism), key, channel, f"board {board.name!r} has channels 0 to "
+                           f"{len(board.channels) - 1}")
+        if channel in users:
+            raise BadInput(file_of(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
+        users[channel] = joint.name
+        _check_drive(mechanism, board, joint, board.channels[channel])
+    for j in driven:
+        assert j.motor is not None and j.encoder is not None
+        if j.encoder.zero == "index" and board.channels[j.motor.channel].encoder.index is None:
+            raise BadInput(file_of(mechanism), f"joint.{j.name}.encoder.zero", "index", f"board {board.name!r} has no index "
+                           f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
+    return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
+
+
+def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
+    """The channel must be able to drive as the motor asks. In antiphase a low PWM pin is full voltage backwards, so
+    what stops the outputs in hardware must cut the bridge."""
+    assert joint.motor is not None and board.outputs is not None
+    key = f"joint.{joint.name}.motor.drive"
+    if joint.motor.drive == "current":
+        _check_current(mechanism, board, joint, channel)
+    if joint.motor.drive != "antiphase":
+        return
+    if channel.opposite:
+        raise BadInput(file_of(mechanism), key, "antiphase", f"board {board.name!r} has half bridges there: no need",
+                       "write 'voltage'")
+    if not board.outputs.gated:
+        raise BadInput(file_of(mechanism), key, "antiphase", f"the e-stop loop of board {board.name!r} stops the PWM, "
+                       "not the bridge, and no PWM would be full voltage backwards", "write 'voltage'")
+
+
+def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:
+    """The current must be measured and the motor slow enough for a loop at the rate of the PWM."""
+    assert joint.motor is not None and mechanism.board is not None
+    key = f"joint.{joint.name}.motor"
+    if channel.current is None:
+        raise BadInput(file_of(mechanism), f"{key}.drive", "current", f"board {board.name!r} does not measure the current of "
+                       f"channel {joint.motor.channel}", "write 'voltage'")
+    _check_trigger(mechanism, board, f"{key}.drive", channel)
+    periods = joint.motor.L / joint.motor.R * mechanism.board.pwm_hz
+    if periods < 2.0:
+        raise BadInput(file_of(mechanism), f"{key}.L", joint.motor.L, f"L/R is {periods:.2g} PWM periods: too fast for a loop "
+                       "at their rate", "write drive = 'voltage'")
+
+
+def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channel) -> None:
+    """Currents are sampled in the middle of the channel's low time, by the update of a timer that is free for it."""
+    sampling = board.chip.sampling
+    assert sampling is not None
+    for _, pwm in channel.switches:
+        if pwm.timer not in sampling.beside:
+            raise BadInput(file_of(mechanism), key, "current", f"{pwm.timer} does not count in step with {sampling.trigger}, which "
+                           "has currents sampled", "use a channel of " + " or ".join(sampling.beside))
+    if any(c.encoder.timer == sampling.trigger for c in board.channels):
+        raise BadInput(file_of(mechanism), key, "current", f"{sampling.trigger}, which has currents sampled, is an encoder's on "
+                       f"board {board.name!r}", "write 'voltage'")
+
+
+def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
+    """Share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
+
+    A low shunt sees nothing unless its low switch conducts until the end of the sample, a time t after the counter's top.
+    With the duty x the switch of the half bridge that is high most conducts for (1 - |x|) / 4 of a period on each side of
+    the top, so that |x| is at most 1 - 4 t pwm_hz.
+    """
+    assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
+    sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling
+    assert sense is not None and sampling is not None
+    if sense.shunt == "in-line":
+        return board.outputs.duty_max
+    after_top = sampling.end_s(rank) + 1e-9 * board.outputs.dead_ns
+    return min(board.outputs.duty_max, 1.0 - 4.0 * after_top * mechanism.board.pwm_hz)
+
+
+def usable_share(mechanism: Mechanism, joint: Joint) -> float:
+    """Share of the bus voltage that a motor can be given; 1 without a board that drives it."""
+    if mechanism.board is None or joint.motor is None:
+        return 1.0
+    board = load(mechanism.board.use)
+    if board.outputs is None:
+        return 1.0
+    looped = [j.name for j in mechanism.streamed if j.actuated and j.motor and j.motor.drive == "current"]
+    if joint.name not in looped:
+        return board.outputs.duty_max
+    return current_bound(mechanism, board, joint, looped.index(joint.name))
+
+
+def current_range(board: Board, joint: Joint) -> float:
+    """Amperes that a duty of 1 asks for, of a joint whose drive is 'current'."""
+    assert joint.motor is not None
+    sense = board.channels[joint.motor.channel].current
+    assert sense is not None
+    return CURRENT_SHARE * sense.range_a
+
+
+def file_of(mechanism: Mechanism) -> object:
+    return mechanism.source or mechanism.name
+
+
+def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
+    """Whether a joint is driven by a current loop."""
+    return any(c and j.motor and j.motor.drive == "current" for j, c in joints)
+
+
+def tick_cycles(mechanism: Mechanism, board: Board) -> int:
+    """Processor cycles a tick: whole, and within SysTick's 24 bits."""
+    rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
+
+    def fits(rate: int) -> bool:
+        return sysclk_hz % rate == 0 and sysclk_hz // rate <= 2**bits
+
+    if not fits(rate_hz):
+        near = min((r for r in range(11, 100_001) if fits(r)), key=lambda r: abs(r - rate_hz))
+        raise BadInput(file_of(mechanism), "control.rate_hz", rate_hz,
+                       f"a tick must be a whole number of the {sysclk_hz // 10**6} MHz clock's cycles, at most "
+                       f"2^{bits}", f"nearest: {near}")
+    return sysclk_hz // rate_hz
+
+
+def bus_most(board: Board) -> float:
+    """V of the bus that a board can tell; infinite where it does not measure it."""
+    return board.sense.bus.ratio * ADC_V * (1.0 - thermistor.RAIL / ADC_COUNTS) if board.sense.bus else math.inf

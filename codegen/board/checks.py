@@ -1,0 +1,198 @@
+"""What a board file must be together: peripherals that the chip has, pins with one user each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from codegen.board.chip import Timer
+from codegen.board.description import (
+    Board,
+    Channel,
+    CurrentSense,
+)
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+
+BAUD_ERROR = 0.005  # that both sides together can live with many times over
+CURRENT_ZERO = 0.1  # of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range
+
+
+def check(board: Board) -> None:
+    """Raise BadInput on the first thing that is wrong."""
+    _sections(board)
+    _peripherals(board)
+    _claims(board)
+    _pins(board)
+    _link(board)
+
+
+def _sections(board: Board) -> None:
+    """A board with channels needs outputs and encoders, and a lead of a tick: a duty is taken over by the next one."""
+    file = board.source.name
+    for key, there in (("outputs", board.outputs), ("encoders", board.encoders)):
+        if bool(board.channels) != (there is not None):
+            rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
+            raise BadInput(file, key, None, rule)
+    if board.outputs is None:
+        for key, useless in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
+            if useless:
+                raise BadInput(file, key, None, "has no use without a [[channel]]")
+        return
+    if len(board.sense.pins) > board.chip.sense.places:
+        raise BadInput(file, "sense", None, f"names {len(board.sense.pins)} pins, and {board.chip.part} measures "
+                       f"{board.chip.sense.places}")
+    if board.lead != 1:
+        raise BadInput(file, "lead", board.lead, "must be 1: a duty is taken over at the tick after the one that "
+                       "computed it")
+    for i, c in enumerate(board.channels):
+        if (c.direction is None) == (c.opposite is None):
+            raise BadInput(file, f"channel.{i}", None, "needs either direction or opposite, the second half bridge")
+        if c.opposite and not (c.pwm.low and c.opposite.low):
+            raise BadInput(file, f"channel.{i}.opposite", None, "half bridges need their low switch's pin, low")
+        if c.pwm.low and c.opposite is None:
+            raise BadInput(file, f"channel.{i}.pwm.low", c.pwm.low, "has no use without opposite")
+    if (board.outputs.continuous_a is None) != (board.outputs.thermal_s is None):
+        raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a, "goes with thermal_s: give both or neither")
+    if any(c.opposite for c in board.channels) and not board.outputs.dead_ns:
+        raise BadInput(file, "outputs.dead_ns", None, "is required by half bridges")
+    broken = {e.timer for e in board.outputs.estop}
+    for i, c in enumerate(board.channels):
+        if c.direction and c.pwm.timer not in broken and not board.outputs.gated:
+            raise BadInput(file, f"channel.{i}.pwm.timer", c.pwm.timer, "has no break input in outputs.estop: nothing "
+                           "but software would stop it", "let the loop cut the enable pin and write gated = true")
+
+
+def _timer(board: Board, key: str, name: str) -> Timer:
+    """The chip's timer of that name."""
+    timers = board.chip.timers
+    if name not in timers:
+        raise BadInput(board.source.name, key, name, f"{board.chip.part} has no such timer, or none of use here",
+                       hint(name, list(timers), "timers"))
+    return timers[name]
+
+
+def _peripherals(board: Board) -> None:
+    """Every timer, and the link, must exist and be able to do what is asked of it."""
+    file = board.source.name
+    if board.link.usart not in board.chip.usarts:
+        raise BadInput(file, "link.usart", board.link.usart, f"{board.chip.part} has no such link",
+                       hint(board.link.usart, list(board.chip.usarts), "links"))
+    for i, c in enumerate(board.channels):
+        key = f"channel.{i}.encoder.timer"
+        if not _timer(board, key, c.encoder.timer).encoder:
+            able = [name for name, timer in board.chip.timers.items() if timer.encoder]
+            raise BadInput(file, key, c.encoder.timer, "has no encoder mode", "these have: " + ", ".join(able))
+        for part, pwm in c.switches:
+            timer = _timer(board, f"channel.{i}.{part}.timer", pwm.timer)
+            if pwm.output > timer.outputs:
+                raise BadInput(file, f"channel.{i}.{part}.output", pwm.output,
+                               f"{pwm.timer} has {timer.outputs} output{'s' * (timer.outputs > 1)}")
+    for i, e in enumerate(board.outputs.estop if board.outputs else ()):
+        if e.timer and not _timer(board, f"outputs.estop.{i}.timer", e.timer).repetition:
+            raise BadInput(file, f"outputs.estop.{i}.timer", e.timer, "has no break input")
+
+
+def signals(board: Board) -> Iterator[tuple[str, str, str]]:
+    """(key, signal, pin) of every pin that a peripheral uses."""
+    for side in ("tx", "rx"):
+        yield f"link.{side}.pin", f"{board.link.usart}_{side.upper()}", getattr(board.link, side).pin
+    for i, e in enumerate(board.outputs.estop if board.outputs else ()):
+        if e.timer:
+            yield f"outputs.estop.{i}.pin", f"{e.timer}_BKIN", e.pin
+    for i, c in enumerate(board.channels):
+        for side, number in (("a", 1), ("b", 2)):
+            yield f"channel.{i}.encoder.{side}", f"{c.encoder.timer}_CH{number}", getattr(c.encoder, side)
+        for part, pwm in c.switches:
+            yield f"channel.{i}.{part}.pin", f"{pwm.timer}_CH{pwm.output}", pwm.pin
+            if pwm.low:
+                yield f"channel.{i}.{part}.low", f"{pwm.timer}_CH{pwm.output}N", pwm.low
+    if board.gate_driver:
+        for line in ("sck", "miso", "mosi"):
+            yield f"gate_driver.{line}", f"{board.gate_driver.spi}_{line.upper()}", getattr(board.gate_driver, line)
+
+
+def _pins(board: Board) -> None:
+    """Every signal must be on its pin."""
+    for i, c in enumerate(board.channels):
+        if c.current:
+            _current_sense(board, f"channel.{i}.current", c, c.current)
+    for key, pin in board.sense.pins:
+        _analogue(board, key, pin, board.chip.analogue)
+    for key, signal, pin in signals(board):
+        places = board.chip.signals.get(signal, {})
+        if pin not in places:
+            where = " or ".join(places) if places else "nowhere on this package"
+            raise BadInput(board.source.name, key, pin, f"{board.chip.part} has no {signal} there", f"it is on {where}")
+
+
+def _analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> None:
+    """The pin must be one that the converter can measure."""
+    if pin not in channels:
+        raise BadInput(board.source.name, key, pin, f"{board.chip.part} cannot measure there",
+                       f"it can on {' or '.join(channels)}")
+
+
+def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense) -> None:
+    """The pin must be a converter's, the sensor have a range, and a shunt a half bridge that it is below."""
+    file, sampling = board.source.name, board.chip.sampling
+    if sampling is None:
+        raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
+    _analogue(board, f"{key}.pin", sense.pin, sampling.channels)
+    if sense.volts_per_ampere == 0.0:
+        raise BadInput(file, f"{key}.volts_per_ampere", 0.0, "must not be 0: its sign is that of the sensor as it is wired")
+    if sense.range_a <= 0.0:
+        raise BadInput(file, f"{key}.headroom_v", sense.headroom_v, "leaves nothing between zero_v and the amplifier's ends")
+    if sense.shunt == "low" and channel.opposite is None:
+        raise BadInput(file, f"{key}.shunt", "low", "has its place below a half bridge, and this channel names none",
+                       "write 'in-line' for a sensor in the motor's line")
+
+
+def _claims(board: Board) -> None:
+    """No pin, timer, timer output or DMA stream may have two users."""
+    claims: list[tuple[str, str]] = []  # resource, user
+    claims += [(pin, f"reserved.{name}") for name, pin in board.reserved.items()]
+    claims += [(pin, f"low.{name}") for name, pin in board.low.items()]
+    claims += [(pin, key) for key, _, pin in signals(board)]
+    claims += [(pin, key) for key, pin in board.sense.pins]
+    claims += [(getattr(board.link, side).dma, f"link.{side}.dma") for side in ("tx", "rx")]
+    if board.outputs:
+        claims.append((board.outputs.enable, "outputs.enable"))
+        claims += [(board.brake.pin, "brake.pin")] if board.brake else []
+        claims += [(board.outputs.fault, "outputs.fault")] if board.outputs.fault else []
+        claims += [(e.pin, f"outputs.estop.{i}.pin") for i, e in enumerate(board.outputs.estop) if not e.timer]
+    driving = {pwm.timer: f"channel.{i}.{part}.timer" for i, c in reversed(list(enumerate(board.channels)))
+               for part, pwm in reversed(c.switches)}
+    claims += list(driving.items())
+    for i, c in enumerate(board.channels):
+        key = f"channel.{i}"
+        claims.append((c.encoder.timer, f"{key}.encoder.timer"))
+        if c.encoder.index:
+            claims.append((c.encoder.index, f"{key}.encoder.index"))
+        claims += [(f"{pwm.timer} output {pwm.output}", f"{key}.{part}.output") for part, pwm in c.switches]
+        claims += [(c.direction, f"{key}.direction")] if c.direction else []
+        claims += [(c.current.pin, f"{key}.current.pin")] if c.current else []
+    if board.gate_driver:
+        claims += [(pin, f"gate_driver.selects.{i}") for i, pin in enumerate(board.gate_driver.selects)]
+    users: dict[str, str] = {}
+    for resource, user in claims:
+        if resource in users:
+            raise BadInput(board.source.name, user, resource, f"is already used by {users[resource]}")
+        users[resource] = user
+
+
+def _link(board: Board) -> None:
+    """The DMA streams must be able to serve the USART; the baud rate must be exact on both clock trees."""
+    link, usart = board.link, board.chip.usarts[board.link.usart]
+    for side in ("tx", "rx"):
+        stream = getattr(link, side).dma
+        if stream not in usart.dma[side]:
+            raise BadInput(board.source.name, f"link.{side}.dma", stream, f"does not serve {link.usart} {side}",
+                           "use " + " or ".join(usart.dma[side]))
+    for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
+        divider = round(usart.steps * clock_hz / link.baud)
+        if divider < usart.least or abs(usart.steps * clock_hz / divider / link.baud - 1.0) > BAUD_ERROR:
+            fitting = [clock_hz // d for d in range(16, 400) if all(
+                c % (clock_hz // d) == 0 for c in (usart.clock_hz, board.chip.hsi_hz)) and clock_hz % d == 0]
+            near = min(fitting, key=lambda b: abs(b - link.baud))
+            raise BadInput(board.source.name, "link.baud", link.baud,
+                           f"cannot be made within 0.5 % from {clock_hz / 1e6:g} MHz", f"nearest: {near}")

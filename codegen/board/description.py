@@ -1,0 +1,244 @@
+"""What a board file says: its tables, and the board that they make with its chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from codegen.board import chip as chips
+from codegen.board.chip import Chip
+from codegen.board.thermistor import Thermistor
+from codegen.mechanism.description import Mechanism
+
+ADC_V = 3.3  # what the converter's full range stands for
+ADC_COUNTS = 4096
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+PinName = Annotated[str, Field(pattern=r"^P[A-I]([0-9]|1[0-5])$")]
+TimerName = Annotated[str, Field(pattern=r"^TIM\d+$")]
+
+
+class LinkPin(Table):
+    pin: PinName
+    dma: Annotated[str, Field(pattern=r"^DMA[12]_(Stream[0-7]|Channel[1-8])$")]
+
+
+class Link(Table):
+    usart: Annotated[str, Field(pattern=r"^(LP)?US?ART\d$")]
+    baud: Annotated[int, Field(gt=0)]
+    tx: LinkPin
+    rx: LinkPin
+
+
+class Estop(Table):
+    """A pin of the e-stop loop, low when it is open. timer: it is that timer's break input."""
+
+    pin: PinName
+    timer: TimerName | None = None
+
+
+class Outputs(Table):
+    """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
+    dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
+    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low. continuous_a,
+    thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm."""
+
+    enable: PinName
+    fault: PinName | None = None
+    gated: bool = False
+    dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
+    duty_max: Annotated[float, Field(ge=0.5, le=1.0)] = 1.0
+    continuous_a: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
+    thermal_s: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
+    estop: Annotated[list[Estop], Field(min_length=1)]
+
+
+class BrakeOutput(Table):
+    """What switches holding brakes, closed without power. release: the level that opens them."""
+
+    pin: PinName
+    release: Literal["high", "low"] = "high"
+
+
+class Encoders(Table):
+    filter: Annotated[int, Field(ge=0, le=15)]
+
+
+class ChannelEncoder(Table):
+    """index: input of the index pulse, high once a turn; looked at once a tick."""
+
+    timer: TimerName
+    a: PinName
+    b: PinName
+    index: PinName | None = None
+
+
+class ChannelPwm(Table):
+    """low: the complementary output, where the channel drives a half bridge's two switches."""
+
+    timer: TimerName
+    output: Annotated[int, Field(ge=1, le=4)]
+    pin: PinName
+    low: PinName | None = None
+
+
+class CurrentSense(Table):
+    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere that a positive duty
+    drives through the motor. headroom_v: before 0 V and before the converter's full range, where its output ends.
+
+    shunt: "in-line" measures in the motor's line at all times; "low" below a half bridge, where current flows while its
+    low switch conducts, and the duty is bounded so that it does when it is sampled.
+    """
+
+    pin: PinName
+    volts_per_ampere: float
+    shunt: Literal["in-line", "low"]
+    zero_v: Annotated[float, Field(gt=0.0, lt=ADC_V)] = ADC_V / 2.0
+    headroom_v: Annotated[float, Field(ge=0.0, le=1.0)] = 0.3
+
+    @property
+    def range_a(self) -> float:
+        """Amperes that can be told in both directions."""
+        return (min(self.zero_v, ADC_V - self.zero_v) - self.headroom_v) / abs(self.volts_per_ampere)
+
+
+class Channel(Table):
+    """What serves one motor: PWM and a direction pin, or two half bridges (pwm, opposite)."""
+
+    encoder: ChannelEncoder
+    pwm: ChannelPwm
+    direction: PinName | None = None
+    opposite: ChannelPwm | None = None
+    current: CurrentSense | None = None
+
+    @property
+    def switches(self) -> tuple[tuple[str, ChannelPwm], ...]:
+        return (("pwm", self.pwm), *((("opposite", self.opposite),) if self.opposite else ()))
+
+
+class GateDriver(Table):
+    """A DRV8301 behind each of `selects`, set up over SPI before the drivers are enabled. gain: of its amplifiers, V/V.
+    trip_mv: drain-source voltage at which it shuts down, and says so on the fault line."""
+
+    kind: Literal["drv8301"]
+    spi: Literal["SPI3"]
+    sck: PinName
+    miso: PinName
+    mosi: PinName
+    selects: Annotated[list[PinName], Field(min_length=1, max_length=4)]
+    gain: Literal[10, 20, 40, 80]
+    trip_mv: Annotated[int, Field(ge=60, le=2400)]
+
+
+class BusSense(Table):
+    """A divider that gives the `ratio`th part of the bus voltage."""
+
+    pin: PinName
+    ratio: Annotated[float, Field(ge=1.0, le=1000.0)]
+
+
+class TemperatureSense(Table):
+    """Thermistors with a negative coefficient, all alike. r25: ohm at 25 deg C. beta: K. at: the rail they are at;
+    resistor: ohm between the pin and the other one."""
+
+    pins: Annotated[list[PinName], Field(min_length=1, max_length=4)]
+    r25: Annotated[float, Field(gt=0.0, le=1e7)]
+    beta: Annotated[float, Field(ge=1000.0, le=10_000.0)]
+    at: Literal["supply", "ground"]
+    resistor: Annotated[float, Field(gt=0.0, le=1e7)]
+
+    @property
+    def thermistor(self) -> Thermistor:
+        return Thermistor(self.r25, self.beta, self.resistor, self.at == "supply")
+
+
+class Sense(Table):
+    """What the board measures of itself. Without `bus` the nominal voltage stands in for it, without `temperature` 25
+    deg C."""
+
+    bus: BusSense | None = None
+    temperature: TemperatureSense | None = None
+
+    @property
+    def pins(self) -> list[tuple[str, str]]:
+        """(key, pin) in the order of conversion, the bus first."""
+        found = [("sense.bus.pin", self.bus.pin)] if self.bus else []
+        return found + [(f"sense.temperature.pins.{i}", pin)
+                        for i, pin in enumerate(self.temperature.pins if self.temperature else ())]
+
+
+class BoardFile(Table):
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
+    chip: chips.Family
+    hse_hz: Annotated[int, Field(ge=4_000_000, le=26_000_000)]
+    lead: Annotated[int, Field(ge=0, le=2)]
+    link: Link
+    outputs: Outputs | None = None
+    brake: BrakeOutput | None = None
+    encoders: Encoders | None = None
+    gate_driver: GateDriver | None = None
+    sense: Sense = Sense()
+    channel: list[Channel] = []
+    low: dict[str, PinName] = {}
+    reserved: dict[str, PinName] = {}
+
+
+@dataclass(frozen=True)
+class Board:
+    """A checked board. lead: ticks. baud: of the host link. low: pins that are held low for good."""
+
+    name: str
+    chip: Chip
+    hse_hz: int
+    lead: int
+    link: Link
+    outputs: Outputs | None
+    brake: BrakeOutput | None
+    encoders: Encoders | None
+    gate_driver: GateDriver | None
+    sense: Sense
+    channels: tuple[Channel, ...]
+    low: dict[str, str]
+    reserved: dict[str, str]
+    source: Path
+
+    @property
+    def baud(self) -> int:
+        return self.link.baud
+
+    @property
+    def core_hz(self) -> int:
+        """Cycles a second, as the control tick's cost is counted."""
+        return self.chip.sysclk_hz
+
+    @property
+    def tick_preload(self) -> bool:
+        """Whether the hardware can take duties over once a tick, and neutral where none came: all its output timers
+        have a repetition counter."""
+        return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
+
+    def preloads(self, mechanism: Mechanism) -> bool:
+        """Whether it does so for this mechanism: current loops need an update every PWM period."""
+        return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
+
+    @property
+    def loader_usart(self) -> str:
+        """The port of the boot loader in ROM that is at the link's pins, '' where it does not hear the link."""
+        pins = self.link.tx.pin, self.link.rx.pin
+        return next((name for name, *at in self.chip.rom.usarts if tuple(at) == pins), "")
+
+    @property
+    def loader_safe(self) -> bool:
+        """Whether that boot loader leaves the pin alone that enables the drivers."""
+        return self.outputs is None or self.outputs.enable not in self.chip.rom.pins
+
+    def function(self, signal: str, pin: str) -> int:
+        """The alternate function that puts a signal on a pin."""
+        return self.chip.signals[signal][pin]

@@ -1,0 +1,240 @@
+"""ft_board.h: one mechanism on its board, with every number that the chip's registers need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codegen.board import thermistor
+from codegen.board.channels import (
+    file_of,
+    has_current_loops,
+    served,
+    tick_cycles,
+)
+from codegen.board.description import (
+    ADC_COUNTS,
+    ADC_V,
+    Board,
+    BrakeOutput,
+    Channel,
+)
+from codegen.common.errors import BadInput
+from codegen.common.templating import template
+from codegen.emit.messages import longest_on_the_wire
+from codegen.emit.pwm import output_timers
+from codegen.mechanism.description import Joint, Mechanism
+
+SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
+WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
+PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
+WATCHDOG_TICKS = 10  # and never fewer ticks than this
+
+
+def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
+    """ft_board.h of one mechanism on one board: {file name: text}. Raises BadInput.
+
+    pil: with the plant at the host; every pin that could move something is then held low for good.
+    """
+    for joint, channel in served(mechanism, board) if pil else ():
+        if channel and joint.motor and joint.motor.drive == "current":
+            raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current", "a plant at the host takes "
+                           "duties for voltages, and the board has no current to control", "write 'voltage'")
+    return {"ft_board.h": template("ft_board.h").render(_context(mechanism, board, pil))}
+
+
+def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
+    """Everything the template lays out."""
+    assert mechanism.board is not None
+    rate_hz, chip = mechanism.control.rate_hz, board.chip
+    joints = served(mechanism, board)
+    brake = _brake(mechanism, board)
+    prescaler, reload = _watchdog(board, rate_hz)
+    usart = chip.usarts[board.link.usart]
+    return {
+        "board": board,
+        "joints": joints,
+        "pll": chip.pll(board.hse_hz),
+        "sysclk_hz": chip.sysclk_hz,
+        "rate_hz": rate_hz,
+        "tick_cycles": tick_cycles(mechanism, board),
+        "tick_cycles_hsi": chip.hsi_hz // rate_hz,
+        "pil": int(pil),
+        "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
+        "bus_voltage": repr(float(mechanism.board.bus_voltage)),
+        "brake": None if pil else brake,
+        "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints) + _brake_pins(brake),
+        "clocks": _clocks(board, joints),
+        "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.timers.items()},
+        "pwm": _driving(mechanism, board, joints) if board.outputs and not pil else None,
+        "port": lambda pin: chip.ports.index(pin[1]),
+        "bit": lambda pin: int(pin[2:]),
+        "brr": round(usart.steps * usart.clock_hz / board.baud),
+        "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
+        "interrupt": usart.interrupt,
+        "loader": int(board.loader_safe),
+        "vectors": _vectors(board, not pil and has_current_loops(joints)),
+        "dma": {side: _stream(board, side) for side in ("tx", "rx")},
+        "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
+        "celsius_step": thermistor.STEP,
+        "watchdog_prescaler": prescaler,
+        "watchdog_reload": reload,
+    }
+
+
+def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
+    """What drives the motors, and what the board measures of itself."""
+    return output_timers(mechanism, board, joints) | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)}
+
+
+def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
+    """The output of the arm's brakes; None: it has none. A board without channels moves nothing that could fall."""
+    if mechanism.safety.brake is None or not board.channels:
+        return None
+    if board.brake is None:
+        raise BadInput(file_of(mechanism), "safety.brake", None, f"board {board.name!r} has no output for brakes",
+                       "write [brake] with a pin into a board file of your own")
+    return board.brake
+
+
+def _brake_pins(brake: BrakeOutput | None) -> list[Pin]:
+    """Closed and pulled there from the first moment on."""
+    if brake is None:
+        return []
+    high = brake.release == "low"
+    return [Pin(brake.pin, "FT_OUTPUT_HIGH" if high else "FT_OUTPUT", "FT_UP" if high else "FT_DOWN", 0, "holding brakes")]
+
+
+def _vectors(board: Board, loops: bool) -> list[str]:
+    """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
+    used = {board.chip.usarts[board.link.usart].interrupt: "ft_link_interrupt"}
+    if loops and board.chip.sampling:
+        used[board.chip.sampling.interrupt] = "ft_current_interrupt"
+    names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
+    return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
+
+
+_TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317, 358, 403, 454, 511, 576, 648, 730,
+            822, 926, 1043, 1175, 1324, 1491, 1679, 1892, 2131, 2400)  # OC_ADJ_SET, DRV8301 data sheet table 13
+
+
+def _gate_driver(board: Board) -> dict[str, int] | None:
+    """Control registers of the DRV8301: six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate
+    current; amplifier gain."""
+    driver = board.gate_driver
+    if driver is None:
+        return None
+    trip = max(i for i, mv in enumerate(_TRIP_MV) if mv <= driver.trip_mv)
+    return {"control_1": trip << 6 | 1 << 4, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
+
+
+def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
+    """Channels in the order of conversion, V of the bus a count, and what counts mean of a thermistor; None: the board
+    measures nothing of itself."""
+    sense = board.sense
+    if not sense.pins:
+        return None
+    most = math.floor(1.0 / board.chip.sense.seconds(len(sense.pins)))
+    if mechanism.control.rate_hz > most:
+        raise BadInput(file_of(mechanism), "control.rate_hz", mechanism.control.rate_hz, f"what board {board.name!r} measures of "
+                       f"itself takes longer than that", f"at most {most}")
+    return {"channels": [board.chip.analogue[pin] for _, pin in sense.pins],
+            "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else None,
+            "celsius": thermistor.table(sense.temperature.thermistor) if sense.temperature else None}
+
+
+def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
+    """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles a count, 12 bits."""
+    cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * board.chip.lsi_hz
+    code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
+    return code, round(cycles / (4 << code)) - 1
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One row of the pin table."""
+
+    pin: str
+    mode: str
+    pull: str
+    function: int
+    use: str
+
+
+def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]:
+    """Every pin that this image uses. Inputs are pulled to their safe side; so are outputs until they are driven."""
+    link, outputs, driver = board.link, board.outputs, board.gate_driver
+
+    def alternate(pin: str, signal: str, pull: str, use: str) -> Pin:
+        return Pin(pin, "FT_ALTERNATE", pull, board.function(signal, pin), use)
+
+    pins = [alternate(link.tx.pin, f"{link.usart}_TX", "FT_UP", f"{link.usart} transmit"),
+            alternate(link.rx.pin, f"{link.usart}_RX", "FT_UP", f"{link.usart} receive")]
+    pins += [Pin(pin, "FT_OUTPUT", "FT_DOWN", 0, f"{name}: held low") for name, pin in board.low.items()]
+    if outputs is None:
+        return pins
+    for loop in outputs.estop:
+        pins.append(alternate(loop.pin, f"{loop.timer}_BKIN", "FT_DOWN", f"{loop.timer} break: e-stop loop") if loop.timer else
+                    Pin(loop.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
+    pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
+    if outputs.fault:
+        pins.append(Pin(outputs.fault, "FT_INPUT", "FT_UP", 0, "driver fault"))
+    pins += [Pin(pin, "FT_ANALOGUE", "FT_FLOAT", 0, key.split(".")[1]) for key, pin in board.sense.pins]
+    if driver:
+        pins += [alternate(getattr(driver, line), f"{driver.spi}_{line.upper()}", "FT_DOWN", f"gate drivers {line}")
+                 for line in ("sck", "miso", "mosi")]
+        pins += [Pin(pin, "FT_OUTPUT_HIGH", "FT_UP", 0, "gate driver select") for pin in driver.selects]
+    for joint, c in joints:
+        if c is None:
+            continue
+        e = c.encoder
+        for side, number in (("a", 1), ("b", 2)):
+            pins.append(alternate(getattr(e, side), f"{e.timer}_CH{number}", "FT_UP",
+                                  f"{joint.name}: encoder {side.upper()}, {e.timer}"))
+        if e.index:
+            pins.append(Pin(e.index, "FT_INPUT", "FT_DOWN", 0, f"{joint.name}: encoder index"))
+        for _, pwm in c.switches:
+            signal = f"{pwm.timer}_CH{pwm.output}"
+            pins.append(alternate(pwm.pin, signal, "FT_DOWN", f"{joint.name}: PWM, {pwm.timer} output {pwm.output}"))
+            if pwm.low:
+                pins.append(alternate(pwm.low, f"{signal}N", "FT_DOWN", f"{joint.name}: its low switch"))
+        if c.current and joint.motor and joint.motor.drive == "current":
+            pins.append(Pin(c.current.pin, "FT_ANALOGUE", "FT_FLOAT", 0, f"{joint.name}: current"))
+        if c.direction:
+            use = "bridge enable" if joint.motor and joint.motor.drive == "antiphase" else "direction"
+            pins.append(Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: {use}"))
+    return pins
+
+
+def _held_low(board: Board, pins: list[Pin]) -> list[Pin]:
+    """Of these pins the link's, and as plain outputs all that could move something."""
+    live = {pin for c in board.channels for _, pwm in c.switches for pin in (pwm.pin, pwm.low)}
+    live |= {c.direction for c in board.channels} | set(board.low.values())
+    live |= {board.outputs.enable} if board.outputs else set()
+    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=p.use.removesuffix(": held low") + ": held low")
+                       for p in pins[2:] if p.pin in live]
+
+
+def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, str]:
+    """Enable bits a bus: every peripheral that this image uses, but for the ports."""
+    chip = board.chip
+    enables = {chip.usarts[board.link.usart].enable}
+    enables |= {chip.dma_enable[getattr(board.link, side).dma[:4]] for side in ("tx", "rx")}
+    for _, c in joints:
+        enables |= {chip.timers[name].enable for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
+    if board.gate_driver:
+        enables.add("APB1ENR_SPI3EN")
+    if board.sense.pins:
+        enables.add(chip.sense.enable)
+    if has_current_loops(joints) and chip.sampling:
+        enables |= {chip.sampling.enable, chip.timers[chip.sampling.trigger].enable}
+    found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}
+    return {bus: bits for bus, bits in found.items() if bits}
+
+
+def _stream(board: Board, side: str) -> dict[str, Any]:
+    """Unit, index within it and request of a DMA stream; channels are numbered from 1, streams from 0."""
+    name = getattr(board.link, side).dma
+    number = int(name[-1]) - ("Channel" in name)
+    return {"unit": name[:4], "stream": number, "request": board.chip.usarts[board.link.usart].dma[side][name]}

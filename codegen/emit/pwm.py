@@ -1,0 +1,257 @@
+"""Output timers of one mechanism: periods, updates, duties, current loops."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codegen.board.channels import (
+    CURRENT_LOOP,
+    CURRENT_TRIP,
+    FOLLOW_PERIODS,
+    FOLLOW_S,
+    LOWEST_BOUND,
+    current_bound,
+    current_range,
+    file_of,
+    has_current_loops,
+)
+from codegen.board.checks import (
+    CURRENT_ZERO,
+)
+from codegen.board.description import (
+    ADC_COUNTS,
+    ADC_V,
+    Board,
+    Channel,
+    ChannelPwm,
+)
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Joint, Mechanism
+
+COUNTER_MAX = 0xFFFF  # output timers have 16 bits
+PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign
+PULSE_MOST = 0.1  # of the bus voltage, for that
+PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring; and at least
+AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
+
+
+@dataclass(frozen=True)
+class PwmTimer:
+    """One output timer as the image sets it up. top: its largest count (auto-reload). start: the count it begins at.
+    repetition: of its repetition counter. outputs: of its compare channels 0 to 3. low_first: PWM mode 2.
+    protection: what its break register is for."""
+
+    name: str
+    centred: bool
+    low_first: bool
+    top: int
+    start: int
+    repetition: int
+    outputs: tuple[int, ...]
+    protection: Literal["FT_BREAK", "FT_NO_BREAK", "FT_PLAIN"]
+    complementary: bool
+
+    @property
+    def mask(self) -> str:
+        """The outputs as bits."""
+        return f"0x{sum(1 << n for n in self.outputs):X}u"
+
+    @property
+    def counts(self) -> int:
+        """Counts that a duty of 1 stands for."""
+        return self.top if self.centred else self.top + 1
+
+
+def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
+    """The output timers and, a joint, what its duty means to them.
+
+    A centred counter runs up and down, 2 top counts a period; the others begin anew after top. With repetition
+    counters the update comes once a tick, for centred timers always at the top, so a tick holds a whole number of
+    PWM periods; the others start in the middle of their period to come at the same time. Without them every period
+    has its update.
+    """
+    assert mechanism.board is not None and board.outputs is not None
+    rate_hz, pwm_hz = mechanism.control.rate_hz, mechanism.board.pwm_hz
+    used: dict[str, set[int]] = {}
+    for _, c in joints:
+        for _, pwm in c.switches if c else ():
+            used.setdefault(pwm.timer, set()).add(pwm.output - 1)
+    used = used or {board.channels[0].pwm.timer: set()}  # every joint passive
+    if has_current_loops(joints) and board.chip.sampling:
+        used.setdefault(board.chip.sampling.trigger, set())
+    timers = {name: board.chip.timers[name] for name in used}
+    slowest = min(t.clock_hz for t in timers.values())
+    periods = min((t.repetition // 2 if t.centred else t.repetition for t in timers.values()), default=1)
+    preload = board.preloads(mechanism)
+    most = periods if preload else 2**16
+
+    def fits(hz: int) -> bool:
+        return (hz % rate_hz == 0 and hz // rate_hz <= most and slowest % (2 * hz) == 0
+                and all(t.clock_hz // (2 * hz) <= COUNTER_MAX // (1 if t.centred else 2) for t in timers.values()))
+
+    if not fits(pwm_hz):
+        fitting = [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
+        widest = max(t.clock_hz // (1 if t.centred else 2) for t in timers.values())
+        rule = (f"must be 1 to {most} times rate_hz = {rate_hz}, a divisor of "
+                f"{slowest // 2_000_000} MHz, and at least {-(-widest // 2 // COUNTER_MAX)}")
+        near = f"nearest: {min(fitting, key=lambda hz: abs(hz - pwm_hz))}" if fitting else "choose another rate_hz"
+        raise BadInput(file_of(mechanism), "board.pwm_hz", pwm_hz, rule, near)
+    broken = {e.timer for e in board.outputs.estop}
+    found = {name: _pwm_timer(board, name, preload, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
+             for name, outputs in sorted(used.items())}
+    driving = [t for t in found.values() if t.outputs] or list(found.values())
+    return {
+        "hz": pwm_hz,
+        "timers": list(found.values()),
+        "drives": [_drive(joint, c, found) for joint, c in joints],
+        "tick_preload": int(preload),
+        "currents": _currents(mechanism, board, joints),
+        "ahead": 0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
+        "stop_by_software": int(any(t.protection != "FT_BREAK" for t in driving)),
+        "duty_max": repr(board.outputs.duty_max),
+        "dead_time": _dead_time(board),
+        "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN") or "0u",
+    }
+
+
+def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int, outputs: tuple[int, ...],
+               broken: bool) -> PwmTimer:
+    timer = board.chip.timers[name]
+    half = timer.clock_hz // (2 * pwm_hz)
+    periods = pwm_hz // rate_hz if preload else 1
+    complementary = any(pwm.timer == name and pwm.low for c in board.channels for _, pwm in c.switches)
+    return PwmTimer(
+        name, timer.centred, preload and not timer.centred,
+        top=half if timer.centred else 2 * half - 1,
+        start=half if preload and not timer.centred else 0,
+        repetition=2 * periods - 1 if timer.centred else periods - 1,
+        outputs=outputs,
+        protection="FT_PLAIN" if not timer.repetition else "FT_BREAK" if broken else "FT_NO_BREAK",
+        complementary=complementary)
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
+    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current loop
+    drives it, and duties are currents."""
+
+    kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
+    compare: str
+    opposite: str
+    neutral: int
+    span: int
+    direction: str
+    looped: bool = False
+
+
+_UNDRIVEN = Drive("FT_NO_DRIVE", "0", "0", 0, 0, "PA0")
+
+
+def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -> Drive:
+    if channel is None or joint.motor is None:
+        return _UNDRIVEN
+    timer = timers[channel.pwm.timer]
+
+    def register(pwm: ChannelPwm | None) -> str:
+        return f"&{pwm.timer}->CCR[{pwm.output - 1}]" if pwm else "0"
+
+    sign, looped = -1 if timer.low_first else 1, joint.motor.drive == "current"
+    compare, opposite = register(channel.pwm), register(channel.opposite)
+    if channel.opposite or joint.motor.drive == "antiphase":
+        half = timer.counts // 2
+        return Drive("FT_HALF_BRIDGES" if channel.opposite else "FT_ANTIPHASE", compare, opposite, half, sign * half,
+                     channel.direction or "PA0", looped)
+    assert channel.direction is not None
+    neutral = timer.counts if timer.low_first else 0
+    return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction, looped)
+
+
+@dataclass(frozen=True)
+class CurrentLoop:
+    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it may
+    differ. amperes: a count. full: A at a duty of 1. proportional: duty an ampere of error. integral: duty an ampere and PWM period.
+    bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience: PWM periods in which a
+    current must follow."""
+
+    joint: int
+    name: str
+    channel: int
+    zero: int
+    off: int
+    amperes: float
+    full: float
+    proportional: float
+    integral: float
+    bound: float
+    pulse: float
+    rise: float
+    patience: int
+
+
+def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any] | None:
+    """The current loops, None if there are none."""
+    assert mechanism.board is not None
+    looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
+    sampling = board.chip.sampling
+    if not looped or sampling is None:
+        return None
+    if len(looped) > sampling.places:
+        raise BadInput(file_of(mechanism), f"joint.{looped[sampling.places][1].name}.motor.drive", "current",
+                       f"the converter's sequence has {sampling.places} places")
+    return {"loops": [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)],
+            "trigger": sampling.trigger, "interrupt": sampling.interrupt, "trip": repr(CURRENT_TRIP),
+            "pulse_periods": round(PULSE_S * mechanism.board.pwm_hz),
+            "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
+
+
+def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:
+    """The controller's zero cancels the winding's pole,
+
+        duty = (2 pi f L e + 2 pi f R integral of e) / bus voltage,
+
+    and the closed loop has the bandwidth f, a thirtieth of the PWM frequency: there the one and a half periods from a
+    sample to the middle of what it brings about cost 18 degrees of phase and leave a margin of 72."""
+    assert mechanism.board is not None and joint.motor is not None and board.chip.sampling is not None
+    motor, sense = joint.motor, board.channels[joint.motor.channel].current
+    assert sense is not None
+    bus, pwm_hz = mechanism.board.bus_voltage, mechanism.board.pwm_hz
+    bandwidth = 2.0 * math.pi * pwm_hz / CURRENT_LOOP
+    bound = current_bound(mechanism, board, joint, rank)
+    if bound < LOWEST_BOUND:
+        most = math.floor((1.0 - LOWEST_BOUND) * pwm_hz / (1.0 - bound))
+        raise BadInput(file_of(mechanism), "board.pwm_hz", pwm_hz, f"leaves the loop of joint {joint.name!r} {max(bound, 0.0):.0%} "
+                       "of the bus voltage: beyond that its shunt is blind when it is sampled", f"at most {most}")
+    amperes = ADC_V / ADC_COUNTS / sense.volts_per_ampere
+    pulse, rise = _pulse(mechanism, joint, abs(amperes))
+    return CurrentLoop(
+        index, joint.name, board.chip.sampling.channels[sense.pin], round(sense.zero_v / ADC_V * ADC_COUNTS),
+        round(CURRENT_ZERO * sense.range_a / abs(amperes)), amperes, current_range(board, joint), bandwidth * motor.L / bus,
+        bandwidth * motor.R / bus / pwm_hz, bound, pulse, rise,
+        math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz))
+
+
+def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
+    """(duty, A) of the pulse that shows a sensor's sign: what it brings by its end, a motor at rest. count: A."""
+    assert mechanism.board is not None and joint.motor is not None
+    motor = joint.motor
+    whole = mechanism.board.bus_voltage / motor.R * (1.0 - math.exp(-PULSE_S * motor.R / motor.L))  # at a duty of 1
+    wanted, least = PULSE_COUNTS
+    duty = min(wanted * count / whole, PULSE_MOST)
+    if duty * whole < least * count:
+        raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current", f"{PULSE_MOST:.0%} of the bus voltage for "
+                       f"{PULSE_S * 1e3:g} ms bring {duty * whole:.2g} A, less than {least} counts of the board's sensor: too "
+                       "coarse to see its sign", "write 'voltage'")
+    return duty, duty * whole
+
+
+def _dead_time(board: Board) -> int:
+    """DTG: timer clocks of dead time, exact up to 127; 0 without half bridges."""
+    assert board.outputs is not None
+    clocks = -(-board.outputs.dead_ns * board.chip.sysclk_hz // 10**9)
+    if clocks > 127:
+        raise BadInput(board.source.name, "outputs.dead_ns", board.outputs.dead_ns,
+                       f"must be at most {127 * 10**9 // board.chip.sysclk_hz}")
+    return clocks
