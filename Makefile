@@ -39,6 +39,7 @@ soak: $(VENV)/.test
 lint: $(VENV)/.test
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
+	@$(VENV)/bin/lint-imports
 
 clean:
 	rm -rf build

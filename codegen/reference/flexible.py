@@ -1,7 +1,7 @@
 """The reference for mechanisms with flexible links: Newton-Euler with what bends, solved to rounding, float64.
 
 The joints follow the motion, the flexible links march forwards from their static sag, and the joints' torques are the
-reactions (elastic_discretisation.py, iterated until nothing changes). What the emitted step leaves out by solving only
+reactions (discrete_flexible.py, iterated until nothing changes). What the emitted step leaves out by solving only
 once a tick is of third order in the tick, what the rule itself leaves out of second; `exact` shows both, by ticks a
 third as long.
 """

@@ -1,11 +1,11 @@
-"""The step of mechanisms with flexible links, as a graph: the recursions of elastic_discretisation.py in body frames.
+"""The step of mechanisms with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
 link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
 ticks, so that rates are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N m
 (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-What a flexible link does itself is the C of ft_elastic.c (elastic_source.py), asked for four times a tick: how its tip
+What a flexible link does itself is the C of ft_elastic.c (emit/flexible.py), asked for four times a tick: how its tip
 moves; how it would without anything at the tip; by how much that is to be corrected; what the link has for its hub.
 """
 

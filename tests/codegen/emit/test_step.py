@@ -87,7 +87,7 @@ class Batch:
 @settings(max_examples=CHAINS // BATCH, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH, max_size=BATCH, unique=True))
 def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
-    """Without the search for cheap frames: test_step_graph.py tries every choice of them."""
+    """Without the search for cheap frames: tests/codegen/step/test_graph.py tries every choice of them."""
     rngs = [np.random.default_rng(seed) for seed, _ in seeds]
     models = [model_of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
     with pytest.MonkeyPatch.context() as patch:

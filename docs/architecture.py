@@ -1,0 +1,180 @@
+"""docs/architecture.svg and docs/rooms.md, made from the imports of the code: `python docs/architecture.py`.
+
+A room is a package below codegen, host or hil, or a module that stands beside them. Rooms stand on the floor that their
+imports put them on: each above all that it uses. Arrows go to what is used; one that follows from two others is left out.
+A test holds both files against what this makes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURE, TABLE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "rooms.md"
+HOUSES = ("codegen", "host", "hil")  # each may use those before it
+WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # of a room and between rooms, pixels
+
+Uses = dict[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the houses by its dotted name."""
+    paths = (path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py")))
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
+    """The modules among the known ones that a module imports, wherever the statement stands."""
+    names = set(known)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in names else node.module
+                      for alias in node.names}
+    return found & names
+
+
+def room(module: str) -> str:
+    """codegen.model.bodies is in codegen.model."""
+    return ".".join(module.split(".")[:2])
+
+
+def uses() -> Uses:
+    """Which rooms every room imports. A house's own __init__ is no room."""
+    known = modules()
+    found: Uses = {room(name): set() for name in known if "." in name}
+    for name, path in known.items():
+        if "." in name:
+            others = {room(other) for other in imported(ast.parse(path.read_text(encoding="utf-8")), known) if "." in other}
+            found[room(name)] |= others - {room(name)}
+    return found
+
+
+def floors(rooms: Uses) -> dict[str, int]:
+    """How many rooms lie below, one on the other, within the house. Raises ValueError where rooms use each other."""
+    found: dict[str, int] = {}
+
+    def floor(name: str, above: tuple[str, ...]) -> int:
+        if name in above:
+            raise ValueError(f"rooms use each other: {' -> '.join([*above, name])}")
+        if name not in found:
+            inside = [other for other in rooms[name] if house(other) == house(name)]
+            found[name] = max((floor(other, (*above, name)) + 1 for other in inside), default=0)
+        return found[name]
+
+    for name in rooms:
+        floor(name, ())
+    return found
+
+
+def house(name: str) -> str:
+    return name.split(".")[0]
+
+
+def reduced(rooms: Uses) -> Uses:
+    """Without the arrows that follow from others."""
+    below: Uses = {}
+
+    def reach(name: str) -> set[str]:
+        if name not in below:
+            below[name] = rooms[name].union(*(reach(other) for other in rooms[name]))
+        return below[name]
+
+    return {name: {other for other in used if not any(other in reach(third) for third in used - {other})}
+            for name, used in rooms.items()}
+
+
+def places(rooms: Uses) -> dict[str, tuple[float, float]]:
+    """The middle of every room: houses side by side, floors one above the other, each room above what it uses."""
+    level = floors(rooms)
+    top = max(level.values())
+    at: dict[str, tuple[float, float]] = {}
+    left = float(MARGIN)
+    for name in HOUSES:
+        rows = [sorted(r for r in rooms if house(r) == name and level[r] == k) for k in range(top + 1)]
+        widest = max(map(len, rows))
+        for k, row in enumerate(rows):
+            row.sort(key=lambda r: _below(r, rooms, at))
+            start = left + (widest - len(row)) * (WIDTH + GAP) / 2.0
+            for i, r in enumerate(row):
+                at[r] = (start + i * (WIDTH + GAP) + WIDTH / 2.0, MARGIN + 40 + (top - k) * RISE + HEIGHT / 2.0)
+        left += widest * (WIDTH + GAP) + 2 * MARGIN
+    return at
+
+
+def _below(name: str, rooms: Uses, at: dict[str, tuple[float, float]]) -> float:
+    """The middle of the rooms that a room uses in its house: where it would best stand."""
+    own = [at[other][0] for other in sorted(rooms[name]) if other in at and house(other) == house(name)]
+    return sum(own) / len(own) if own else 0.0
+
+
+def svg() -> str:
+    """The picture."""
+    rooms = uses()
+    at = places(rooms)
+    width = max(x for x, _ in at.values()) + WIDTH / 2.0 + MARGIN
+    height = max(y for _, y in at.values()) + HEIGHT / 2.0 + MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" font-size="13">',
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z" fill="#667"/></marker></defs>',
+        f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
+    ]
+    end = 0.0
+    for name in HOUSES:
+        xs = [x for r, (x, _) in at.items() if house(r) == name]
+        x0, x1 = min(xs) - WIDTH / 2.0 - 12, max(xs) + WIDTH / 2.0 + 12
+        if end:
+            parts.append(f'<line x1="{x0:.0f}" y1="{MARGIN}" x2="{end:.0f}" y2="{MARGIN}" stroke="#667" stroke-width="2" '
+                         'marker-end="url(#head)"/>')
+        end = x1
+        parts.append(f'<rect x="{x0:.0f}" y="{MARGIN - 18}" width="{x1 - x0:.0f}" height="{height - MARGIN:.0f}" rx="10" '
+                     f'fill="#f4f6fa" stroke="#ccd"/><text x="{x0 + 12:.0f}" y="{MARGIN + 6}" font-size="18" fill="#334">{name}/</text>')
+    for name, used in sorted(reduced(rooms).items()):
+        for other in sorted(used):
+            if house(other) == house(name):
+                (x0, y0), (x1, y1) = at[name], at[other]
+                parts.append(f'<line x1="{x0:.0f}" y1="{y0 + HEIGHT / 2:.0f}" x2="{x1:.0f}" y2="{y1 - HEIGHT / 2:.0f}" '
+                             'stroke="#667" marker-end="url(#head)"/>')
+    for name, (x, y) in sorted(at.items()):
+        parts.append(f'<rect x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6" '
+                     f'fill="white" stroke="#446"/><text x="{x:.0f}" y="{y + 5:.0f}" text-anchor="middle">'
+                     f'{escape(name.split(".")[1])}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def summary(name: str) -> str:
+    """The first sentence of a room's docstring."""
+    folder = ROOT / name.replace(".", "/")
+    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def table() -> str:
+    """Every room: what it is and what it uses, the houses' upper floors first."""
+    rooms = uses()
+    level = floors(rooms)
+    text = "<!-- made by docs/architecture.py from the imports; change those, not this page -->\n# Rooms\n"
+    for name in reversed(HOUSES):
+        text += f"\n## {name}/\n\n| room | what it is | uses |\n|---|---|---|\n"
+        for r in sorted((r for r in rooms if house(r) == name), key=lambda r: (-level[r], r)):
+            own = [u.split(".")[1] for u in sorted(rooms[r]) if house(u) == name]
+            others = [u for u in sorted(rooms[r]) if house(u) != name]
+            text += f"| `{r.split('.')[1]}` | {summary(r)} | {', '.join(own + others)} |\n"
+    return text
+
+
+def main() -> None:
+    for path, text in ((PICTURE, svg()), (TABLE, table())):
+        path.write_text(text, encoding="utf-8", newline="\n")
+        print(path.relative_to(ROOT).as_posix())
+
+
+if __name__ == "__main__":
+    main()
