@@ -56,7 +56,7 @@ def render() -> str:
              "\n", _table(("class", "reactions", "about"), [
                  (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
                  for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
-             _after(control), "\n## States\n\n",
+             _after(control), NOT_SEEN, "\n## States\n\n",
              _table(("state", "what it is"), [(k, doc) for k, (_, doc) in messages.STATES.items()]),
              "\n## Faults\n\n",
              _table(("fault", "number", "class", "what it means", "found", "what to do"), [
@@ -68,6 +68,15 @@ def render() -> str:
              "\n## Limits\n\n",
              _table(("limit", "what acts"), [(k, doc) for k, (_, doc) in messages.LIMITS.items()])]
     return "".join(parts)
+
+
+NOT_SEEN = """
+What is not seen: an encoder whose lines both fall off while its joint is held reads as a joint at rest. Nothing contradicts it
+until the joint has been given all that it may have for `stuck_s` (ENCODER_STUCK), or has to move (FOLLOWING): a load that
+changes meanwhile moves the joint unseen. Current and duty cannot tell the two apart without knowing the load. An e-stop that
+software samples (`odrive-v3.6`, and the tick's own look on every board) is believed at once, on one sample: interference stops
+the arm rather than not. A kilohm and 100 nF at the pin keep what PWM couples into the loop away from it.
+"""
 
 
 def _after(control: Control) -> str:

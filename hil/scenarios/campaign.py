@@ -17,10 +17,11 @@ import numpy as np
 
 from codegen.board.reader import load as load_board
 from codegen.common.errors import Refused
-from codegen.mechanism.description import Home, Mechanism
+from codegen.mechanism.description import Brake, Home, Mechanism
 from codegen.motion.trajectory import Knots, from_rows, knots
 from codegen.toolchain import platformio as build
 from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from hil.board.drv8301 import FETHA_OC, FETLB_OC
 from hil.board.virtual import VirtualBoard, VirtualClock
 from hil.chip.stm32 import probe as swd
 from hil.chip.stm32.chip import SRAM_START
@@ -38,7 +39,7 @@ STAY = 0.05  # s for which the outcome must last
 STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be lost
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
 MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
-REACH = (0.9, -0.7, 0.6)  # rad
+REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ def mechanism_of(source: Mechanism) -> Mechanism:
     return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
 
 
+def loaded_of(source: Mechanism) -> Mechanism:
+    """The same arm stood upright: it hangs on its motors, and on brakes that take their time."""
+    brake = Brake(release_s=0.03, engage_s=0.06)
+    return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
+                   safety=replace(source.safety, brake=brake))
+
+
 class Scene:
     """One board on its way into a state, with the host that brings it there and goes on being a host."""
 
@@ -103,7 +111,7 @@ class Scene:
     def motion(self) -> Knots:
         start = np.array([j.start for j in self.mechanism.streamed])
         names = [j.name for j in self.mechanism.streamed]
-        return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH])), self.mechanism)
+        return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
     def enter(self, state: str) -> None:
         """From power-on to a state."""
@@ -119,7 +127,7 @@ class Scene:
             sender.credit = session.status.credit
             session.wait(lambda: sender.acked >= 150, 5.0, "took no knots")
             session.start()
-        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, 2, 0.01)}
+        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, len(self.mechanism.streamed) - 1, 0.01)}
         if state in asks:
             session.ask(replace(asks[state], torque=0.0) if state == "PROBE" else asks[state], state)
         if state in ("JOG", "PROBE"):
@@ -181,7 +189,10 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
 
 
 def _safe(scene: Scene) -> bool:
-    return not scene.strained and (scene.witness.state not in SAFE or scene.board.outputs_safe())
+    if scene.strained:
+        return False
+    held = scene.mechanism.safety.brake is None or scene.board.brake_closed(scene.board.seconds)
+    return scene.witness.state not in SAFE or scene.board.outputs_safe() and held
 
 
 # -- what goes wrong ----------------------------------------------------------------------------------------------------
@@ -189,7 +200,8 @@ def _safe(scene: Scene) -> bool:
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_supply(), *_overruns(),
+    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(),
+            *_gate_drivers(mechanism), *_loaded(mechanism), *_supply(), *_overruns(),
             *_flips(mechanism, elf), *_numbers()]
 
 
@@ -353,6 +365,53 @@ def _drivers() -> Iterator[Injection]:
     for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
         yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
                         ("DRIVER",), 0.01)
+
+
+def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
+    """Drivers that forget, shut down or lose their supply for a moment, on boards whose drivers are told things."""
+    if mechanism.board is None or load_board(mechanism.board.use).gate_driver is None:
+        return
+    driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
+    for which in (0, 1):
+        def forgets(scene: Scene, which: int = which) -> None:
+            scene.board.gate_drivers[which].forget()
+
+        def shorted(scene: Scene, which: int = which) -> None:
+            scene.board.over_current(which, FETHA_OC | FETLB_OC)
+
+        for state in driven:
+            yield Injection("gate driver forgets", f"{which} in {state}", state, forgets, ("FAULT",), ("DRIVER",), 0.03)
+            yield Injection("phase shorted", f"{which} in {state}", state, shorted, ("FAULT",), ("DRIVER",), 0.01)
+    for volts in (5.0, 0.0):
+        for lasts in (1e-3, 0.1):
+            def dip(scene: Scene, volts: float = volts, lasts: float = lasts) -> None:
+                before, scene.board.bus_voltage = scene.board.bus_voltage, volts
+                scene.board.at(scene.board.seconds + lasts, lambda: setattr(scene.board, "bus_voltage", before))
+
+            for state in driven:
+                yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in {state}", state, dip,
+                                ("FAULT",), ("DRIVER", "UNDER_VOLTAGE"), 0.03)
+            yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in DISARMED", "DISARMED", dip,
+                            ("DISARMED",), (), 0.2)
+
+
+def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
+    """An arm with brakes: nothing is left hanging in the air."""
+    if mechanism.safety.brake is None:
+        return
+
+    def gone(scene: Scene) -> None:
+        scene.board.incoming.cut = True
+
+    def jump(scene: Scene) -> None:
+        scene.board.encoder_faults[1].offset += 2000
+
+    for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+        yield Injection("loaded arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.45)
+        yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",), (), 0.07)
+        yield Injection("loaded arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.08)
+        yield Injection("loaded arm, reset", f"in {state}", state, lambda scene: scene.board.reset("pin"), ("DISARMED",), (),
+                        0.3)
 
 
 def _supply() -> Iterator[Injection]:

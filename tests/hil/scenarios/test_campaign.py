@@ -46,6 +46,33 @@ def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(na
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
+@pytest.mark.parametrize("name", boards.DRIVING)
+def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
+    """The first of each kind, in HOLD; the bench has all."""
+    kinds = {"loaded arm, host gone", "loaded arm, e-stop", "loaded arm, encoder jump", "loaded arm, reset"}
+    outcomes = campaign.run(campaign.loaded_of(boards.three_link(name, tmp_path)), ROOT / "build" / f"campaign-loaded-{name}",
+                            lambda every: [next(i for i in every if i.kind == kind) for kind in sorted(kinds)])
+    print(campaign.table(outcomes))
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+
+
+OF_GATE_DRIVERS = ("gate driver forgets", "phase shorted", "gate drivers' supply dips")
+
+
+@pytest.mark.bench
+def test_that_every_fault_of_gate_drivers_and_of_a_loaded_arm_ends_well(tmp_path):
+    every = []
+    for name in boards.DRIVING:
+        arm = campaign.loaded_of(boards.three_link(name, tmp_path))
+        every += campaign.run(arm, ROOT / "build" / f"campaign-loaded-{name}",
+                              lambda all_: [i for i in all_ if i.kind.startswith("loaded arm")], on_outcome=said)
+    every += campaign.run(boards.three_link("odrive-v3.6", tmp_path), ROOT / "build" / "campaign-odrive",
+                          lambda all_: [i for i in all_ if i.kind in OF_GATE_DRIVERS], on_outcome=said)
+    print("\n" + campaign.table(every))
+    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in every if not o.good] == []
+    assert len(every) >= 100
+
+
 def said(outcome):
     """Tell at once what is wrong: the whole takes minutes."""
     if not outcome.good:
