@@ -24,7 +24,8 @@ def render(model: Model) -> dict[str, str]:
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed], frames=frames)
     files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
                   what="mechanism with flexible links", sagging=", flexible links in their static sag")
-    context = dict(name=model.mechanism.name, modes=_modes(step), springs=_springs(step), two_planes=step.two_planes,
+    context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
+                   two_planes=step.two_planes,
                    rolls=step.rolls, nested=step.nested)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
@@ -45,6 +46,18 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
                 )
                 rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
                             | {name: literal(value) for name, value in numbers.items()})
+    return rows
+
+
+def _draws(step: ElasticStep) -> list[dict[str, str]]:
+    """The table of flexible links: of the two lowest modes of a plane, by how much they draw the link to its root."""
+    rows = []
+    for i in step.tree.beams:
+        link = step.tree.pieces[i].tip
+        matrices = dict(tip=0.25 * step.tree.dt**2 * link.drawn.tip, first=link.drawn.first, second=link.drawn.second)
+        rows.append({"title": link.name} | {
+            name: "{ " + ", ".join(literal(float(f"{G[r, c]:.14g}")) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
+            for name, G in matrices.items()})
     return rows
 
 

@@ -13,8 +13,12 @@ multiplication a mode. A beam of E elements has 2 E modes a plane of bending. Bo
 unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. What else the dynamics needs of the shapes phi_i are integrals over the
 mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip.
 
-Deflections are across the link and small: its points stay at their x, so the foreshortening of a bent beam, and the
-stiffening by centrifugal tension that comes of it, are left out. The section's own rotary inertia turns with the hub.
+Deflections are across the link. The beam keeps its length, so that bending by w draws its points towards the root, by
+
+    u(x) = 1/2 integral of w'^2 from 0 to x,
+
+on which depend what tension, weight along the link and turning do to it: three constant matrices of u (`Shortening`). The
+section's own rotary inertia turns with the hub.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ from codegen.mechanism.description import Link, Mechanism
 
 Array = NDArray[np.float64]
 
+STRETCHED = 2  # modes, the lowest of each plane, that draw the link: with more, torques change by 1e-4 of peak
+GAUSS = 4  # points an element: integrals of its slopes squared, by weights of second order, are exact
 UNIFORM = 1e-6  # of L or M L^2: how exactly a flexible link has to be a uniform beam
 
 
@@ -82,12 +88,48 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
 
 
 @dataclass(frozen=True)
+class Shortening:
+    """By how much points of a bent beam are drawn towards its root: u = 1/2 X'GX in the coordinates X of one plane.
+
+    tip (n, n): G of the tip; first, second: <G>, <x G>, integrals over the beam's mass.
+    """
+
+    tip: Array
+    first: Array
+    second: Array
+
+    def of(self, shapes: Array) -> Shortening:
+        """In the coordinates (k) whose shapes are the columns of `shapes` (n, k)."""
+        return Shortening(*(shapes.T @ G @ shapes for G in (self.tip, self.first, self.second)))
+
+
+def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.0) -> Shortening:
+    """In the coordinates of `beam_elements`. A point at s is drawn by the slopes of all that is nearer to the root, so
+    the slopes at s count with the mass beyond s, (L - s) rho, and with its first moment, (L^2 - s^2) rho / 2."""
+    l, rho = length / elements, mass / length
+    phi = 12.0 * shear / l**2
+    s, weights = np.polynomial.legendre.leggauss(GAUSS)
+    s, weights = 0.5 * (1.0 + s), 0.5 * l * weights
+    slopes = np.stack([6.0 * (s**2 - s) - phi, l * (3.0 * s**2 - (4.0 + phi) * s + 1.0 + 0.5 * phi),
+                       6.0 * (s - s**2) + phi, l * (3.0 * s**2 - (2.0 - phi) * s - 0.5 * phi)], axis=1)
+    slopes /= l * (1.0 + phi)
+    size = 2 * elements + 2
+    tip, first, second = np.zeros((3, size, size))
+    for e in range(elements):
+        at, x = slice(2 * e, 2 * e + 4), (e + s) * l
+        for G, weight in ((tip, weights), (first, rho * (length - x) * weights),
+                          (second, 0.5 * rho * (length**2 - x**2) * weights)):
+            G[at, at] += (slopes.T * weight) @ slopes
+    return Shortening(tip, first, second)
+
+
+@dataclass(frozen=True)
 class ElasticLink:
     """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg).
 
     section (3,): inertia of the section about x, y, z beyond that of a slender beam, kg m^2; it turns with the hub.
     beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L. stiffness: plane "y" (deflection along y, bending about z) or "z" to (N,) squares of the
-    natural frequencies, rad^2/s^2. damping: s.
+    natural frequencies, rad^2/s^2. damping: s. drawn: of the shapes, zero beyond the first STRETCHED of them.
     """
 
     name: str
@@ -100,6 +142,7 @@ class ElasticLink:
     slope: Array
     stiffness: dict[str, Array]
     damping: float
+    drawn: Shortening
 
     @property
     def modes(self) -> int:
@@ -138,9 +181,11 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
     parts = beam_elements(beam.length, link.mass, beam.elements, shear[-1])
     square, shapes = eigh(parts.K[2:, 2:], parts.M[2:, 2:])
     shapes = shapes * np.where(shapes[-2] < 0.0, -1.0, 1.0)
+    low = np.vstack([np.zeros_like(shapes[:2]), shapes]) * (np.arange(shapes.shape[1]) < STRETCHED)
     return ElasticLink(
         name=link.name, length=beam.length, mass=link.mass,
         section=np.array([around, aside, aside]),
         beta=parts.first[2:] @ shapes, gamma=parts.second[2:] @ shapes, tip=shapes[-2], slope=shapes[-1],
         stiffness={plane: EI[plane] * square for plane in "yz" if plane in EI}, damping=beam.damping,
+        drawn=beam_shortening(beam.length, link.mass, beam.elements, shear[-1]).of(low),
     )

@@ -11,7 +11,8 @@ is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction; velocity-dependent forces stay as predicted. Here the matrix is formed and solved as it is. The
+corrects the prediction; velocity-dependent forces, and what the shortening of bent links does (`Dynamics.drawn`), stay as
+predicted. Here the matrix is formed and solved as it is. The
 emitted step has it factorised by modes, but for what hangs on the links (step/flexible.py), which is the same by the
 Woodbury identity. Solved once a tick, as emitted, or again and again until z' is that of the solution (`iterations`).
 """
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 
 SETTLING = 12  # iterations from rest to the static sag; what hangs on a tip turns with it, by a tenth of what bends it
 STEEPEST = np.pi / 4.0  # rad: a tip turns by its slope up to here; the theory ends long before
-EY, EZ = np.eye(3)[1:]
+EX, EY, EZ = np.eye(3)
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,18 @@ class Moving:
         return self.a + _cross(self.e, d) + _cross(self.w, _cross(self.w, d))
 
 
+@dataclass(frozen=True)
+class Walk:
+    """One walk over the tree. moving: every piece's frame; roots, tips: of flexible links, by the piece at the tip;
+    pushed (..., 3): the force of the tip on what it carries, global; found: the generalised forces."""
+
+    moving: list[Moving]
+    roots: dict[int, Moving]
+    tips: dict[int, Tip]
+    pushed: dict[int, Array]
+    found: Forces
+
+
 class Dynamics:
     """Newton and Euler over the tree."""
 
@@ -111,7 +124,10 @@ class Dynamics:
                 self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
     def at(self, x: Motion, weight: Array | float = 1.0) -> Forces:
-        """weight (..., 1): how much gravity counts."""
+        """Points of flexible links at their x. weight (..., 1): how much gravity counts."""
+        return self._walk(x, weight).found
+
+    def _walk(self, x: Motion, weight: Array | float) -> Walk:
         pieces, layout = self.tree.pieces, self.layout
         shape = np.broadcast_shapes(*(part.shape[:-1] for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
         still = np.zeros((*shape, 3))
@@ -134,7 +150,7 @@ class Dynamics:
 
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
-        at_tips = np.zeros((*shape, layout.tip_size))
+        at_tips, pushed = np.zeros((*shape, layout.tip_size)), {}
         for i in reversed(range(len(pieces))):
             piece, here = pieces[i], moving[i]
             c = here.R @ piece.com
@@ -145,6 +161,7 @@ class Dynamics:
             origin = here.o
             if piece.link is not None:
                 root, at = roots[i], tips[i]
+                pushed[i] = f[i]
                 for plane, e, axis in (("y", root.R[..., 1], at.axis_y), ("z", root.R[..., 2], at.axis_z)):
                     if plane in layout.tips[i]:
                         at_tips[..., layout.tips[i][plane]] = np.stack([_dot(e, f[i]), _dot(axis, n[i])], axis=-1)
@@ -158,7 +175,85 @@ class Dynamics:
             if piece.parent != GROUND:
                 u = piece.parent
                 f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(origin - moving[u].o, f[i])
-        return Forces(found.joints, found.modes + at_tips @ self.phi)
+        return Walk(moving, roots, tips, pushed, Forces(found.joints, found.modes + at_tips @ self.phi))
+
+    def drawn(self, x: Motion, weight: Array | float = 1.0) -> Forces:
+        """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order in
+        the deflections, the tension that the straight link has; on the joints, of second order, that the link and what
+        it carries are drawn towards its root."""
+        walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
+        found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
+        still = np.zeros((*found.joints.shape[:-1], 3))
+        by: dict[int, Drawn] = {}  # of flexible links' tips
+        shift = [still] * len(pieces)  # accelerations that are to be added
+        for i, piece in enumerate(pieces):
+            if piece.parent != GROUND:
+                shift[i] = shift[piece.parent]
+            if piece.link is not None:
+                root = straight.roots[i]
+                by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip), *(rotate_back(root.R, v) for v in (root.w, root.e)))
+                shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].change)
+        # of all that a piece carries: mass, first moment, force and moment to be added
+        mass = [piece.mass for piece in pieces]
+        first, f, n = ([still] * len(pieces) for _ in range(3))
+        for i in reversed(range(len(pieces))):
+            piece, here = pieces[i], walk.moving[i]
+            c, own = here.R @ piece.com, piece.mass * shift[i]
+            f[i], n[i] = f[i] + own, n[i] + _cross(c, own)
+            first[i] = first[i] + piece.mass * c
+            origin = here.o
+            if piece.link is not None:
+                root, arm, lever = walk.roots[i], here.o - walk.roots[i].o, piece.tip.length * walk.roots[i].R[..., 0]
+                led = rotate(root.R, by[i].change) * mass[i]
+                push = rotate_back(straight.roots[i].R, straight.pushed[i])
+                own_f, own_n, S = self._beam_drawn(i, straight.roots[i], x, push, found.modes)
+                S = rotate(root.R, S)
+                moved = piece.tip.mass * shift[piece.parent] if piece.parent != GROUND else still
+                n[i] = (n[i] + _cross(arm, f[i] - led) + _cross(lever, led) + _cross(S, moved) / piece.tip.mass
+                        + rotate(root.R, own_n - _cross(by[i].at[..., None] * EX, push)))
+                f[i] = f[i] + moved + rotate(root.R, own_f)
+                first[i] = first[i] + mass[i] * arm + S
+                mass[i] = mass[i] + piece.tip.mass
+                origin = root.o
+            elif piece.joint in self.tree.driven:
+                found.joints[..., piece.joint] = _dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
+            if piece.parent != GROUND:
+                u, away = piece.parent, origin - walk.moving[piece.parent].o
+                mass[u], first[u] = mass[u] + mass[i], first[u] + first[i] + mass[i] * away
+                f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(away, f[i])
+        return found
+
+    def _straight(self, x: Motion) -> Motion:
+        """Links straight, and springs at a constant rate: what bends does not add to the tension it has to bear."""
+        changes = x.changes.copy()
+        changes[..., list(self.tree.springs)] = 0.0
+        return Motion(x.q, x.rates, changes, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
+
+    def _drawn(self, i: int, x: Motion, G: Array) -> list[Array]:
+        """u = 1/2 xi'G xi of both planes together, its rate and its acceleration (...)."""
+        at, rate, change = np.zeros(()), np.zeros(()), np.zeros(())
+        for modes in self.layout.modes[i].values():
+            y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_rates, x.xi_changes))
+            at = at + 0.5 * _dot(y @ G, y)
+            rate, change = rate + _dot(y @ G, dy), change + _dot(y @ G, ddy) + _dot(dy @ G, dy)
+        return [at, rate, change]
+
+    def _beam_drawn(self, i: int, root: Moving, x: Motion, push: Array, force: Array) -> tuple[Array, Array, Array]:
+        """Force and moment (..., 3) that a link takes at its root, in its axes, for being drawn, and its first moment.
+        push: its tip's force on what it carries. Fills in what its modes do."""
+        link = self.tree.pieces[i].tip
+        w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
+        across = w * [0.0, 1.0, 1.0]
+        pull = (_dot(across, across)[..., None, None] * link.drawn.second - a[..., :1, None] * link.drawn.first
+                - push[..., :1, None] * link.drawn.tip)
+        S = np.zeros_like(push) + [0.5 * link.mass * link.length, 0.0, 0.0]
+        for plane, modes in self.layout.modes[i].items():
+            force[..., modes] = rotate(pull, x.xi[..., modes])
+            S[..., "xyz".index(plane)] = x.xi[..., modes] @ link.beta
+        by, (u, rate, _) = Drawn.of(self._drawn(i, x, link.drawn.first), w, e), self._drawn(i, x, link.drawn.second)
+        n = (-_cross(by.at[..., None] * EX, a) - 2.0 * rate[..., None] * across
+             - 2.0 * u[..., None] * (e * [0.0, 1.0, 1.0] + _cross(w, across)))
+        return by.change, n, S
 
     def _planes(self, i: int, tip: Array) -> list[Array]:
         """y, slope y, z, slope z (...) of one tip."""
@@ -201,6 +296,19 @@ class Dynamics:
             2.0 * (w[..., 2] * _dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * _dot(y, dz)) + ddy @ c], -1)
         n = _cross(first, a) + rotate(inertia, e) + _cross(w, rotate(inertia, w)) + relative
         return f, n
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How a point, or a first moment, drawn by u along x moves in excess: at (...) u; change (..., 3), root frame."""
+
+    at: Array
+    change: Array
+
+    @staticmethod
+    def of(u: list[Array], w: Array, e: Array) -> Drawn:
+        at, rate, change = (part[..., None] for part in u)
+        return Drawn(u[0], -(change * EX + 2.0 * rate * _cross(w, EX) + at * (_cross(e, EX) + _cross(w, _cross(w, EX)))))
 
 
 @dataclass(frozen=True)
@@ -287,12 +395,18 @@ class Elastic:
 
     def unsettled(self, q: Array, z: Array) -> Array:
         """How far z (Z,) gives way to the forces at rest that are left at it."""
-        at_rest = self._at(q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z)
-        return self.rest - z - self._of_unknowns(at_rest) / self.stiffness
+        rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
+        return self.rest - z - (self._of_unknowns(self._at(*rest)) + self._of_unknowns(self._drawn(*rest))) / self.stiffness
+
+    def _drawn(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array) -> Forces:
+        return self.dynamics.drawn(self._motion(q, rates, changes, z, z_rates, z_changes))
 
     def _at(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array,
             weight: Array | float = 1.0) -> Forces:
         """With driven joints at q (..., J) and z (..., Z)."""
+        return self.dynamics.at(self._motion(q, rates, changes, z, z_rates, z_changes), weight)
+
+    def _motion(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array) -> Motion:
         s = len(self.springs)
         shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, rates, changes, z, z_rates, z_changes)))
         parts, modes = [], []
@@ -301,7 +415,7 @@ class Elastic:
             joints[..., self.driven], joints[..., self.springs] = of_driven, of_unknowns[..., :s]
             parts.append(joints)
             modes.append(of_unknowns[..., s:])
-        return self.dynamics.at(Motion(*parts, *modes), weight)
+        return Motion(*parts, *modes)
 
     def _of_unknowns(self, at: Forces) -> Array:
         return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)
@@ -320,12 +434,13 @@ class Elastic:
             guess, z_rates = new, 2.0 / dt * (self.u + new)
             every = self._at(q, rates * first, changes * first, self.z, z_rates * first,
                              np.vstack([4.0 / dt**2 * guess, np.eye(count)]), first)
+            drawn = self._drawn(q, rates, changes, self.z, z_rates, 4.0 / dt**2 * guess)
             needed = self._of_unknowns(every)
             mass = needed[1:]
-            left = needed[0] + self.damping * z_rates + self.stiffness * (self.z - self.rest + guess)
+            left = needed[0] + self._of_unknowns(drawn) + self.damping * z_rates + self.stiffness * (self.z - self.rest + guess)
             correction = -np.linalg.solve(4.0 / dt**2 * mass + np.diag(implicit), left)
             new = guess + correction
-        tau = every.joints[0] + 4.0 / dt**2 * correction @ every.joints[1:]
+        tau = every.joints[0] + drawn.joints + 4.0 / dt**2 * correction @ every.joints[1:]
         self.d_before, self.d, self.u = self.d, new, self.u + 2.0 * new
         self.z, self.u_driven = self.z + 2.0 * self.u, u
         return tau[self.driven] + self.load * (q - self.load_rest)

@@ -5,8 +5,9 @@ link's own axes, its tip these turned by the slopes there. Units are those of ne
 ticks, so that rates are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N m
 (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-What a flexible link does itself is the C of ft_elastic.c (emit/flexible.py), asked for four times a tick: how its tip
-moves; how it would without anything at the tip; by how much that is to be corrected; what the link has for its hub.
+What a flexible link does itself is the C of ft_elastic.c (emit/flexible.py), asked for five times a tick: how its tip
+moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to be
+corrected; what the link has for its hub.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
 
 Vec = tuple[Expr, Expr, Expr]
 Matrix = tuple[Vec, Vec, Vec]  # rows; symmetric where it is an inertia
+
+DRAWN = ("tip", "tip_rate", "tip_d", "first", "first_rate", "first_d", "second", "second_rate")  # of ft_drawn
 
 TINY = 1e-12  # rotations: below this an entry is a rounding error
 
@@ -46,6 +49,12 @@ there. Vectors are in the frame of their body, whose z is the joint's axis; _j
 is before the joint turns it, _r a flexible link's root, _t a sum on its way to
 the parent.
 
+Bent links keep their length. _s is what would be were all links straight and
+springs at constant rates, p the force f: along a link it is its tension, which
+stiffens or softens it. lf and ln are what
+links and their loads add for being drawn towards their roots: to the driven
+joints, not to what bends.
+
 Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
 are in N m (N).
 """.strip()
@@ -57,7 +66,7 @@ class Sums:
 
     f and n are of the motion as predicted; cf and cn are to be added for what springs beyond give way to that motion.
     A change da, de of its accelerations changes f by m da + de x C and n by C x da + I de; or, where springs give way, by
-    L da + N de and N' da + I de.
+    L da + N de and N' da + I de. p: f were all links straight; lf and ln: of links that keep their length.
     """
 
     f: Vec
@@ -69,6 +78,9 @@ class Sums:
     N: Matrix | None
     cf: Vec
     cn: Vec
+    p: Vec
+    lf: Vec
+    ln: Vec
 
     @property
     def final(self) -> tuple[Vec, Vec]:
@@ -91,6 +103,19 @@ class Carried:
     S: list[Expr]
     H: dict[tuple[int, int], Expr]
     forces: list[tuple[Vec, Vec]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """By how much a bent link's tip, its first moment and its second are drawn: u, rate and acceleration of each.
+
+    straight: the force, root frame, with which the tip would push what it carries were the link straight.
+    """
+
+    tip: tuple[Expr, Expr, Expr]
+    first: tuple[Expr, Expr, Expr]
+    second: tuple[Expr, Expr]
+    straight: Vec
 
 
 @dataclass
@@ -136,6 +161,7 @@ class ElasticStep:
         self.w: dict[int, Vec] = {}
         self.e: dict[int, Vec] = {}
         self.a: dict[int, Vec] = {}
+        self.calm: dict[int, tuple[Vec, Vec, Vec]] = {}  # w, e, a were all links straight and springs at constant rates
         self.about: dict[int, Sums] = {}  # of all that hangs on a joint's piece, about its own origin
         self.sent: dict[int, Sums] = {}  # the same as its parent takes it
         self.force: dict[int, Expr] = {}  # of joints, not stored yet
@@ -152,6 +178,9 @@ class ElasticStep:
                 self.modes[i][plane] = first, pieces[i].tip.modes
                 first += pieces[i].tip.modes
         self.carried: dict[int, Carried] = {}
+        self.roots: dict[int, tuple[Vec, Vec, Vec]] = {}  # calm w, e, a of flexible links' roots
+        self.straight: dict[int, Vec] = {}  # force of a tip on what it carries, were all links straight
+        self.turns: dict[int, list[tuple[Expr, Expr]]] = {}  # of tips
         self.response: dict[int, list[list[Expr]]] = {}  # of the tips of such links to their roots, phi A^-1 c
         self.rolls = False  # whether a flexible link turns about its own axis
         self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
@@ -235,13 +264,14 @@ class ElasticStep:
             if k != i and self.tree.pieces[k].joint in self.number:
                 self._torque(k)
 
-    def _carried(self, i: int) -> tuple[Vec, Vec, Vec]:
+    def _carried(self, i: int, calm: bool = False) -> tuple[Vec, Vec, Vec]:
         """w, e, a at the origin of piece i, in its frame at position zero."""
         piece = self.tree.pieces[i]
         E, d = self._frame(i)
         if piece.parent == GROUND:
             return self._zero(), self._zero(), self._vec(_tidy(E.T @ self.tree.gravity), -self.tree.dt**2 / 4.0)
-        w, e, a = self.w[piece.parent], self.e[piece.parent], self.a[piece.parent]
+        u = piece.parent
+        w, e, a = self.calm[u] if calm else (self.w[u], self.e[u], self.a[u])
         return _times(E.T, w), _times(E.T, e), _times(E.T, _carried(w, e, a, self._vec(d)))
 
     def _position(self, i: int, unit: str) -> Expr:
@@ -262,28 +292,36 @@ class ElasticStep:
             j = self.number[piece.mover]
             change = graph.load(f"du[{j}]")
             rate = graph.bind(graph.load(f"u[{j}]") - change, f"qd{name}")
-        w, e, a = self._carried(i)
-        if piece.prismatic:
-            a = _carried(w, e, a, self._slide(i))
-            coriolis = rate + rate
-            a = (a[0] + w[1] * coriolis, a[1] - w[0] * coriolis, a[2] + change)
-        else:
+        if not piece.prismatic:
             if i in self.springs:
                 call, needs = f"const ft_pair r{name} = ft_elastic_turn({{0}});", (self.stretch[i][0],)
             else:
                 call, needs = f"const ft_pair r{name} = ft_turn_on(&s->turn[@{i}], {{0}});", (graph.load(f"u[{j}]"),)
             c, s = graph.call(call, (f"r{name}.c", f"r{name}.s"), needs, 11)
             self.pairs[i] = (c, s)
+        self.w[i], self.e[i], self.a[i] = self._moved(i, self._carried(i), rate, change, name)
+        quiet = graph.const(0.0) if i in self.springs else change
+        self.calm[i] = self._moved(i, self._carried(i, calm=True), rate, quiet, f"{name}_s")
+
+    def _moved(self, i: int, at: tuple[Vec, Vec, Vec], rate: Expr, change: Expr, name: str) -> tuple[Vec, Vec, Vec]:
+        """w, e, a of the body frame of a joint's piece, from those at position zero."""
+        w, e, a = at
+        if self.tree.pieces[i].prismatic:
+            a = _carried(w, e, a, self._slide(i))
+            coriolis = rate + rate
+            a = (a[0] + w[1] * coriolis, a[1] - w[0] * coriolis, a[2] + change)
+        else:
             w, e, a = (turn(self._bind(v, f"{letter}{name}_j"), self.pairs[i])
                        for letter, v in zip("wea", (w, e, a), strict=True))
             e = (e[0] + w[1] * rate, e[1] - w[0] * rate, e[2] + change)
             w = (w[0], w[1], w[2] + rate)
-        self.w[i], self.e[i], self.a[i] = (self._bind(v, f"{letter}{name}")
-                                           for letter, v in zip("wea", (w, e, a), strict=True))
+        w, e, a = (self._bind(v, f"{letter}{name}") for letter, v in zip("wea", (w, e, a), strict=True))
+        return w, e, a
 
     def _sums(self, f: Vec, n: Vec, C: Vec, m: float, I: Matrix | None = None) -> Sums:
         """Without springs."""
-        return Sums(f, n, C, m, I, None, None, self._zero(), self._zero())
+        zero = self._zero()
+        return Sums(f, n, C, m, I, None, None, zero, zero, f, zero, zero)
 
     def _own(self, i: int, beyond: bool) -> Sums:
         """Of the piece alone."""
@@ -294,7 +332,9 @@ class ElasticStep:
         w, e, a = self.w[i], self.e[i], self.a[i]
         f = add(scale(piece.mass * self.unit, a), _swung(w, e, C))
         n = add(add(cross(C, a), _apply(I, e)), cross(w, _apply(I, w)))
-        return self._sums(f, n, C, piece.mass, I if beyond else None)
+        w, e, a = self.calm[i]
+        return replace(self._sums(f, n, C, piece.mass, I if beyond else None),
+                       p=add(scale(piece.mass * self.unit, a), _swung(w, e, C)))
 
     def _gathered(self, i: int, beyond: bool) -> Sums:
         """Of the piece and of what its children have sent."""
@@ -306,7 +346,8 @@ class ElasticStep:
         N = None if total.N is None else _rows([[self.graph.bind(total.N[r][c], f"N{name}_{'xyz'[r]}{'xyz'[c]}")
                                                  for c in range(3)] for r in range(3)])
         return Sums(self._bind(total.f, f"f{name}"), self._bind(total.n, f"n{name}"), self._bind(total.C, f"C{name}"),
-                    total.m, I, L, N, self._bind(total.cf, f"cf{name}"), self._bind(total.cn, f"cn{name}"))
+                    total.m, I, L, N, self._bind(total.cf, f"cf{name}"), self._bind(total.cn, f"cn{name}"),
+                    self._bind(total.p, f"p{name}"), self._bind(total.lf, f"lf{name}"), self._bind(total.ln, f"ln{name}"))
 
     def _general(self, s: Sums) -> Sums:
         """With L and N, which a rigid body has too."""
@@ -322,7 +363,8 @@ class ElasticStep:
             a, b = self._general(a), self._general(b)
         I, L, N = (None if x is None or y is None else _rows([[x[r][c] + y[r][c] for c in range(3)] for r in range(3)])
                    for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N)))
-        return Sums(add(a.f, b.f), add(a.n, b.n), add(a.C, b.C), a.m + b.m, I, L, N, add(a.cf, b.cf), add(a.cn, b.cn))
+        return Sums(add(a.f, b.f), add(a.n, b.n), add(a.C, b.C), a.m + b.m, I, L, N, add(a.cf, b.cf), add(a.cn, b.cn),
+                    add(a.p, b.p), add(a.lf, b.lf), add(a.ln, b.ln))
 
     def _answer(self, s: Sums, de: Vec, da: Vec) -> tuple[Vec, Vec]:
         """Change of f and n if the accelerations change by de, da."""
@@ -340,6 +382,8 @@ class ElasticStep:
         total = self._gathered(i, beyond or spring)
         f, n = total.final
         force = f[2] if piece.prismatic else n[2]
+        if not spring:
+            force = force + (total.lf if piece.prismatic else total.ln)[2]
         stiffness = 0.0 if spring else self.stiffness(i)
         if stiffness:
             unit = "FT_METRE_UNIT" if piece.prismatic else "FT_TURN_UNIT"
@@ -368,7 +412,7 @@ class ElasticStep:
         cf = add(s.cf, scale(d0, Ff))
         cn = add(s.cn, scale(d0, Fn))
         if not beyond:
-            return self._sums(add(s.f, cf), add(s.n, cn), s.C, s.m)
+            return replace(self._sums(add(s.f, cf), add(s.n, cn), s.C, s.m), lf=s.lf, ln=s.ln)
         s = self._general(s)
         assert s.L is not None and s.N is not None and s.I is not None
         gf = self._bind(scale(give, Ff), f"gf{name}")
@@ -376,7 +420,7 @@ class ElasticStep:
         L, N, I = (_rows([[A[r][c] - x[r] * y[c] for c in range(3)] for r in range(3)])
                    for A, x, y in ((s.L, gf, Ff), (s.N, gf, Fn), (s.I, gn, Fn)))
         return Sums(s.f, s.n, s.C, s.m, _symmetric([list(row) for row in I]), _symmetric([list(row) for row in L]), N,
-                    cf, cn)
+                    cf, cn, s.p, s.lf, s.ln)
 
     def _correct_spring(self, i: int, de: Vec, da: Vec) -> None:
         """Move a spring on, its parent's accelerations changed by de, da (body frame), and correct what is beyond it."""
@@ -417,7 +461,8 @@ class ElasticStep:
             x, y, z = (vector((columns[0][r], columns[1][r], columns[2][r])) for r in range(3))
             N = (x, y, z)
         return Sums(vector(s.f), vector(s.n), vector(s.C), s.m, None if s.I is None else symmetric(s.I),
-                    None if s.L is None else symmetric(s.L), N, vector(s.cf), vector(s.cn))
+                    None if s.L is None else symmetric(s.L), N, vector(s.cf), vector(s.cn), vector(s.p), vector(s.lf),
+                    vector(s.ln))
 
     def _shifted(self, s: Sums, d: Vec) -> Sums:
         """About a point from which the old one is d away."""
@@ -435,7 +480,8 @@ class ElasticStep:
             dot = _dot(d, more)
             I = _symmetric([[I[r][c] - 0.5 * (d[r] * more[c] + d[c] * more[r]) + (dot if r == c else 0.0)
                              for c in range(3)] for r in range(3)])
-        return Sums(s.f, add(s.n, cross(d, s.f)), moved, s.m, I, s.L, N, s.cf, add(s.cn, cross(d, s.cf)))
+        return Sums(s.f, add(s.n, cross(d, s.f)), moved, s.m, I, s.L, N, s.cf, add(s.cn, cross(d, s.cf)), s.p, s.lf,
+                    add(s.ln, cross(d, s.lf)))
 
     def _torque(self, i: int) -> None:
         j = self.number[self.tree.pieces[i].mover]
@@ -449,6 +495,8 @@ class ElasticStep:
         bears = piece.mass > 0.0 or bool(self.children[i])
         graph.block(f'Flexible link "{link.name}": root')
         w, e, a = (self._bind(v, f"{letter}{n}_r") for letter, v in zip("wea", self._carried(i), strict=True))
+        calm = [self._bind(v, f"{letter}{n}_s") for letter, v in zip("wea", self._carried(i, calm=True), strict=True)]
+        self.roots[i] = calm[0], calm[1], calm[2]
         zero = graph.const(0.0)
         bend: dict[str, tuple[Expr, ...]] = {}
         for plane, (first, count) in self.modes[i].items():
@@ -462,13 +510,15 @@ class ElasticStep:
         total: Sums | None = None
         if bears:
             total = self._beyond(i, w, e, a, arm, bend.get("y", none), bend.get("z", none))
+        drawn = self._drawn(i, n, total)
         # the link alone, with nothing at its tip
         graph.block(f'Flexible link "{link.name}": march')
         free = {plane: self._free(i, plane, n, w, e, a) for plane in self.modes[i]}
         F: dict[str, tuple[Expr, ...]] = {plane: (zero, zero) for plane in self.modes[i]}
+        added = self._led(i, n, drawn, total, arm)
         if total is not None:
             F, total = self._corrected(i, n, bend, free, total, None if not beyond else arm)
-        total = self._borne(i, n, w, e, a, F, total, arm, beyond)
+        total = replace(self._borne(i, n, w, e, a, F, total, arm, beyond), lf=added[0], ln=added[1])
         self.sent[i] = self._to_hub(i, n, self._giving(i, total) if beyond else total)
         if not beyond:
             self._torques(i)
@@ -486,7 +536,7 @@ class ElasticStep:
                 cosine, sine = graph.call(f"const ft_pair {name} = ft_elastic_turn({{0}});", (f"{name}.c", f"{name}.s"),
                                           (angle,), 14)
                 turns.append((cosine, sine))
-        self.tip_turns = turns
+        self.tip_turns = self.turns[i] = turns
         coriolis = cross(w, (zero, y[2] + y[2], z[2] + z[2]))
         at_tip = add(add(_carried(w, e, a, arm), coriolis), (zero, y[4], z[4]))
         between = (w[0], w[1], w[2] + y[3])
@@ -498,12 +548,16 @@ class ElasticStep:
         self.w[i], self.e[i], self.a[i] = (
             self._bind(self._to_tip(self._bind(v, f"{letter}{tip}_r"), turns), f"{letter}{tip}")
             for letter, v in zip("wea", (swing, turned, at_tip), strict=True))
+        ws, es, as_ = self.roots[i]
+        lever = (graph.const(self.tree.pieces[i].tip.length), zero, zero)
+        self.calm[i] = ws, es, self._bind(_carried(ws, es, as_, lever), f"a{tip}_s")
         for c in self.children[i]:
             self._branch(c, beyond=True)
         self.tip_turns = turns
         graph.block(f'Flexible link "{self.tree.pieces[i].tip.name}": what the tip carries')
         s = self._gathered(i, beyond=True)
         assert s.I is not None
+        self.straight[i] = s.p
 
         def symmetric(A: Matrix) -> Matrix:
             A = A if z[1].is_zero else _turned_back_y(A, turns[1])
@@ -513,6 +567,68 @@ class ElasticStep:
         assert s.I is not None
         f, n, C = (self._bind(v, f"{letter}{tip}_r") for letter, v in zip("fnC", (s.f, s.n, s.C), strict=True))
         return replace(s, f=f, n=n, C=C, I=self._bind_inertia(s.I, f"I{tip}_r"))
+
+    def _drawn(self, i: int, n: str, tip: Sums | None) -> Drawn:
+        """How the link is drawn towards its root; what tension does to its modes is left with them."""
+        graph, zero = self.graph, self.graph.const(0.0)
+        straight = self._zero() if tip is None else self.straight[i]
+        w, _, a = self.roots[i]
+        graph.block(f'Flexible link "{self.tree.pieces[i].tip.name}": tension')
+        needs = (graph.bind(w[1] * w[1] + w[2] * w[2], f"whirl{n}"), a[0], straight[0])
+        sums = [zero] * 8
+        for plane, (first, _) in self.modes[i].items():
+            name = f"draw{n}{plane}"
+            found = graph.call(f"const ft_drawn {name} = ft_elastic_draw(&s->elastic, {self.tree.beams.index(i)}u, "
+                               f"{first}u, {{0}}, {{1}}, {{2}});", tuple(f"{name}.{m}" for m in DRAWN), needs, 120, acts=True)
+            sums = [x + y for x, y in zip(sums, found, strict=True)]
+        u = [graph.bind(x, f"{m}{n}") for m, x in zip(DRAWN, sums, strict=True)]
+        return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]), straight)
+
+    def _led(self, i: int, n: str, drawn: Drawn, tip: Sums | None, arm: Vec) -> tuple[Vec, Vec]:
+        """Force and moment at a link's root, to be added for driven joints, as it keeps its length; and to the forces of
+        the driven joints that it carries."""
+        zero, (w, e, a) = self.graph.const(0.0), self.roots[i]
+        x = (self.graph.const(1.0), zero, zero)
+        by, rate = drawn.second
+        across, turned = (zero, w[1], w[2]), (zero, e[1], e[2])
+        f = self._led_by(drawn.first, w, e)
+        n_ = _minus(scale(-drawn.first[0], cross(x, a)), scale(rate + rate, across))
+        n_ = _minus(n_, scale(by + by, add(turned, cross(w, across))))
+        if tip is not None:
+            change = self._bind(self._led_by(drawn.tip, w, e), f"led{n}")
+            led = scale(tip.m * self.unit, change)
+            lever = scale(self.tree.pieces[i].tip.length, x)
+            f = add(f, add(tip.lf, led))
+            n_ = add(n_, add(add(tip.ln, cross(arm, tip.lf)), add(cross(tip.C, change), cross(lever, led))))
+            n_ = _minus(n_, scale(drawn.tip[0], cross(x, drawn.straight)))
+            change = self._to_tip(change, self.turns[i])
+            for c in self.children[i]:
+                self._lead(c, change, n)
+        return self._bind(f, f"lf{n}_r"), self._bind(n_, f"ln{n}_r")
+
+    @staticmethod
+    def _led_by(u: tuple[Expr, Expr, Expr], w: Vec, e: Vec) -> Vec:
+        """Acceleration of a point, or a first moment, drawn by u along x, beyond what it has where it was."""
+        at, rate, change = u
+        swing = rate + rate
+        return (at * (w[1] * w[1] + w[2] * w[2]) - change, -(swing * w[2] + at * (e[2] + w[0] * w[1])),
+                swing * w[1] + at * (e[1] - w[0] * w[2]))
+
+    def _lead(self, i: int, da: Vec, by: str) -> None:
+        """Add to the forces of the driven joints from piece i on: an acceleration da of its parent, from link `by`."""
+        piece, name = self.tree.pieces[i], self._name(i)
+        da = _times(self._frame(i)[0].T, da)
+        if piece.link is not None:
+            da = self._to_tip(da, self.turns[i]) if i in self.turns else da
+        else:
+            da = da if piece.prismatic else turn(da, self.pairs[i])
+            da = self._bind(da, f"da{name}_{by}")
+            if i not in self.springs:
+                s = self.about[i]
+                more = s.m * self.unit * da[2] if piece.prismatic else cross(s.C, da)[2]
+                self.force[i] = self.graph.bind(self.force[i] + more, f"F{name}_{by}")
+        for c in self.children[i]:
+            self._lead(c, da, by)
 
     def _slope_axis(self, pair: tuple[Expr, Expr]) -> Vec:
         """About which a slope in z turns: -y of the frame that the slope in y has turned; root frame."""
@@ -693,7 +809,11 @@ class ElasticStep:
         relative = add(add(half, half), (spin, -ddGz, ddGy))
         moment = add(add(cross(S, a), _apply(I, e)), add(cross(w, _apply(I, w)), relative))
         total = self._sums(self._bind(f, f"f{n}_r"), self._bind(moment, f"n{n}_r"), S, link.mass, I if beyond else None)
-        return total if tip is None else self._added(total, self._shifted(tip, arm))
+        straight = self._zero()
+        if tip is not None:
+            total, straight = self._added(total, self._shifted(tip, arm)), self.straight[i]
+        w, e, a = self.roots[i]
+        return replace(total, p=add(straight, add(scale(m, a), _swung(w, e, (S[0], zero, zero)))))
 
     def _giving(self, i: int, s: Sums) -> Sums:
         """What a flexible link makes of the sums about its root, I, L and N: it gives way to changes of its hub's motion.
@@ -847,6 +967,10 @@ def _carried(w: Vec, e: Vec, a: Vec, d: Vec) -> Vec:
 def _swung(w: Vec, e: Vec, d: Vec) -> Vec:
     """e x d + w x (w x d), by the components that the others leave over."""
     return add(cross(e, d), cross(w, cross(w, d)))
+
+
+def _minus(a: Vec, b: Vec) -> Vec:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 def _rows(a: list[list[Expr]]) -> Matrix:

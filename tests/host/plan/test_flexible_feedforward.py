@@ -15,13 +15,13 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from codegen.model.bodies import Model
-from codegen.model.flexible_link import beam_elements
+from codegen.model.flexible_tree import flexible_tree
 from codegen.toolchain.step_library import CompiledStep
 from hil.chip import chip_step
 from hil.scenarios.slew import Slew
 from host.plan import boundary_value
 from host.plan.tip_motion import flexible_arm, tip_motion
-from tests.support.flexible import EI, LENGTH, MASS, one_link, two_link
+from tests.support.flexible import LENGTH, MASS, one_link, two_link
 
 SMALL = 0.01
 LOAD = 0.05  # kg, at the tip
@@ -44,33 +44,34 @@ def sampled(q: CubicSpline, end: float, rate_hz: int) -> np.ndarray:
 
 
 def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tuple[float, CubicSpline, CubicSpline]:
-    """As `slew` for the full angle, deflections w of the nodes measured from the root's direction, theta:
+    """As `slew` for the full angle, in the clamped beam's modes, deflections measured from the root's direction, theta:
 
-        M w'' + C w' + (K - theta'^2 M) w = -c theta'',    theta = chord - w_tip / L,
-        tau = (I + w'M w) theta'' + 2 theta' w'M w' + c w'',
+        M w'' + C w' + (K + theta'^2 (G - M)) w = -c theta'',    theta = chord - w_tip / L,
+        tau = (I + w'(M - G) w) theta'' + 2 theta' w'(M - G) w' + c w'',
 
+    G: what the tension of the turning link stiffens it by, and by how much its inertia shrinks as it is drawn inwards;
     solved with theta' and what is quadratic taken from the round before.
     """
-    parts, tip = beam_elements(LENGTH, MASS, 3), np.zeros(6)
-    tip[-2] = 1.0
-    M, K = parts.M[2:, 2:] + LOAD * np.outer(tip, tip), EI * parts.K[2:, 2:]
-    c, I = parts.second[2:] + LOAD * LENGTH * tip, MASS * LENGTH**2 / 3.0 + LOAD * LENGTH**2
+    link = flexible_tree(one_link(3)).pieces[1].tip
+    M, K = np.eye(link.modes) + LOAD * np.outer(link.tip, link.tip), np.diag(link.stiffness["y"])
+    G, tip = link.drawn.second + LOAD * LENGTH * link.drawn.tip, link.tip
+    c, I = link.gamma + LOAD * LENGTH * tip, MASS * LENGTH**2 / 3.0 + LOAD * LENGTH**2
     t = np.arange(round((0.5 + 2.0 * lead) / dt) + 1) * dt
     chord, rate, turn = (x[:, 0] for x in Slew((0.0,), (np.pi / 3.0,), 0.5).at(t - lead))
     theta_rate = rate
-    for _ in range(10):
+    for _ in range(14):
         problem = boundary_value.Problem(M - np.outer(c, tip) / LENGTH, damping * K,
-                                         K - theta_rate[:, None, None] ** 2 * M, -np.outer(turn, c), dt)
+                                         K + theta_rate[:, None, None] ** 2 * (G - M), -np.outer(turn, c), dt)
         w = boundary_value.solved(problem)
         before, theta_rate = theta_rate, rate - w.rate @ tip / LENGTH
     assert np.abs(theta_rate - before).max() < 1e-9
     theta_turn = turn - w.acceleration @ tip / LENGTH
-    torque = ((I + np.sum(w.w @ M * w.w, axis=1)) * theta_turn + 2.0 * theta_rate * np.sum(w.w @ M * w.rate, axis=1)
-              + w.acceleration @ c)
+    torque = ((I + np.sum(w.w @ (M - G) * w.w, axis=1)) * theta_turn
+              + 2.0 * theta_rate * np.sum(w.w @ (M - G) * w.rate, axis=1) + w.acceleration @ c)
     return t[-1], CubicSpline(t, (chord - w.w @ tip / LENGTH)[:, None]), CubicSpline(t, torque[:, None])
 
 
-@pytest.mark.parametrize(("scale", "peak"), [(SMALL, 0.8595), (1.0, 0.8493)], ids=["across its chord", "clamped, 60 degrees"])
+@pytest.mark.parametrize(("scale", "peak"), [(SMALL, 0.8595), (1.0, 0.8623)], ids=["across its chord", "clamped, 60 degrees"])
 def test_the_marched_torque_converges_to_that_of_the_boundary_value_problem(scale, peak):
     end, q, torque = clamped() if scale == 1.0 else slew(scale)
     errors = {}
@@ -91,7 +92,7 @@ def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
     double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
     error = np.abs(single - double).max() / np.abs(double).max()
     print(f"single precision: {error:.2g} of peak")
-    assert error < 1e-6
+    assert error < 1.5e-6
     assert np.array_equal(chip_step.run(model, positions).tau.view(np.uint32), single.view(np.uint32))
 
 

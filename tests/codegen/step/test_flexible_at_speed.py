@@ -1,0 +1,185 @@
+"""Flexible links at speed: the emitted step against a geometrically exact chain of rigid segments with springs.
+
+The chain (tests/support/flexible_chain.py) is extrapolated from two numbers of segments to none; its error falls with the square
+of their length. Links turn here at the rates that files allow, where tension and weight along them count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from scipy.linalg import eigvalsh
+
+from codegen.mechanism.reader import load_mechanism
+from codegen.model import flexible_link
+from codegen.model.bodies import Model
+from codegen.model.flexible_link import beam_shortening
+from codegen.model.flexible_tree import flexible_tree
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from hil.papers.isobe import MECHANISMS
+from hil.scenarios.slew import Slew
+from host.plan.tip_motion import flexible_arm, tip_motion
+from tests.support import flexible_chain as flexible
+from tests.support import oracle
+from tests.support.flexible_chain import EI, Chain, L, M
+
+LINK = load_mechanism(MECHANISMS / "flexible_link.toml")
+SKEW = (0.3, 0.5, 0.8)
+AXES = ((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))
+
+
+class SpinUp:
+    """From rest to a rate, rad/s, in so many s, as Kane, Ryan and Banerjee (1987) have it."""
+
+    def __init__(self, rate: float, seconds: float) -> None:
+        self.rate, self.seconds = rate, seconds
+
+    def at(self, t):
+        x, beyond = np.clip(t / self.seconds, 0.0, 1.0), np.maximum(t - self.seconds, 0.0)
+        turn = 2.0 * np.pi * x
+        q = self.rate * (self.seconds * (0.5 * x**2 + (np.cos(turn) - 1.0) / (4.0 * np.pi**2)) + beyond)
+        change = self.rate / self.seconds * (1.0 - np.cos(turn)) * (x < 1.0)
+        return tuple(np.array([v]) for v in (q, self.rate * (x - np.sin(turn) / (2.0 * np.pi)), change))
+
+
+class Splined:
+    """Positions through samples, at rest before and after."""
+
+    def __init__(self, t, q) -> None:
+        self.end, self.q = t[-1], CubicSpline(t, q)
+
+    def at(self, t):
+        t = np.clip(t, 0.0, self.end)
+        return self.q(t), self.q(t, 1), self.q(t, 2)
+
+
+def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 24), finer: int = 1):
+    """Torques (ticks, n) of chains of so many segments each, and extrapolated to infinitely many."""
+    hz = mechanism.control.rate_hz
+    ticks = round(seconds * hz)
+    found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1), 1.0 / (finer * hz))[0][finer::finer][:ticks]
+             for n in segments]
+    square = (segments[1] / segments[0]) ** 2
+    return *found, (square * found[1] - found[0]) / (square - 1.0)
+
+
+def emitted(mechanism, motion, seconds: float):
+    """Of the C in double precision, the same ticks."""
+    hz = mechanism.control.rate_hz
+    t = (np.arange(round(seconds * hz) + 2) - 0.5) / hz
+    return CompiledStep(model_of(mechanism), "double").torque(np.array([motion.at(now)[0] for now in t]))
+
+
+def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():
+    motion = SpinUp(14.0, 0.4)
+    coarse, fine, exact = chained(LINK, motion, 0.4, (12, 24))
+    finest = Chain.of(LINK, 48).marched(motion, -0.5e-3, 401, 1e-3)[0][1:][:400]
+    assert np.abs(coarse - finest).max() / np.abs(fine - finest).max() == pytest.approx(5.0, rel=0.05)  # (16 - 1) / (4 - 1)
+    assert np.abs(exact - finest).max() < 0.4 * np.abs(fine - finest).max()
+
+
+def test_a_slew_of_60_degrees_in_half_a_second():
+    """The motion of the root by host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link swings with 15.5."""
+    small = 1e-3
+    found = tip_motion(flexible_arm(LINK, elements=5), Slew((0.0,), (small * np.pi / 3.0,), 0.5), 0.5, 2.5e-4, lead=(0.25, 0.25))
+    motion, seconds = Splined(found.times, found.q / small), float(found.times[-1])
+    _, _, exact = chained(LINK, motion, seconds, (24, 48), finer=2)
+    error = np.abs(emitted(LINK, motion, seconds) - exact).max()
+    print(f"peak {np.abs(exact).max():.4f} N m, error {error:.4f}")
+    assert np.abs(exact).max() == pytest.approx(0.8637, abs=5e-4)
+    assert error < 0.006
+
+
+@pytest.mark.parametrize(("rate", "seconds", "allowed"), [(14.0, 0.8, 0.01), (23.3, 1.5, 0.002)],
+                         ids=["0.9 of the first frequency", "1.5 of the first frequency"])
+def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
+    """Without the tension the torque grows to 1e15 N m in the second case."""
+    motion = SpinUp(rate, seconds)
+    _, _, exact = chained(LINK, motion, seconds + 0.4)
+    found = emitted(LINK, motion, seconds + 0.4)
+    error = np.abs(found - exact).max() / np.abs(exact).max()
+    print(f"error {error:.2g} of peak")
+    assert error < allowed
+
+
+@pytest.mark.parametrize(("mechanism", "allowed"), [
+    (flexible.beam_second(2, rate_hz=2000, stiffness=2.0, damping=1e-3), 0.04),
+    (flexible.beam_second(2, rate_hz=2000, stiffness=(16.0, 24.0), axes=AXES, damping=1e-3), 0.02),
+    (flexible.two_link(3, rate_hz=2000, stiffness=(16.0, 24.0), axis=SKEW, gravity=(1.0, -5.0, -3.0), damping=1e-3), 0.02),
+    (flexible.double(2, rate_hz=2000, stiffness=80.0, damping=1e-3), 0.02),
+    (flexible.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
+], ids=["planar", "spatial", "spatial, a link at the tip", "both bend", "both bend in two planes"])
+def test_arms_at_full_rates(mechanism, allowed):
+    """Joints at 8 rad/s; the error is over the part that flexibility has in the torque."""
+    motion = oracle.septic([0.2, 0.1], [1.6, -1.4], 0.4)
+    _, _, exact = chained(mechanism, motion, 0.45, (8, 16))
+    t = (np.arange(len(exact)) + 0.5) / 2000.0
+    part = np.abs(oracle.torque_at(Model.of(mechanism), motion, t) - exact).max()
+    error = np.abs(emitted(mechanism, motion, 0.45) - exact).max()
+    print(f"flexibility {part:.3g} of {np.abs(exact).max():.3g} N m, error {error / part:.2g} of it")
+    assert error < allowed * part
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_motions_in_space(seed):
+    rng = np.random.default_rng(seed)
+    mechanism = flexible.beam_second(2, rate_hz=2000, stiffness=(12.0, 15.0), axes=rng.normal(size=(2, 3)), damping=1e-3,
+                                     gravity=rng.normal(size=3) * 5.0)
+    motion = oracle.septic(rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.5, 1.5, 2), 0.4)
+    _, _, exact = chained(mechanism, motion, 0.45, (8, 16))
+    t = (np.arange(len(exact)) + 0.5) / 2000.0
+    part = np.abs(oracle.torque_at(Model.of(mechanism), motion, t) - exact).max()
+    assert np.abs(emitted(mechanism, motion, 0.45) - exact).max() < 0.02 * part
+
+
+def test_an_upright_link_swings_in_its_own_weight():
+    """It carries a sixth of what would buckle it: without the weight along it the torque is off by a quarter of peak."""
+    mechanism = flexible.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
+    motion = oracle.septic([0.02], [0.25], 0.6)
+    _, _, exact = chained(mechanism, motion, 0.8)
+    assert np.abs(emitted(mechanism, motion, 0.8) - exact).max() < 0.01 * np.abs(exact).max()
+
+
+def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
+    """Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 of the square of the turning rate, which
+    is what a beam that swings out of the plane of its turning gains."""
+    link = flexible_tree(flexible.single(3, 0.0)).pieces[1].tip
+    K = np.diag(link.stiffness["y"])[:2, :2]
+    G = link.drawn
+    assert 1.0 / eigvalsh(G.tip[:2, :2], K)[-1] == pytest.approx(np.pi**2 / 4.0 * EI / L**2, rel=0.02)
+    assert 1.0 / eigvalsh(G.first[:2, :2], K)[-1] * M == pytest.approx(7.837 * EI / L**2, rel=0.01)
+    turning = eigvalsh(K + G.second[:2, :2])[0] - K[0, 0]
+    assert turning == pytest.approx(1.193, rel=5e-3)
+
+
+@pytest.mark.parametrize("elements", [1, 3])
+def test_shortening_is_the_integral_of_the_slopes_squared(elements):
+    """Of y = x^3 (a cubic is exact): u(x) = 9 x^5 / 10."""
+    rho, nodes, x = M / L, np.zeros(2 * elements + 2), np.linspace(0.0, L, elements + 1)
+    nodes[0::2], nodes[1::2] = x**3, 3.0 * x**2
+    G = beam_shortening(L, M, elements)
+    for found, exact in ((G.tip, 0.9 * L**5), (G.first, 0.9 * rho * L**6 / 6.0), (G.second, 0.9 * rho * L**7 / 7.0)):
+        assert 0.5 * nodes @ found @ nodes == pytest.approx(exact, rel=1e-12)
+
+
+def test_shortening_with_shear_counts_the_slope_of_the_axis():
+    """Under a force at the tip, F = 1: y' = (L x - x^2 / 2) / EI + 1 / GA_s."""
+    GA_s, elements = 40.0, 2
+    x = np.linspace(0.0, L, elements + 1)
+    turned = (L * x - 0.5 * x**2) / EI
+    nodes = np.zeros(2 * elements + 2)
+    nodes[0::2], nodes[1::2] = (0.5 * L * x**2 - x**3 / 6.0) / EI + x / GA_s, turned
+    s, weight = np.polynomial.legendre.leggauss(8)
+    s, weight = 0.5 * L * (1.0 + s), 0.5 * L * weight
+    exact = weight @ ((L * s - 0.5 * s**2) / EI + 1.0 / GA_s) ** 2
+    assert nodes @ beam_shortening(L, M, elements, EI / GA_s).tip @ nodes == pytest.approx(exact, rel=1e-12)
+
+
+def test_without_tension_the_oracle_sees_it(monkeypatch):
+    """At 0.9 of the first frequency the torque is then off by a quarter of peak."""
+    monkeypatch.setattr(flexible_link, "STRETCHED", 0)
+    motion = SpinUp(14.0, 0.8)
+    _, _, exact = chained(LINK, motion, 1.2)
+    assert np.abs(emitted(LINK, motion, 1.2) - exact).max() > 0.2 * np.abs(exact).max()
