@@ -299,7 +299,7 @@ REFUSALS = {
     "CURRENT_SENSOR": (20, "a current sensor is not at its zero while no current flows",
                        "check the sensor, its supply, its wiring; zero_v of the board file"),
     "BRAKE": (17, "the brakes are still on their way", "wait for release_s or engage_s of [safety] brake"),
-    "OVERLOAD": (18, "a motor or its driver is still too warm from what it has carried", "let it cool"),
+    "OVERLOAD": (21, "a motor or its driver is still too warm from what it has carried", "let it cool"),
     "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),
