@@ -3,6 +3,9 @@
 import json
 import os
 import pty
+import socket
+import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -15,6 +18,7 @@ from femtorque import Board
 from host.link.configuration import Configuration
 from host.link.ports import find, survey
 from tests.conftest import ROOT
+from tests.support.granted import SECONDS
 from tests.support.tcp_board import TcpBoard
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
@@ -25,10 +29,34 @@ def configuration():
     return Configuration.of(load_mechanism(MECHANISM))
 
 
+class Living(TcpBoard):
+    """In the machine's time: whoever asks several boards at once has no time of its own that they could live in."""
+
+    def __init__(self, conf, **keys) -> None:
+        super().__init__(conf, **keys)
+        self._time = socket.create_connection(("127.0.0.1", int(self.command[2])))
+        self._lives = True
+        self._granting = threading.Thread(target=self._grant_on, daemon=True)
+        self._granting.start()
+
+    def _grant_on(self) -> None:
+        while self._lives:
+            time.sleep(0.005)
+            self._time.sendall(SECONDS.pack(0.005))
+            if not self._time.recv(SECONDS.size, socket.MSG_WAITALL):
+                return
+
+    def close(self) -> None:
+        self._lives = False
+        self._granting.join()
+        self._time.close()
+        super().close()
+
+
 @pytest.fixture
 def desk(configuration, monkeypatch):
     """Two boards, a silent line and a port that is no USB device, as the operating system would list them."""
-    right, other = TcpBoard(configuration), TcpBoard(replace(configuration, name="other-arm", digest=b"\xee" * 32))
+    right, other = Living(configuration), Living(replace(configuration, name="other-arm", digest=b"\xee" * 32))
     ours, theirs = pty.openpty()
     listed = [SimpleNamespace(device=port, description=what, vid=vid) for port, what, vid in (
         (other.port, "ST-Link", 0x483), (right.port, "USB UART", 0x403), (os.ttyname(theirs), "GPS mouse", 0x1546),
@@ -78,7 +106,7 @@ def test_auto_says_why_it_took_none(desk, configuration):
 
 
 def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration):
-    twin = TcpBoard(configuration, unique=b"\xc4" * 12)
+    twin = Living(configuration, unique=b"\xc4" * 12)
     desk.listed.append(SimpleNamespace(device=twin.port, description="twin", vid=1))
     try:
         with pytest.raises(Refused, match="2 boards would do: .*name the port, or the chip: --port auto:") as refused:
