@@ -5,6 +5,7 @@ A test holds the pages in the repository against what this makes: change a table
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import tomllib
@@ -24,86 +25,6 @@ from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa:
 from codegen.wire import codec, messages  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
-
-# What every key of a mechanism file means; the types, ranges and defaults beside it come from the schema.
-KEYS = {
-    "name": "of the mechanism: folders, IDENT and logs carry it",
-    "gravity": "an acceleration, m/s²",
-    "lock": "joint = position: freezes joints",
-    "unphysical": "inertias that no single body can have (identified, lumped ones): refuse, or warn; with `urdf` warn",
-    "urdf": "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name",
-    "control.rate_hz": "control ticks a second; a whole multiple of knot_hz",
-    "control.knot_hz": "knots of a trajectory a second, on the wire",
-    "control.scheme": "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: `newton-euler`)",
-    "control.trig": "where sines and cosines are made exact: in every tick, or at every knot outside the tick",
-    "control.beta": "of newmark", "control.gamma": "of newmark",
-    "control.allocation": "how closed loops share torque: complete, or the paper's partition for comparison",
-    "control.observer_hz": "bandwidth of the rate observer; 80, less where the tick is slow",
-    "control.host_timeout_s": "armed and without a frame for that long: stop along the path",
-    "safety.computing": "reaction to faults of this class, see [faults](faults.md)",
-    "safety.sensing": "reaction to faults of this class", "safety.electrical": "reaction to faults of this class",
-    "safety.motion": "reaction to faults of this class", "safety.host": "reaction to faults of this class; auto is hold where gravity loads a joint more than its friction holds, else "
-                   "coast: `check` says what falls when",
-    "safety.stuck_s": "s of full torque without a count until ENCODER_STUCK",
-    "safety.temperature_max": "°C of the drivers, where the board measures it",
-    "safety.gain_overlay": "least and largest factor that gains may be given at run time",
-    "safety.float_speed": "share of the velocity limit above which an arm led by hand is held",
-    "safety.jog_speed": "share of the velocity limit that `jog` may use",
-    "safety.probe_effort": "share of the effort limit that experiments may use",
-    "safety.brake.release_s": "s from the board's output to open holding brakes; the board file names the output",
-    "safety.brake.engage_s": "s until they have closed: for so long the arm is held before its motors are let go",
-    "board.use": "a board file, see [boards](boards.md)", "board.bus_voltage": "nominal, V", "board.pwm_hz": "of the outputs",
-    "link.name": "", "link.mass": "kg", "link.com": "centre of gravity in the link's frame, m",
-    "link.inertia": "ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity in link axes, kg m²",
-    "link.rod": "instead of com and inertia: length of a uniform slender rod along x, m",
-    "link.section.area": "of the member, m²: stresses in the plant", "link.section.radius": "outer, m",
-    "link.beam.length": "of a flexible link along x, m", "link.beam.EI": "N m²: about its own z, or [EIy, EIz]",
-    "link.beam.elements": "finite elements", "link.beam.damping": "strain-proportional, s",
-    "link.beam.GA_s": "N: shear stiffness, G times the shear area; one a plane as EI; rigid without",
-    "link.beam.GJ": "N m²: torsion, by a spring of GJ / length at the tip; rigid without",
-    "joint.name": "", "joint.type": "continuous: revolute without end", "joint.parent": "a link, or `base`, the ground",
-    "joint.child": "the link it carries", "joint.xyz": "joint frame in the parent link's frame, m, as in URDF",
-    "joint.rpy": "its roll, pitch, yaw, rad", "joint.axis": "in the joint frame; any length",
-    "joint.actuated": "false: nothing drives it; a closed loop must", "joint.start": "position at power-up, rad or m",
-    "joint.c_mot": "0 pin to 1 rigid, of the joint as an element", "joint.stiffness": "of a spring in it, N m/rad",
-    "joint.rest": "where that spring is at rest, rad or m",
-    "joint.limits.lower": "rad or m", "joint.limits.upper": "rad or m", "joint.limits.velocity": "rad/s or m/s",
-    "joint.limits.effort": "N m or N", "joint.limits.acceleration": "rad/s² or m/s²: of motions, kept by `plan`",
-    "joint.limits.jerk": "rad/s³ or m/s³: of motions, kept by `plan`",
-    "joint.friction.viscous": "at the joint, N m s/rad", "joint.friction.coulomb": "at the joint, N m",
-    "joint.motor.kind": "`check` warns of what no board here turns",
-    "joint.motor.R": "ohm", "joint.motor.L": "henry", "joint.motor.K": "N m/A = V s/rad",
-    "joint.motor.gear": "motor turns a joint turn, signed (rad a metre for prismatic joints)",
-    "joint.motor.continuous": "A that it carries for good; without it its peak counts as continuous",
-    "joint.motor.thermal_s": "s: time constant of the winding's temperature; goes with continuous",
-    "joint.motor.inertia": "of the rotor, at the motor, kg m²", "joint.motor.drive": "what the board gives it",
-    "joint.motor.channel": "of the board", "joint.motor.sign": "-1: wired the other way round",
-    "joint.encoder.counts": "a turn after quadrature ×4", "joint.encoder.at": "which shaft it turns with",
-    "joint.encoder.sign": "-1: counts the other way", "joint.encoder.zero": "how it gets its zero",
-    "joint.gains.ku": "N m/rad; `femtorque check` prints the stiffest with margin", "joint.gains.kv": "N m s/rad",
-    "joint.gains.ki": "N m/(rad s)",
-    "joint.home.at": "position of the index or stop, rad or m", "joint.home.direction": "in which it is sought",
-    "joint.home.speed": "rad/s or m/s while seeking", "joint.home.effort": "N m or N while seeking",
-    "joint.home.travel": "rad or m after which seeking is given up",
-    "payload.name": "", "payload.link": "that it is fixed to", "payload.mass": "kg", "payload.com": "in the link's frame, m",
-    "payload.inertia": "about its centre of gravity, kg m²",
-    "loop.name": "", "loop.type": "ball 3 rows, planar 2 (in the plane normal to a's z), revolute 5, rigid 6",
-    "loop.a.link": "a link, or `base`", "loop.a.xyz": "m", "loop.a.rpy": "rad, where the type has an axis (its z)",
-    "loop.b.link": "a link, or `base`", "loop.b.xyz": "m", "loop.b.rpy": "rad",
-    "mode.name": "", "mode.loops": "that are closed in it", "mode.payloads": "that are on in it",
-    "mode.passive": "joints, beside those with actuated = false", "mode.root": "the link that stands on the ground",
-    "mode.ramp_s": "s from one mode's torque to the next one's",
-}
-ARRAYS = {"link", "joint", "payload", "loop", "mode"}  # [[...]]
-ABOUT = {
-    "": "At the top of the file.", "control": "", "safety": "What is done about faults, and how fast by-hand modes may be.",
-    "board": "Needed by build, flash, stream and hil only.", "link": "A link's frame is its joint's, moved.",
-    "joint": "Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the motor. "
-             "Positive torque moves the joint along its axis.",
-    "payload": "A body fixed to a link; a mode may attach and release it.", "loop": "Closes a loop between two links.",
-    "mode": "Which loops are closed and which payloads on. Without any there is one mode: all of them.",
-}
-
 
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
@@ -140,8 +61,8 @@ def _sections(path: str, kind: type[BaseModel]) -> list[str]:
             continue
         default = "required" if field.is_required() else _default(field.default)
         annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-        rows.append((f"`{name}`", _type(annotation), default, KEYS[key]))
-    title = f"{_heading(path)}\n\n{ABOUT.get(path, '')}\n\n".replace("\n\n\n\n", "\n\n")
+        rows.append((f"`{name}`", _type(annotation), default, field.description or ""))
+    title = f"{_heading(path)}\n\n{inspect.cleandoc(vars(kind).get('__doc__') or '').replace(chr(10), ' ')}\n\n".replace("\n\n\n\n", "\n\n")
     return [title + table(("key", "type", "default", "meaning"), rows), *below]
 
 
@@ -150,7 +71,7 @@ def _heading(path: str) -> str:
         return "## The mechanism"
     parts = path.split(".")
     if len(parts) == 1:
-        return f"## `[[{path}]]`" if path in ARRAYS else f"## `[{path}]`"
+        return f"## `[[{path}]]`" if get_origin(MechanismTable.model_fields[path].annotation) is list else f"## `[{path}]`"
     return f"### `{'.'.join(parts[1:])} = {{ ... }}` of a {parts[0]}"
 
 

@@ -228,7 +228,7 @@ class _Reader:
 
     def _board(self) -> BoardUse | None:
         t = self.table.board
-        return None if t is None else BoardUse(t.use, t.bus_voltage, t.pwm_hz)
+        return None if t is None else BoardUse(**t.model_dump())
 
     def _safety(self) -> Safety:
         t = self.table.safety
@@ -236,7 +236,7 @@ class _Reader:
         if not least <= 1.0 <= most:
             self.fail("safety.gain_overlay", t.gain_overlay, "must be [least, most] with the file's own gains, 1.0, between",
                       "[0.5, 1.5], say")
-        brake = Brake(t.brake.release_s, t.brake.engage_s) if t.brake else None
+        brake = Brake(**t.brake.model_dump()) if t.brake else None
         return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake})
 
     def _link(self, t: LinkTable) -> Link:
@@ -349,14 +349,11 @@ class _Reader:
 
     def _joint(self, t: JointTable, channel: int) -> Joint:
         key = f"joint.{t.name}"
-        motor = None if t.motor is None else Motor(
-            t.motor.R, t.motor.L, t.motor.K, t.motor.gear, t.motor.inertia, t.motor.drive, channel, t.motor.sign,
-            t.motor.continuous, t.motor.thermal_s, t.motor.kind)
+        motor = None if t.motor is None else Motor(**{**t.motor.model_dump(), "channel": channel})
         if motor and (motor.continuous is None) != (motor.thermal_s is None):
             self.fail(f"{key}.motor.{'continuous' if motor.thermal_s is not None else 'thermal_s'}", None,
                       "is required beside the other one", "give both or neither")
-        encoder = None if t.encoder is None else Encoder(
-            t.encoder.counts, t.encoder.at, t.encoder.sign, t.encoder.zero)
+        encoder = None if t.encoder is None else Encoder(**t.encoder.model_dump())
         limits = self._limits(t)
         self._check_drive(t, motor, encoder, limits)
         if t.c_mot and t.stiffness:
@@ -365,8 +362,8 @@ class _Reader:
             name=t.name, type=t.type, parent=t.parent, child=t.child, xyz=_vector(t.xyz), rpy=_vector(t.rpy),
             axis=self._axis(t), actuated=t.actuated and t.type != "fixed", start=self._start(t, limits),
             c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
-            friction=Friction(t.friction.viscous, t.friction.coulomb), motor=motor, encoder=encoder,
-            gains=Gains(t.gains.ku, t.gains.kv, t.gains.ki), home=self._home(t, encoder, limits),
+            friction=Friction(**t.friction.model_dump()), motor=motor, encoder=encoder,
+            gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
         )
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:

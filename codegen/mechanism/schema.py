@@ -1,4 +1,4 @@
-"""The keys of a mechanism file: their names, types, ranges and defaults. What two keys say together is not here.
+"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. What two keys say together is not here.
 
 pydantic checks one key at a time; `first_fault` turns its findings into the one that a reader should mend first.
 """
@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from codegen.common.nearest import hint
+from codegen.mechanism.description import Beam, BoardUse, Control, Encoder, Friction, Gains, Home, Joint, Motor, Safety
 
 LARGEST, SMALLEST = 1e9, 1e-12  # no quantity of a mechanism in SI units is beyond; products of a few stay finite
 
@@ -44,47 +45,71 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
+def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
+    """A key of a table: what it means (docs/mechanism-files.md says so), its default or none, its range."""
+    return Field(default, description=meaning, **bounds)
+
+
 class ControlTable(Table):
-    rate_hz: Annotated[int, Field(gt=0, le=100_000)] = 1000
-    knot_hz: Annotated[int, Field(gt=0, le=100_000)] = 250
-    scheme: Literal["auto", "midpoint", "newmark", "newton-euler"] = "auto"
-    trig: Literal["tick", "knot"] = "tick"
-    beta: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
-    gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
-    allocation: Literal["closed", "partition"] = "closed"
-    observer_hz: Positive | None = None
-    host_timeout_s: Annotated[float, Field(gt=0.0, le=60.0)] = 0.1
+    rate_hz: int = key("control ticks a second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
+    knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
+    scheme: Literal["auto", "midpoint", "newmark", "newton-euler"] = key(
+        "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
+        "`newton-euler`)",
+        Control.scheme)
+    trig: Literal["tick", "knot"] = key(
+        "where sines and cosines are made exact: in every tick, or at every knot outside the tick", Control.trig)
+    beta: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
+    gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
+    allocation: Literal["closed", "partition"] = key(
+        "how closed loops share torque: complete, or the paper's partition for comparison", Control.allocation)
+    observer_hz: Positive | None = key("bandwidth of the rate observer; 80, less where the tick is slow", None)
+    host_timeout_s: float = key(
+        "armed and without a frame for that long: stop along the path", Control.host_timeout_s, gt=0.0, le=60.0)
 
 
 class BoardTable(Table):
-    use: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=16)]  # fits IDENT.board
-    bus_voltage: Annotated[float, Field(gt=0.0, le=1000.0)] = 24.0
-    pwm_hz: Annotated[int, Field(gt=0, le=1_000_000)] = 20000
+    """Needed by build, flash, stream and hil only."""
+
+    use: str = key("a board file, see [boards](boards.md)", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=16)
+    bus_voltage: float = key("nominal, V", BoardUse.bus_voltage, gt=0.0, le=1000.0)
+    pwm_hz: int = key("of the outputs", BoardUse.pwm_hz, gt=0, le=1_000_000)
 
 
 class BrakeTable(Table):
-    release_s: Annotated[float, Field(gt=0.0, le=2.0)]
-    engage_s: Annotated[float, Field(gt=0.0, le=2.0)]
+    release_s: float = key(
+        "s from the board's output to open holding brakes; the board file names the output", gt=0.0, le=2.0)
+    engage_s: float = key(
+        "s until they have closed: for so long the arm is held before its motors are let go", gt=0.0, le=2.0)
 
 
 class SafetyTable(Table):
-    computing: Literal["coast", "brake"] = "coast"
-    sensing: Literal["coast", "brake"] = "coast"
-    electrical: Literal["coast", "brake"] = "coast"
-    motion: Literal["coast", "brake", "hold"] = "coast"
-    host: Literal["auto", "coast", "brake", "hold"] = "auto"
-    stuck_s: Annotated[float, Field(ge=0.01, le=10.0)] = 0.1
-    temperature_max: Annotated[float, Field(ge=0.0, le=150.0)] = 85.0
-    gain_overlay: Annotated[list[Annotated[float, Field(ge=0.0, le=3.9)]], Field(min_length=2, max_length=2)] = [1.0, 1.0]
-    float_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.25
-    jog_speed: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
-    probe_effort: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
+    """What is done about faults, and how fast by-hand modes may be."""
+
+    computing: Literal["coast", "brake"] = key(
+        "reaction to faults of this class, see [faults](faults.md)", Safety.computing)
+    sensing: Literal["coast", "brake"] = key("reaction to faults of this class", Safety.sensing)
+    electrical: Literal["coast", "brake"] = key("reaction to faults of this class", Safety.electrical)
+    motion: Literal["coast", "brake", "hold"] = key("reaction to faults of this class", Safety.motion)
+    host: Literal["auto", "coast", "brake", "hold"] = key(
+        "reaction to faults of this class; auto is hold where gravity loads a joint more than its "
+        "friction holds, else coast: `check` says what falls when",
+        Safety.host)
+    stuck_s: float = key("s of full torque without a count until ENCODER_STUCK", Safety.stuck_s, ge=0.01, le=10.0)
+    temperature_max: float = key(
+        "°C of the drivers, where the board measures it", Safety.temperature_max, ge=0.0, le=150.0)
+    gain_overlay: Annotated[list[Annotated[float, Field(ge=0.0, le=3.9)]], Field(min_length=2, max_length=2)] = key(
+        "least and largest factor that gains may be given at run time", list(Safety.gain_overlay))
+    float_speed: float = key(
+        "share of the velocity limit above which an arm led by hand is held", Safety.float_speed, gt=0.0, le=1.0)
+    jog_speed: float = key("share of the velocity limit that `jog` may use", Safety.jog_speed, gt=0.0, le=1.0)
+    probe_effort: float = key("share of the effort limit that experiments may use", Safety.probe_effort, gt=0.0, le=1.0)
     brake: BrakeTable | None = None
 
 
 class SectionTable(Table):
-    area: Positive
-    radius: Positive
+    area: Positive = key("of the member, m²: stresses in the plant")
+    radius: Positive = key("outer, m")
 
 
 def _pair(value: Any) -> Any:
@@ -93,86 +118,94 @@ def _pair(value: Any) -> Any:
 
 
 class BeamTable(Table):
-    length: Positive
-    EI: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)]
-    elements: Annotated[int, Field(gt=0, le=64)]
-    damping: NotNegative = 0.0
-    GJ: Positive | None = None
-    GA_s: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)] | None = None
+    length: Positive = key("of a flexible link along x, m")
+    EI: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)] = key(
+        "N m²: about its own z, or [EIy, EIz]")
+    elements: int = key("finite elements", gt=0, le=64)
+    damping: NotNegative = key("strain-proportional, s", Beam.damping)
+    GJ: Positive | None = key("N m²: torsion, by a spring of GJ / length at the tip; rigid without", None)
+    GA_s: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)] | None = key(
+        "N: shear stiffness, G times the shear area; one a plane as EI; rigid without", None)
 
 
 class LinkTable(Table):
+    """A link's frame is its joint's, moved."""
+
     name: Name
-    mass: NotNegative
-    com: Three | None = None
-    inertia: Six | None = None
-    rod: Positive | None = None
+    mass: NotNegative = key("kg")
+    com: Three | None = key("centre of gravity in the link's frame, m", None)
+    inertia: Six | None = key("ixx, iyy, izz, ixy, ixz, iyz about the centre of gravity in link axes, kg m²", None)
+    rod: Positive | None = key("instead of com and inertia: length of a uniform slender rod along x, m", None)
     section: SectionTable | None = None
     beam: BeamTable | None = None
 
 
 class LimitsTable(Table):
-    lower: Number | None = None
-    upper: Number | None = None
-    velocity: Positive | None = None
-    effort: Positive | None = None
-    acceleration: Positive | None = None
-    jerk: Positive | None = None
+    lower: Number | None = key("rad or m", None)
+    upper: Number | None = key("rad or m", None)
+    velocity: Positive | None = key("rad/s or m/s", None)
+    effort: Positive | None = key("N m or N", None)
+    acceleration: Positive | None = key("rad/s² or m/s²: of motions, kept by `plan`", None)
+    jerk: Positive | None = key("rad/s³ or m/s³: of motions, kept by `plan`", None)
 
 
 class FrictionTable(Table):
-    viscous: NotNegative = 0.0
-    coulomb: NotNegative = 0.0
+    viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
+    coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
 
 
 class MotorTable(Table):
-    kind: Literal["brushed", "three-phase"] = "brushed"
-    R: Positive
-    L: Positive
-    K: Positive
-    gear: Number = 1.0
-    inertia: NotNegative = 0.0
-    continuous: Positive | None = None
-    thermal_s: Positive | None = None
-    drive: Literal["voltage", "antiphase", "current"] = "voltage"
-    channel: Annotated[int, Field(ge=0, le=63)] | None = None
-    sign: Sign = 1
+    kind: Literal["brushed", "three-phase"] = key("`check` warns of what no board here turns", Motor.kind)
+    R: Positive = key("ohm")
+    L: Positive = key("henry")
+    K: Positive = key("N m/A = V s/rad")
+    gear: Number = key("motor turns a joint turn, signed (rad a metre for prismatic joints)", Motor.gear)
+    inertia: NotNegative = key("of the rotor, at the motor, kg m²", Motor.inertia)
+    continuous: Positive | None = key("A that it carries for good; without it its peak counts as continuous", None)
+    thermal_s: Positive | None = key("s: time constant of the winding's temperature; goes with continuous", None)
+    drive: Literal["voltage", "antiphase", "current"] = key("what the board gives it", Motor.drive)
+    channel: Annotated[int, Field(ge=0, le=63)] | None = key("of the board", None)
+    sign: Sign = key("-1: wired the other way round", Motor.sign)
 
 
 class EncoderTable(Table):
-    counts: Annotated[int, Field(gt=0, le=2**30)]
-    at: Literal["joint", "motor"] = "joint"
-    sign: Sign = 1
-    zero: Literal["start", "index", "stop", "absolute"] = "start"
+    counts: int = key("a turn after quadrature ×4", gt=0, le=2**30)
+    at: Literal["joint", "motor"] = key("which shaft it turns with", Encoder.at)
+    sign: Sign = key("-1: counts the other way", Encoder.sign)
+    zero: Literal["start", "index", "stop", "absolute"] = key("how it gets its zero", Encoder.zero)
 
 
 class GainsTable(Table):
-    ku: NotNegative = 0.0
-    kv: NotNegative = 0.0
-    ki: NotNegative = 0.0
+    ku: NotNegative = key("N m/rad; `femtorque check` prints the stiffest with margin", Gains.ku)
+    kv: NotNegative = key("N m s/rad", Gains.kv)
+    ki: NotNegative = key("N m/(rad s)", Gains.ki)
 
 
 class HomeTable(Table):
-    at: Number = 0.0
-    direction: Sign = -1
-    speed: Positive | None = None
-    effort: Positive | None = None
-    travel: Positive | None = None
+    at: Number = key("position of the index or stop, rad or m", Home.at)
+    direction: Sign = key("in which it is sought", Home.direction)
+    speed: Positive | None = key("rad/s or m/s while seeking", None)
+    effort: Positive | None = key("N m or N while seeking", None)
+    travel: Positive | None = key("rad or m after which seeking is given up", None)
 
 
 class JointTable(Table):
+    """Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the
+    motor. Positive torque moves the joint along its axis.
+    """
+
     name: Name
-    type: Literal["revolute", "continuous", "prismatic", "fixed"]
-    parent: Reference
-    child: Reference
-    xyz: Three = [0.0, 0.0, 0.0]
-    rpy: Three = [0.0, 0.0, 0.0]
-    axis: Three | None = None
-    actuated: bool = True
-    start: Number | None = None
-    c_mot: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
-    stiffness: NotNegative = 0.0
-    rest: Number = 0.0
+    type: Literal["revolute", "continuous", "prismatic", "fixed"] = key("continuous: revolute without end")
+    parent: Reference = key("a link, or `base`, the ground")
+    child: Reference = key("the link it carries")
+    xyz: Three = key("joint frame in the parent link's frame, m, as in URDF", [0.0, 0.0, 0.0])
+    rpy: Three = key("its roll, pitch, yaw, rad", [0.0, 0.0, 0.0])
+    axis: Three | None = key("in the joint frame; any length", None)
+    actuated: bool = key("false: nothing drives it; a closed loop must", Joint.actuated)
+    start: Number | None = key("position at power-up, rad or m", None)
+    c_mot: float = key("0 pin to 1 rigid, of the joint as an element", Joint.c_mot, ge=0.0, le=1.0)
+    stiffness: NotNegative = key("of a spring in it, N m/rad", Joint.stiffness)
+    rest: Number = key("where that spring is at rest, rad or m", Joint.rest)
     limits: LimitsTable = LimitsTable()
     friction: FrictionTable = FrictionTable()
     motor: MotorTable | None = None
@@ -182,41 +215,52 @@ class JointTable(Table):
 
 
 class PayloadTable(Table):
+    """A body fixed to a link; a mode may attach and release it."""
+
     name: Name
-    link: Reference
-    mass: NotNegative
-    com: Three
-    inertia: Six = [0.0] * 6
+    link: Reference = key("that it is fixed to")
+    mass: NotNegative = key("kg")
+    com: Three = key("in the link's frame, m")
+    inertia: Six = key("about its centre of gravity, kg m²", [0.0] * 6)
 
 
 class AnchorTable(Table):
-    link: Reference
-    xyz: Three = [0.0, 0.0, 0.0]
-    rpy: Three = [0.0, 0.0, 0.0]
+    link: Reference = key("a link, or `base`")
+    xyz: Three = key("m", [0.0, 0.0, 0.0])
+    rpy: Three = key("rad, where the type has an axis (its z)", [0.0, 0.0, 0.0])
 
 
 class LoopTable(Table):
+    """Closes a loop between two links."""
+
     name: Name
-    type: Literal["ball", "planar", "revolute", "rigid"]
+    type: Literal["ball", "planar", "revolute", "rigid"] = key(
+        "ball 3 rows, planar 2 (in the plane normal to a's z), revolute 5, rigid 6")
     a: AnchorTable
     b: AnchorTable
 
 
 class ModeTable(Table):
+    """Which loops are closed and which payloads on. Without any there is one mode: all of them."""
+
     name: Name
-    loops: list[Reference] = []
-    payloads: list[Reference] = []
-    passive: list[Reference] = []
-    root: Reference = "base"
-    ramp_s: Annotated[float, Field(ge=0.0, le=60.0)] = 0.0
+    loops: list[Reference] = key("that are closed in it", [])
+    payloads: list[Reference] = key("that are on in it", [])
+    passive: list[Reference] = key("joints, beside those with actuated = false", [])
+    root: Reference = key("the link that stands on the ground", "base")
+    ramp_s: float = key("s from one mode's torque to the next one's", 0.0, ge=0.0, le=60.0)
 
 
 class MechanismTable(Table):
-    name: Title
-    gravity: Three = [0.0, 0.0, -9.81]
-    lock: dict[str, Number] = {}
-    unphysical: Literal["refuse", "warn"] | None = None  # refuse; with a URDF warn, whose inertias are often identified
-    urdf: str | None = None
+    """At the top of the file."""
+
+    name: Title = key("of the mechanism: folders, IDENT and logs carry it")
+    gravity: Three = key("an acceleration, m/s²", [0.0, 0.0, -9.81])
+    lock: dict[str, Number] = key("joint = position: freezes joints", {})
+    unphysical: Literal["refuse", "warn"] | None = key(
+        "inertias that no single body can have (identified, lumped ones): refuse, or warn; with `urdf` warn", None)
+    urdf: str | None = key(
+        "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name", None)
     control: ControlTable = ControlTable()
     safety: SafetyTable = SafetyTable()
     board: BoardTable | None = None
