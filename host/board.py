@@ -21,7 +21,7 @@ from host.link.clock import Clock
 from host.link.configuration import Configuration
 from host.link.link import BAUD, Link
 from host.link.ports import find, is_auto
-from host.link.session import Session, flag
+from host.link.session import Session, flag, state_name
 from host.plan import plan as planning
 from host.plan.plan import SAME
 from host.record.log import Log
@@ -75,8 +75,6 @@ class Board:
     @property
     def state(self) -> str:
         """Name of the board's state (codegen.wire.messages.STATES)."""
-        from host.link.session import state_name
-
         self.session.pump()
         return state_name(self.session.status)
 

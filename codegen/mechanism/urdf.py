@@ -208,7 +208,7 @@ def _root(path: Path, document: ET.Element) -> str:
 
 
 def _yourdfpy(path: Path, document: ET.Element) -> Any:
-    from yourdfpy import URDF  # imports half a second of mesh tools: only when a URDF is read
+    from yourdfpy import URDF  # noqa: PLC0415 (half a second of mesh tools: only when a URDF is read)
 
     try:
         return URDF.load(io.BytesIO(ET.tostring(document)), build_scene_graph=False, load_meshes=False)

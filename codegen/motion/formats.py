@@ -50,7 +50,7 @@ def read(path: Path) -> Rows:
 
 
 def _yaml(path: Path) -> Rows:
-    import yaml
+    import yaml  # noqa: PLC0415 (few need it)
 
     try:
         documents = yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix))
@@ -116,8 +116,8 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 def _mcap(path: Path) -> Rows:
     """The first JointTrajectory in the log, on whatever topic."""
-    from mcap.reader import make_reader
-    from mcap_ros2.decoder import DecoderFactory
+    from mcap.reader import make_reader  # noqa: PLC0415 (0.1 s, and few need it)
+    from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
 
     topics = []
     try:

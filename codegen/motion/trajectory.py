@@ -183,7 +183,7 @@ def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rat
 
 def _spline(t: Array, q: Array) -> tuple[Array, Array]:
     """Rates and accelerations at the rows of the quintic spline through them, at rest at both ends."""
-    from scipy.interpolate import make_interp_spline  # 0.1 s, and few need it
+    from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (0.1 s, and few need it)
 
     rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
     spline = make_interp_spline(t, q, k=5, bc_type=(rest, rest))

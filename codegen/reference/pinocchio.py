@@ -23,14 +23,14 @@ def version() -> str | None:
     """Of the Pinocchio that is installed (PyPI package `pin`); None if there is none."""
     if find_spec("pinocchio") is None:
         return None
-    import pinocchio
+    import pinocchio  # noqa: PLC0415 (not everyone has it)
 
     return str(pinocchio.__version__)
 
 
 def pinocchio_of(mechanism: Mechanism) -> Any:
     """The pinocchio.Model of a mechanism's links, payloads and joints; its joints are those of `mechanism.moving`."""
-    import pinocchio as pin
+    import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     result = pin.Model()
     result.gravity.linear = np.asarray(mechanism.gravity, float)
@@ -53,7 +53,7 @@ def pinocchio_of(mechanism: Mechanism) -> Any:
 
 def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
     """The pinocchio.Inertia of a body; of one that cannot be, too, as identified inertias sometimes are."""
-    import pinocchio as pin
+    import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     body = pin.Inertia(mass, np.asarray(com, float), np.zeros((3, 3)))
     body.inertia = np.asarray(inertia, float)  # the constructor refuses what is not positive
@@ -62,7 +62,7 @@ def solid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Any:
 
 def joint_model(joint: Joint) -> Any:
     """The pinocchio.JointModel of one degree of freedom: q is the joint's own angle or shift, whatever its range."""
-    import pinocchio as pin
+    import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)
     if joint.type == "prismatic":
@@ -71,7 +71,7 @@ def joint_model(joint: Joint) -> Any:
 
 
 def _displacement(joint: Joint, position: float) -> Any:
-    import pinocchio as pin
+    import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     axis = np.asarray(joint.axis, float)
     if joint.type == "prismatic":
@@ -84,7 +84,7 @@ def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) ->
 
     Returns (N, n), N m or N.
     """
-    import pinocchio as pin
+    import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
     oracle = pinocchio_of(mechanism)
     data = oracle.createData()

@@ -20,7 +20,7 @@ from codegen.step.scheme import chosen, model_of
 from codegen.verify.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
 CURVES = 8  # joints in a figure
 VERDICT = {True: "yes", False: "NO", None: "shown"}
@@ -124,8 +124,8 @@ def page(v: Verification) -> str:
 
 def _figure(v: Verification, trial: Trial) -> Figure:
     """Torque, rounding beside the floor, errors of scheme and double precision, instructions: over the time."""
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure as Canvas
+    from matplotlib import colormaps  # noqa: PLC0415 (0.3 s)
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     error = v.comparison("single").error(trial)
     nearness = np.max(error, axis=0) / np.maximum(SINGLE * trial.peak, trial.floor)
@@ -170,7 +170,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
 
 def _bars(v: Verification) -> str:
     """Worst error in single precision of every joint beside its noise floor, over the motion's peak."""
-    from matplotlib.figure import Figure as Canvas
+    from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     canvas = Canvas(figsize=(12.0, 3.2), layout="constrained")
     axes = canvas.subplots()

@@ -75,6 +75,6 @@ def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
 
 
 def colours(count: int) -> Sequence[Any]:
-    from matplotlib import colormaps
+    from matplotlib import colormaps  # noqa: PLC0415 (0.3 s)
 
     return [colormaps["viridis"](k / max(count - 1, 1) * 0.9) for k in range(count)]

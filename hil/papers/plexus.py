@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
@@ -20,6 +21,7 @@ from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, p
 from hil.papers.isobe import MECHANISMS, changed_picture
 from hil.plant.articulated import solids
 from hil.plant.articulated.plant import Plant
+from hil.plant.rigid_tree import RigidTree
 from hil.play.run import Result, wrapped
 from hil.scenarios import design, scenario, servo_arm
 
@@ -163,8 +165,6 @@ def industrial_robot(short: bool) -> Finding:
 
 def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
     """The solids at the motion's end, as the meshes they were given by."""
-    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
-
     model, q = Model.of(s.mechanism), s.trajectory(False).positions[-1]
     at = pose(model, q)
     where = {body.joint.child: i for i, body in enumerate(model.bodies)}
@@ -221,7 +221,7 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
     start, rotors = np.array([j.start for j in mechanism.streamed]), rotor_inertia(Model.of(mechanism))
     n = len(start)
     if version := pinocchio_rnea.version():
-        import pinocchio as pin
+        import pinocchio as pin  # noqa: PLC0415 (not everyone has it)
 
         model = pinocchio_rnea.pinocchio_of(mechanism)
         model.armature = rotors
@@ -232,8 +232,6 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
 
         oracle = f"aba of Pinocchio {version}, DOP853 of SciPy"
     else:
-        from hil.plant.rigid_tree import RigidTree
-
         tree = RigidTree(mechanism)
 
         def slope(t: float, y: Array) -> Array:

@@ -23,6 +23,7 @@ from codegen.toolchain import platformio as build
 from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
 from hil.board.drv8301 import FETHA_OC, FETLB_OC
 from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.chip.elf import Image
 from hil.chip.stm32 import probe as swd
 from hil.chip.stm32.chip import SRAM_START
 from hil.chip.stm32.supply import NOMINAL
@@ -452,8 +453,6 @@ def _overruns() -> Iterator[Injection]:
 
 def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
     """One bit of the constants in flash, at power-on and while running."""
-    from hil.chip.elf import Image
-
     random = np.random.default_rng(7)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     for table in ("ft_joint", "ft_lab_joint"):

@@ -28,7 +28,10 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.toolchain.built import BuildResult
 from host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
+from host.link import link as serial_line
+from host.link.link import Link
 from host.link.ports import ask, is_auto, survey, wanted
+from host.link.session import Session
 
 Way = Literal["stlink", "dfu", "uart"]
 Progress = Callable[[int, int, str], None]  # done, total, what
@@ -96,9 +99,6 @@ def flash(mechanism: Mechanism, built: BuildResult, via: Way, port: str | None, 
 def enter_loader(link: str) -> bool:
     """Send the board that runs at a port into the boot loader in its ROM; False where none answers. Raises Refused with
     the board's reason: it drives its outputs, or they would not be safe meanwhile."""
-    from host.link.link import Link
-    from host.link.session import Session
-
     if is_auto(link):
         running = wanted(link, survey())
         if len(running) > 1:
@@ -158,9 +158,7 @@ def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
 
 
 def _opened(port: str, baud: int) -> Any:
-    from host.link.link import open_port
-
-    device: Any = open_port(port, baud)
+    device: Any = serial_line.open_port(port, baud)
     if not port.startswith("socket://"):
         try:
             device.parity = serial.PARITY_EVEN

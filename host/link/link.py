@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import serial
+from serial.tools import list_ports
 
 from codegen.common.errors import BadInput, Refused
 from codegen.wire.codec import Codec, Frame, FrameReader
@@ -127,8 +128,6 @@ def _reason(error: BaseException) -> str:
 
 
 def _ports_hint(port: str) -> str:
-    from serial.tools import list_ports
-
     if port.startswith("socket:"):
         return "socket://host:port, and a virtual board there: `femtorque hil MECH --serve 5555`"
 

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from serial.tools import list_ports
+
 from codegen.common.errors import BadInput, Refused
 from host.link.configuration import Configuration
 from host.link.link import BAUD, Link
@@ -51,8 +53,6 @@ class Answer:
 
 def candidates() -> list[tuple[str, str]]:
     """(device, what the system calls it) of every USB serial port."""
-    from serial.tools import list_ports
-
     return sorted((port.device, port.description or "") for port in list_ports.comports() if port.vid is not None)
 
 

@@ -42,8 +42,8 @@ def _csv(run: Run, path: Path) -> None:
 
 def _parquet(run: Run, path: Path) -> None:
     try:
-        import pyarrow
-        from pyarrow import parquet
+        import pyarrow  # noqa: PLC0415 (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
     except ModuleNotFoundError:
         raise Refused(f"{path}: Parquet takes pyarrow: pip install 'femtorque[parquet]'") from None
     about = {"mechanism": run.mechanism, "digest": run.digest, "rate_hz": str(run.rate_hz), "knot_hz": str(run.knot_hz)}
