@@ -1,9 +1,9 @@
 """femtorque: from the description of one robot mechanism to the firmware of its motor board, and to a moving arm.
 
 The command line: its verbs, which are in commands/, one short function each, and what they do in codegen, host and hil.
-Every verb returns an Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line and
-an exit status: 0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board` (all names:
-API below; examples/three_link.py shows them at work).
+Every verb returns an Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line
+and an exit status: 0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board` (all
+names: API below; examples/three_link.py shows them at work).
 """
 
 from __future__ import annotations

@@ -37,12 +37,14 @@ def show(answer: Answer) -> None:
 
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
-    """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their names."""
+    """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their
+    names."""
     from codegen.board.channels import open_loop
 
     names = open_loop(mechanism)
     if names:
-        print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)", file=sys.stderr)
+        print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)",
+              file=sys.stderr)
     return names
 
 

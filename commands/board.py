@@ -27,7 +27,8 @@ def flash(
                                                help="the boot loader's port, where it is another one")] = None,
     baud: Annotated[int, typer.Option(help="of the boot loader in ROM", min=1200, max=115_200)] = 115_200,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
-    bor: Annotated[bool, typer.Option("--bor", help="also write brown-out reset level 3 into the chip's option bytes (ST-LINK "
+    bor: Annotated[bool, typer.Option("--bor",
+                                      help="also write brown-out reset level 3 into the chip's option bytes (ST-LINK "
                                       "only)")] = False,
     json: Json = False,
 ) -> Answer:
@@ -82,7 +83,8 @@ def bringup(
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
-        print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter", file=sys.stderr)
+        print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter",
+              file=sys.stderr)
         sys.stdin.readline()
 
     mechanism = load_mechanism(mech)

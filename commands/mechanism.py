@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="name of the mechanism")],
     urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
-    board: Annotated[str | None, typer.Option(metavar="BOARD", show_default=False,
-                                              help="with --from: give every joint a motor that fits its limits")] = None,
+    board: Annotated[str | None, typer.Option(
+        metavar="BOARD", show_default=False, help="with --from: give every joint a motor that fits its limits")] = None,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
                                              help="file to write")] = None,
     json: Json = False,
@@ -117,7 +117,8 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
     """What computes the torques, None being the reference; and what those that hold against a wrench."""
     if backend == "reference" and precision == "single":
-        raise BadInput("femtorque torque", "--precision", precision, "the reference always computes in double precision",
+        raise BadInput("femtorque torque", "--precision", precision,
+                       "the reference always computes in double precision",
                        "take --backend c")
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
@@ -157,7 +158,8 @@ def build(
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", show_default="build/NAME",
                                              help="folder of the PlatformIO project")] = None,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
-    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
+    pil: Annotated[bool,
+                   typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
     """Build the flash image; report its size and what a tick costs.
@@ -183,7 +185,8 @@ def build(
     above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
     words += (
         f"in motion at most {cost.instructions_tick} instructions a tick, {cost.instructions_step} of them the step\n"
-        f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} more "
+        f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} "
+        f"more "
         f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}"
         + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out)
     )

@@ -23,16 +23,19 @@ def plan(
     mech: Mech,
     waypoints: Annotated[Path, typer.Argument(metavar="WAYPOINTS", show_default=False,
                                               help="where to go, TOML or CSV; joints or tip")],
-    out: Annotated[Path, typer.Option("--output", "-o", metavar="TRAJ", show_default=False, help="file to write, .csv or .npz")],
-    tip: Annotated[str | None, typer.Option(metavar="LINK[:x,y,z]", show_default="of the file",
-                                            help="which point of which link goes to xyz, m in the link's frame")] = None,
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="TRAJ", show_default=False,
+                                      help="file to write, .csv or .npz")],
+    tip: Annotated[str | None, typer.Option(
+        metavar="LINK[:x,y,z]", show_default="of the file",
+        help="which point of which link goes to xyz, m in the link's frame")] = None,
     after: Annotated[Path | None, typer.Option(metavar="TRAJ", show_default="the start pose",
                                                help="begin where this motion ends")] = None,
     port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                              help="begin where the arm of this board stands")] = None,
     back: Annotated[bool, typer.Option("--back", help="return to the beginning at the end, to loop")] = False,
     speed: Annotated[float, typer.Option(metavar="SHARE", min=0.001, max=1.0, help="of the limits of rate")] = 1.0,
-    reserve: Annotated[float, typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
+    reserve: Annotated[float,
+                       typer.Option(metavar="SHARE", min=0.0, max=0.9, help="share of the effort that is left to "
                                            "feedback")] = RESERVE,
     ends: Annotated[Literal["free", "static"], typer.Option(
         help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
@@ -65,7 +68,8 @@ def plan(
         check_format(figure)
     flexible = any(link.beam for link in mechanism.links)
     if flexible and (back or reserve != RESERVE):
-        raise BadInput("command line", "--back" if back else "--reserve", None, "is not for an arm with a flexible link")
+        raise BadInput("command line", "--back" if back else "--reserve", None,
+                       "is not for an arm with a flexible link")
     if flexible and speed != 1.0 and tip_file.timed(waypoints):
         raise BadInput("command line", "--speed", speed, f"{waypoints} has its own times")
     if not flexible and ends != "free":
@@ -93,10 +97,12 @@ def stream(
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
     home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
     clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
-    speed: Annotated[float, typer.Option(metavar="TIMES", min=0.001, max=100.0, help="times as fast as the trajectory says")] = 1.0,
+    speed: Annotated[float, typer.Option(metavar="TIMES", min=0.001, max=100.0,
+                                         help="times as fast as the trajectory says")] = 1.0,
     loop: Annotated[int, typer.Option(metavar="N", min=0, help="how often to play it; 0: until Ctrl-C")] = 1,
     approach: Annotated[bool, typer.Option("--approach", help="go slowly to where the motion starts first")] = False,
-    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
+    resume: Annotated[int, typer.Option(metavar="N", min=0,
+                                        help="how often to go on after a stop because knots were late")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
     web: Web = None,
     udp: Udp = None,
@@ -187,7 +193,8 @@ def plot(
     from host.show.findings import Findings
 
     what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
-    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS, plot.draw)
+    writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS,
+                                                                                                      plot.draw)
     for file in files:
         if file.suffix not in writers:
             raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")

@@ -28,9 +28,11 @@ def hil(
     traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                 help="trajectory; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
-    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults, help="what goes wrong in mid-motion; a wrong name lists all"
+    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults,
+                                              help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
-    resume: Annotated[int, typer.Option(metavar="N", min=0, help="how often to go on after a stop because knots were late")] = 0,
+    resume: Annotated[int, typer.Option(metavar="N", min=0,
+                                        help="how often to go on after a stop because knots were late")] = 0,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", show_default=False,
                                              help="log to write, as `stream` does")] = None,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
@@ -39,8 +41,9 @@ def hil(
                                               help="a real board with the pil image in the place of the virtual one: "
                                               "serial device, or socket://host:port")] = None,
     pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
-    scenario: Annotated[str | None, typer.Option("--scenario", metavar="NAME", show_default=False,
-                                                 help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
+    scenario: Annotated[str | None, typer.Option(
+        "--scenario", metavar="NAME", show_default=False,
+        help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
     only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
                                              help="with --scenario: only this run of it")] = None,
     short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
@@ -95,7 +98,8 @@ def hil(
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all",
                                                help="a figure, or a paper; a wrong name lists them")] = None,
-    out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),
+    out: Annotated[Path,
+                   typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),
     short: Annotated[bool, typer.Option("--short", help="brief motions and few trials, for a quick look")] = False,
     json: Json = False,
 ) -> Answer:

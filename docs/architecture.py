@@ -1,8 +1,8 @@
 """docs/architecture.svg and docs/rooms.md, made from the imports of the code: `python docs/architecture.py`.
 
 A room is a package below codegen, host or hil, or a module that stands beside them. Rooms stand on the floor that their
-imports put them on: each above all that it uses. Arrows go to what is used; one that follows from two others is left out.
-A test holds both files against what this makes.
+imports put them on: each above all that it uses. Arrows go to what is used; one that follows from two others is left
+out. A test holds both files against what this makes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def uses() -> Uses:
     found: Uses = {room(name): set() for name in known if "." in name}
     for name, path in known.items():
         if "." in name:
-            others = {room(other) for other in imported(ast.parse(path.read_text(encoding="utf-8")), known) if "." in other}
+            others = {room(other) for other in imported(ast.parse(path.read_text(encoding="utf-8")), known)
+                      if "." in other}
             found[room(name)] |= others - {room(name)}
     return found
 

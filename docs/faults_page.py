@@ -52,7 +52,8 @@ arm falls for `engage_s` then, so keep that short, and wire their supply through
 def render() -> str:
     """The whole page."""
     control, safety = Control(), Safety()
-    parts = [HEAD, _table(("reaction", "what it does"), [(f"`{k}`", doc) for k, (_, doc) in messages.REACTIONS.items()]),
+    parts = [HEAD,
+             _table(("reaction", "what it does"), [(f"`{k}`", doc) for k, (_, doc) in messages.REACTIONS.items()]),
              "\n", _table(("class", "reactions", "about"), [
                  (f"`{name}`", ", ".join(f"`{r}`" for r in allowed), about)
                  for name, (_, allowed, about) in messages.FAULT_CLASSES.items()]),
@@ -64,7 +65,8 @@ def render() -> str:
                  for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
              "\n## Refusals\n\n",
              _table(("refusal", "number", "what it means", "what to do"), [
-                 (name, str(number), meaning, mend) for name, (number, meaning, mend) in messages.REFUSALS.items() if number]),
+                 (name, str(number), meaning, mend) for name,
+                 (number, meaning, mend) in messages.REFUSALS.items() if number]),
              "\n## Limits\n\n",
              _table(("limit", "what acts"), [(k, doc) for k, (_, doc) in messages.LIMITS.items()])]
     return "".join(parts)
@@ -110,8 +112,10 @@ def _found(safety: Safety) -> dict[str, str]:
         "OVER_TEMPERATURE": f"{slow}, above `temperature_max` ({safety.temperature_max:g} deg C)",
         "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
         "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
-        "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick, "HOMING": "when `travel` or its time is used up",
-        "HARD_FAULT": "at once: outputs safe, then a reset into it", "WATCHDOG": "by the watchdog, which resets into it",
+        "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick,
+        "HOMING": "when `travel` or its time is used up",
+        "HARD_FAULT": "at once: outputs safe, then a reset into it",
+        "WATCHDOG": "by the watchdog, which resets into it",
     }
 
 

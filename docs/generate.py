@@ -76,7 +76,8 @@ def _heading(path: str) -> str:
 
 
 def _default(value: Any) -> str:
-    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`".replace("'", '"')
+    return "" if value is None else f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`".replace("'",
+                                                                                                                  '"')
 
 
 def _type(annotation: Any) -> str:
@@ -103,7 +104,8 @@ def _plural(words: str) -> str:
 
 def _bounded(words: str, metadata: tuple[Any, ...]) -> str:
     bounds: list[str] = []
-    flat = [m for item in metadata for m in (item.metadata if hasattr(item, "metadata") and not hasattr(item, "ge") else [item])]
+    flat = [m for item in metadata
+            for m in (item.metadata if hasattr(item, "metadata") and not hasattr(item, "ge") else [item])]
     for m in flat:
         if isinstance(m, MinLen) and words.startswith("array of"):
             words = words.replace("array of", f"array of {m.min_length}", 1)
@@ -125,10 +127,12 @@ What the boards' registers, pins and sequences were held against. No hardware ha
 silicon is in [first-power-up.md](first-power-up.md).
 
 """ + table(("board or family", "what", "source"), [
-    ("STM32F405", "addresses and bits of every register that is named", "ST's SVD of the F41x as pyocd carries it, by test; "
+    ("STM32F405", "addresses and bits of every register that is named",
+     "ST's SVD of the F41x as pyocd carries it, by test; "
                                                                          "RM0090 where that is wrong"),
     ("STM32G474", "the same", "RM0440 by section, a table in tests/firmware, by test; CMSIS stm32g474xx.h"),
-    ("both", "values after reset of every register that is touched", "ST's SVD and headers, hil/chip/*/reset_values.txt"),
+    ("both", "values after reset of every register that is touched",
+     "ST's SVD and headers, hil/chip/*/reset_values.txt"),
     ("both", "pins, alternate functions and converter inputs of the LQFP64", "ST's STM32_open_pin_data"),
     ("both", "core registers", "ARM DDI 0403E; pyocd's debugger, by test"),
     ("both", "unique number", "UID_BASE of stm32f405xx.h and stm32g474xx.h; RM0090 39.1, RM0440 48.1"),
@@ -138,11 +142,15 @@ silicon is in [first-power-up.md](first-power-up.md).
      "ODrive (early start-up) and Klipper do it so"),
     ("both", "boot loader's protocol", "AN3155"),
     ("STM32F405", "DMA streams and channels", "RM0090 tables 42 and 43"),
-    ("STM32G474", "debug port kept on in FLASH_ACR; boost by way of half the speed", "RM0440 3.7.1, 6.1.5; Klipper's pull request 5927"),
-    ("both", "timers that stop with the core, sleep that keeps the debug port", "RM0090 38.16, RM0440 47.8; openocd's target scripts"),
+    ("STM32G474", "debug port kept on in FLASH_ACR; boost by way of half the speed",
+     "RM0440 3.7.1, 6.1.5; Klipper's pull request 5927"),
+    ("both", "timers that stop with the core, sleep that keeps the debug port",
+     "RM0090 38.16, RM0440 47.8; openocd's target scripts"),
     ("odrive-v3.6", "pins, half bridges, shunts, gate driver's lines", "ODrive's main.h and board.cpp"),
-    ("odrive-v3.6", "gate driver: frames, registers, set-up times, latched shut-down", "TI's DRV8301 data sheet and ODrive's driver"),
-    ("odrive-v3.6", "in the boot loader the ROM pulls PB10 and PB11 (brake resistor) up; boards from v3.5 on hold them down",
+    ("odrive-v3.6", "gate driver: frames, registers, set-up times, latched shut-down",
+     "TI's DRV8301 data sheet and ODrive's driver"),
+    ("odrive-v3.6",
+     "in the boot loader the ROM pulls PB10 and PB11 (brake resistor) up; boards from v3.5 on hold them down",
      "ODrive's start-up code"),
     ("nucleo-g474re-6", "link on the ST-LINK's port, crystal of 24 MHz", "UM2505"),
 ]) + """
@@ -187,7 +195,8 @@ knows no passwords either: whoever has the cable, the TCP port of a virtual boar
         text += table(("key", "value"), facts)
         if channels:
             columns = list(dict.fromkeys(key for channel in channels for key, _ in _flat(channel)))
-            rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number, channel in enumerate(channels)]
+            rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number,
+                    channel in enumerate(channels)]
             text += "\n" + table(("channel", *columns), rows)
     return text
 

@@ -18,7 +18,8 @@ from host.show.findings import Findings
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism (all that codegen.mechanism.description.Mechanism has), and what a script does with it first."""
+    """A validated mechanism (all that codegen.mechanism.description.Mechanism has), and what a script does with it
+    first."""
 
     @staticmethod
     def load(path: str | Path) -> Mechanism:
@@ -40,7 +41,8 @@ class Mechanism(description.Mechanism):
         return torque(self, trajectory, total=total)
 
 
-def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None, begin: ArrayLike | None = None,
+def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None,
+                begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
     """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (host.plan.waypoints).
 

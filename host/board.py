@@ -147,7 +147,8 @@ class Board:
         ways = [motion] if not approach else [*self._approach(motion), motion]
         self._ready()
         check_start(self.session, knots(ways[0], mechanism))
-        how = {"on_progress": on_progress, "interrupts": interrupts, "resume": resume, "hold_after_stop": hold_after_stop}
+        how = {"on_progress": on_progress, "interrupts": interrupts, "resume": resume,
+               "hold_after_stop": hold_after_stop}
         with self.logged(log, {"trajectory": str(motion.source or ""), "speed": speed, **(notes or {})}):
             return self._play(ways, loop, how)
 
@@ -157,7 +158,8 @@ class Board:
         if log is None:
             yield
             return
-        with Log(Path(log), self.session.configuration, {"identity": self.session.identity(), **(notes or {})}) as writer:
+        with Log(Path(log), self.session.configuration,
+                 {"identity": self.session.identity(), **(notes or {})}) as writer:
             self.session.listeners.append(writer.write)
             try:
                 yield

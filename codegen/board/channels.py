@@ -41,7 +41,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
         if lacking:
-            raise BadInput(file_of(mechanism), f"joint.{lacking[0]}.{part}", None, f"is required by board {board.name!r}",
+            raise BadInput(file_of(mechanism), f"joint.{lacking[0]}.{part}", None,
+                           f"is required by board {board.name!r}",
                            f"joints without: {', '.join(lacking)}")
     users: dict[int, str] = {}
     for joint in driven:
@@ -57,7 +58,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     for j in driven:
         assert j.motor is not None and j.encoder is not None
         if j.encoder.zero == "index" and board.channels[j.motor.channel].encoder.index is None:
-            raise BadInput(file_of(mechanism), f"joint.{j.name}.encoder.zero", "index", f"board {board.name!r} has no index "
+            raise BadInput(file_of(mechanism), f"joint.{j.name}.encoder.zero", "index",
+                           f"board {board.name!r} has no index "
                            f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
 
@@ -84,12 +86,14 @@ def _check_current(mechanism: Mechanism, board: Board, joint: Joint, channel: Ch
     assert joint.motor is not None and mechanism.board is not None
     key = f"joint.{joint.name}.motor"
     if channel.current is None:
-        raise BadInput(file_of(mechanism), f"{key}.drive", "current", f"board {board.name!r} does not measure the current of "
+        raise BadInput(file_of(mechanism), f"{key}.drive", "current",
+                       f"board {board.name!r} does not measure the current of "
                        f"channel {joint.motor.channel}", "write 'voltage'")
     _check_trigger(mechanism, board, f"{key}.drive", channel)
     periods = joint.motor.L / joint.motor.R * mechanism.board.pwm_hz
     if periods < 2.0:
-        raise BadInput(file_of(mechanism), f"{key}.L", joint.motor.L, f"L/R is {periods:.2g} PWM periods: too fast for a loop "
+        raise BadInput(file_of(mechanism), f"{key}.L", joint.motor.L,
+                       f"L/R is {periods:.2g} PWM periods: too fast for a loop "
                        "at their rate", "write drive = 'voltage'")
 
 
@@ -99,19 +103,21 @@ def _check_trigger(mechanism: Mechanism, board: Board, key: str, channel: Channe
     assert sampling is not None
     for _, pwm in channel.switches:
         if pwm.timer not in sampling.beside:
-            raise BadInput(file_of(mechanism), key, "current", f"{pwm.timer} does not count in step with {sampling.trigger}, which "
+            raise BadInput(file_of(mechanism), key, "current",
+                           f"{pwm.timer} does not count in step with {sampling.trigger}, which "
                            "has currents sampled", "use a channel of " + " or ".join(sampling.beside))
     if any(c.encoder.timer == sampling.trigger for c in board.channels):
-        raise BadInput(file_of(mechanism), key, "current", f"{sampling.trigger}, which has currents sampled, is an encoder's on "
+        raise BadInput(file_of(mechanism), key, "current",
+                       f"{sampling.trigger}, which has currents sampled, is an encoder's on "
                        f"board {board.name!r}", "write 'voltage'")
 
 
 def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -> float:
     """Share of the bus voltage that a current loop may use. rank: its place in the converter's sequence.
 
-    A low shunt sees nothing unless its low switch conducts until the end of the sample, a time t after the counter's top.
-    With the duty x the switch of the half bridge that is high most conducts for (1 - |x|) / 4 of a period on each side of
-    the top, so that |x| is at most 1 - 4 t pwm_hz.
+    A low shunt sees nothing unless its low switch conducts until the end of the sample, a time t after the counter's
+    top. With the duty x the switch of the half bridge that is high most conducts for (1 - |x|) / 4 of a period on each
+    side of the top, so that |x| is at most 1 - 4 t pwm_hz.
     """
     assert mechanism.board is not None and joint.motor is not None and board.outputs is not None
     sense, sampling = board.channels[joint.motor.channel].current, board.chip.sampling

@@ -14,7 +14,8 @@ from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
 
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
-CURRENT_ZERO = 0.1  # of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range
+# of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range
+CURRENT_ZERO = 0.1
 
 
 def check(board: Board) -> None:
@@ -52,7 +53,8 @@ def _sections(board: Board) -> None:
         if c.pwm.low and c.opposite is None:
             raise BadInput(file, f"channel.{i}.pwm.low", c.pwm.low, "has no use without opposite")
     if (board.outputs.continuous_a is None) != (board.outputs.thermal_s is None):
-        raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a, "goes with thermal_s: give both or neither")
+        raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a,
+                       "goes with thermal_s: give both or neither")
     if any(c.opposite for c in board.channels) and not board.outputs.dead_ns:
         raise BadInput(file, "outputs.dead_ns", None, "is required by half bridges")
     broken = {e.timer for e in board.outputs.estop}
@@ -139,9 +141,11 @@ def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense
         raise BadInput(file, key, sense.pin, f"there are no current loops for {board.chip.part} in this firmware")
     _analogue(board, f"{key}.pin", sense.pin, sampling.channels)
     if sense.volts_per_ampere == 0.0:
-        raise BadInput(file, f"{key}.volts_per_ampere", 0.0, "must not be 0: its sign is that of the sensor as it is wired")
+        raise BadInput(file, f"{key}.volts_per_ampere", 0.0,
+                       "must not be 0: its sign is that of the sensor as it is wired")
     if sense.range_a <= 0.0:
-        raise BadInput(file, f"{key}.headroom_v", sense.headroom_v, "leaves nothing between zero_v and the amplifier's ends")
+        raise BadInput(file, f"{key}.headroom_v", sense.headroom_v,
+                       "leaves nothing between zero_v and the amplifier's ends")
     if sense.shunt == "low" and channel.opposite is None:
         raise BadInput(file, f"{key}.shunt", "low", "has its place below a half bridge, and this channel names none",
                        "write 'in-line' for a sensor in the motor's line")

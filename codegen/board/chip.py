@@ -59,11 +59,13 @@ class Converter:
 
 @dataclass(frozen=True)
 class Sampling:
-    """What samples the motors' currents: a sequence of one converter, which a timer's update starts in every PWM period.
+    """What samples the motors' currents: a sequence of one converter, which a timer's update starts in every PWM
+    period.
 
-    channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step with
-    it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the update to
-    the first sample at most, of a sample, and from its end to the next one. interrupt: the number of what its end asks for.
+    channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step
+    with it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the
+    update to the first sample at most, of a sample, and from its end to the next one. interrupt: the number of what its
+    end asks for.
     """
 
     channels: Mapping[str, int]
@@ -95,7 +97,8 @@ class Pll:
 @dataclass(frozen=True)
 class BrownOut:
     """The level of the supply below which the chip resets itself, as option bytes choose it. shift, bits: where in the
-    register `options`, at that address. levels: code to its name. wanted: the code that this firmware is safest with."""
+    register `options`, at that address. levels: code to its name. wanted: the code that this firmware is safest with.
+    """
 
     options: int
     shift: int
@@ -117,8 +120,8 @@ class BrownOut:
 
 @dataclass(frozen=True)
 class Rom:
-    """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it takes,
-    for other buses. What it takes it may drive or pull up."""
+    """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it
+    takes, for other buses. What it takes it may drive or pull up."""
 
     usarts: tuple[tuple[str, str, str], ...]
     others: frozenset[str]
@@ -132,12 +135,11 @@ class Rom:
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
-    analogue: pin to channel of `sense`, the converter of bus voltage and temperatures. sampling: of the motors' currents;
-    None: the firmware has no current loops.
-    lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of ports>. rom_id: what its boot loader calls it. unique: where the 96
-    bits are that no other chip has. sectors: the pieces in which
-    flash is erased, in order.
-    wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the vector table. buses: enable registers of RCC, in the order they are written.
+    analogue: pin to channel of `sense`, the converter of bus voltage and temperatures. sampling: of the motors'
+    currents; None: the firmware has no current loops. lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of
+    ports>. rom_id: what its boot loader calls it. unique: where the 96 bits are that no other chip has. sectors: the
+    pieces in which flash is erased, in order. wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the
+    vector table. buses: enable registers of RCC, in the order they are written.
     """
 
     name: str

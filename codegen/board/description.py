@@ -47,8 +47,9 @@ class Estop(Table):
 class Outputs(Table):
     """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
     dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
-    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low. continuous_a,
-    thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm."""
+    asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low.
+    continuous_a, thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm.
+    """
 
     enable: PinName
     fault: PinName | None = None
@@ -90,8 +91,8 @@ class ChannelPwm(Table):
 
 
 class CurrentSense(Table):
-    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere that a positive duty
-    drives through the motor. headroom_v: before 0 V and before the converter's full range, where its output ends.
+    """An amplifier that gives zero_v at no current and volts_per_ampere more, signed, for each ampere that a positive
+    duty drives through the motor. headroom_v: before 0 V and before the converter's full range, where its output ends.
 
     shunt: "in-line" measures in the motor's line at all times; "low" below a half bridge, where current flows while its
     low switch conducts, and the duty is bounded so that it does when it is sampled.

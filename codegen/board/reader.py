@@ -66,7 +66,8 @@ def read(path: Path) -> Board:
         file = BoardFile.model_validate(raw)
     except ValidationError as error:
         raise _bad_key(path, error) from None
-    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake, file.encoders,
+    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
+                  file.encoders,
                   file.gate_driver, file.sense, tuple(file.channel), file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
@@ -101,8 +102,10 @@ def _bad_key(path: Path, error: ValidationError) -> BadInput:
 
 def _keys_at(where: list[str | int]) -> list[str]:
     tables: dict[str, type[Table]] = {
-        "brake": BrakeOutput, "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop, "encoders": Encoders,
-        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm, "current": CurrentSense,
+        "brake": BrakeOutput, "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop,
+        "encoders": Encoders,
+        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm,
+        "current": CurrentSense,
         "gate_driver": GateDriver, "sense": Sense, "bus": BusSense, "temperature": TemperatureSense}
     last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
     return list(tables.get(last, BoardFile).model_fields)

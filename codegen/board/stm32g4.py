@@ -116,7 +116,8 @@ CHIP = Chip(
     usarts=_USARTS,
     signals=signals(_SIGNALS),
     analogue=_ANALOGUE,
-    sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),  # of four: the first one is converted twice
+    # of four: the first one is converted twice
+    sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
     sampling=None,
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
@@ -129,10 +130,12 @@ CHIP = Chip(
     wait_states=4,
     rom_id=0x469,
     rom=Rom((("USART1", "PA9", "PA10"), ("USART2", "PA2", "PA3"), ("USART3", "PC10", "PC11")),  # AN2606, STM32G47xxx
-            frozenset("PA11 PA12 PC4 PA8 PC8 PC9 PC6 PC7 PA4 PA5 PA6 PA7 PB12 PB13 PB14 PB15".split())),  # USB, I2C, SPI
+            # USB, I2C, SPI
+            frozenset("PA11 PA12 PC4 PA8 PC8 PC9 PC6 PC7 PA4 PA5 PA6 PA7 PB12 PB13 PB14 PB15".split())),
     unique=0x1FFF7590,  # RM0440 section 48.1
     brown_out=BrownOut(0x40022020, 8, 3, {0: "level 0 (1.7 V)", 1: "level 1 (2.0 V)", 2: "level 2 (2.2 V)",
-                                          3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),  # RM0440 section 3.4.1
+                                          # RM0440 section 3.4.1
+                                          3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),
     interrupts=102,
     platformio_board="nucleo_g474re",
 )

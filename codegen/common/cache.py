@@ -1,7 +1,8 @@
 """Where what was made once is kept: libraries, images, what an image costs.
 
-Every entry is a folder under the hash of all that decides what is in it. It is made beside its place and then renamed, so
-that one that is there is whole, whoever else makes the same and whoever is killed meanwhile; the lock only spares work.
+Every entry is a folder under the hash of all that decides what is in it. It is made beside its place and then renamed,
+so that one that is there is whole, whoever else makes the same and whoever is killed meanwhile; the lock only spares
+work.
 """
 
 from __future__ import annotations

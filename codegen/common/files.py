@@ -11,7 +11,8 @@ LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 
 
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
-    """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not text."""
+    """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not
+    text."""
     try:
         if path.is_dir():
             raise BadInput(path, "file", None, "is a directory")

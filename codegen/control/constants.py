@@ -154,8 +154,8 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
 
 
 def current_range(mechanism: Mechanism, joint: Joint) -> float:
-    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the law,
-    to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
+    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the
+    law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
     board = boards.load(mechanism.board.use)
@@ -210,8 +210,10 @@ def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> floa
     """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
     most = channels.bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
-        raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal, f"board {board.name!r} measures at "
-                       f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal", f"at most {most / BUS_TOLD:.1f}")
+        raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal,
+                       f"board {board.name!r} measures at "
+                       f"most {most:.1f} V, and must tell {BUS_TOLD:g} times the nominal",
+                       f"at most {most / BUS_TOLD:.1f}")
     return min(BUS_HIGH * nominal, most)
 
 
@@ -301,7 +303,8 @@ def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and not board.channels):
         return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
-    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1, "brake_closes": math.ceil(brake.engage_s * hz) + 1}
+    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1,
+            "brake_closes": math.ceil(brake.engage_s * hz) + 1}
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:

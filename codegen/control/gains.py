@@ -66,8 +66,8 @@ def sample_poses(model: Model, assembly: Assembly | None = None, count: int | No
 
 
 def halton(count: int, dimensions: int) -> Array:
-    """The first points (count, dimensions) of Halton's sequence in the unit cube: digits mirrored about the point, in the
-    prime bases one after another. SciPy's is the same, but importing it takes 0.4 s of every command."""
+    """The first points (count, dimensions) of Halton's sequence in the unit cube: digits mirrored about the point, in
+    the prime bases one after another. SciPy's is the same, but importing it takes 0.4 s of every command."""
     primes: list[int] = []
     while len(primes) < dimensions:
         primes.append(next(p for p in counting((primes or [1])[-1] + 1) if all(p % q for q in primes)))

@@ -1,8 +1,8 @@
 """How long motors and drivers may carry what: I^2 t, by a first-order model of each (ft_heat.c).
 
-The heat h follows the square of the current, in continuous ones, with the thermal time constant T: T h' = (I/I_c)^2 - h. At
-the continuous current it comes to 1; a peak I_p may last for T ln(1 / (1 - (I_c/I_p)^2)) from cold. The current is that which
-the torque asks for, tau / (K N).
+The heat h follows the square of the current, in continuous ones, with the thermal time constant T: T h' = (I/I_c)^2 -
+h. At the continuous current it comes to 1; a peak I_p may last for T ln(1 / (1 - (I_c/I_p)^2)) from cold. The current
+is that which the torque asks for, tau / (K N).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What gravity asks of the motors of an arm at rest, and so what falls when they let go.
 
-A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Of a motor without power
-nothing else is taken for granted: cogging and gears that do not turn back are not in a mechanism file.
+A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Of a motor without
+power nothing else is taken for granted: cogging and gears that do not turn back are not in a mechanism file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum
 
 
 def weights(mechanism: Mechanism) -> dict[str, float]:
-    """The largest torque (N m, or N of a prismatic joint) at rest that gravity asks of each actuated joint over the ranges
-    of all joints, in the worst of its modes. Raises Refused where closed loops do not close."""
+    """The largest torque (N m, or N of a prismatic joint) at rest that gravity asks of each actuated joint over the
+    ranges of all joints, in the worst of its modes. Raises Refused where closed loops do not close."""
     if not np.any(mechanism.gravity):
         return {j.name: 0.0 for j in mechanism.moving if j.actuated}
     modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [None]
@@ -58,8 +58,8 @@ def loaded(mechanism: Mechanism) -> dict[str, float]:
 
 
 def resolved(mechanism: Mechanism) -> Safety:
-    """[safety] with `auto` made what it stands for: a lost host or a bad knot leaves sensors, drivers and law as good as
-    they were, so an arm that would fall is held; any other one coasts."""
+    """[safety] with `auto` made what it stands for: a lost host or a bad knot leaves sensors, drivers and law as good
+    as they were, so an arm that would fall is held; any other one coasts."""
     safety = mechanism.safety
     if safety.host != "auto":
         return safety

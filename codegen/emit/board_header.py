@@ -39,7 +39,8 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
     """
     for joint, channel in served(mechanism, board) if pil else ():
         if channel and joint.motor and joint.motor.drive == "current":
-            raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current", "a plant at the host takes "
+            raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
+                           "a plant at the host takes "
                            "duties for voltages, and the board has no current to control", "write 'voltage'")
     return {"ft_board.h": template("ft_board.h").render(_context(mechanism, board, pil))}
 
@@ -85,7 +86,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
 
 def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
     """What drives the motors, and what the board measures of itself."""
-    return output_timers(mechanism, board, joints) | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)}
+    return output_timers(mechanism, board, joints) | {"gate_driver": _gate_driver(board),
+                                                      "sense": _sense(mechanism, board)}
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
@@ -103,7 +105,8 @@ def _brake_pins(brake: BrakeOutput | None) -> list[Pin]:
     if brake is None:
         return []
     high = brake.release == "low"
-    return [Pin(brake.pin, "FT_OUTPUT_HIGH" if high else "FT_OUTPUT", "FT_UP" if high else "FT_DOWN", 0, "holding brakes")]
+    return [Pin(brake.pin, "FT_OUTPUT_HIGH" if high else "FT_OUTPUT", "FT_UP" if high else "FT_DOWN", 0,
+                "holding brakes")]
 
 
 def _vectors(board: Board, loops: bool) -> list[str]:
@@ -137,7 +140,8 @@ def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
         return None
     most = math.floor(1.0 / board.chip.sense.seconds(len(sense.pins)))
     if mechanism.control.rate_hz > most:
-        raise BadInput(file_of(mechanism), "control.rate_hz", mechanism.control.rate_hz, f"what board {board.name!r} measures of "
+        raise BadInput(file_of(mechanism), "control.rate_hz", mechanism.control.rate_hz,
+                       f"what board {board.name!r} measures of "
                        f"itself takes longer than that", f"at most {most}")
     return {"channels": [board.chip.analogue[pin] for _, pin in sense.pins],
             "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else None,
@@ -175,7 +179,8 @@ def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]
     if outputs is None:
         return pins
     for loop in outputs.estop:
-        pins.append(alternate(loop.pin, f"{loop.timer}_BKIN", "FT_DOWN", f"{loop.timer} break: e-stop loop") if loop.timer else
+        pins.append(alternate(loop.pin, f"{loop.timer}_BKIN", "FT_DOWN", f"{loop.timer} break: e-stop loop")
+                    if loop.timer else
                     Pin(loop.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
     pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
     if outputs.fault:
@@ -222,7 +227,8 @@ def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[st
     enables = {chip.usarts[board.link.usart].enable}
     enables |= {chip.dma_enable[getattr(board.link, side).dma[:4]] for side in ("tx", "rx")}
     for _, c in joints:
-        enables |= {chip.timers[name].enable for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
+        enables |= {chip.timers[name].enable
+                    for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
     if board.gate_driver:
         enables.add("APB1ENR_SPI3EN")
     if board.sense.pins:

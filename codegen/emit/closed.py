@@ -68,7 +68,8 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
         units=units, m=prefix, M=prefix.upper(), moded=bool(prefix), local="" if prefix else "static ",
-        place=f"ft_{prefix}step_place" if prefix else "ft_place", ramped=ramped, actuated=[(i, k) for i, k in places.items()],
+        place=f"ft_{prefix}step_place" if prefix else "ft_place", ramped=ramped,
+        actuated=[(i, k) for i, k in places.items()],
         displacement="w" in tree.graph.inputs(), shared="r" in tree.graph.inputs(),
         uses_rates="G" in torques.inputs(),
     )

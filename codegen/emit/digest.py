@@ -1,7 +1,8 @@
 """The configuration's identity: SHA-256 over everything that decides what the chip computes.
 
 That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
-hand-written firmware source with its build flags, the compiler, and the version that ABOUT tells. The first two bytes are the tag of every frame.
+hand-written firmware source with its build flags, the compiler, and the version that ABOUT tells. The first two bytes
+are the tag of every frame.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def render(model: Model) -> dict[str, str]:
     step = ElasticStep(model)
     frames = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
-    names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed], frames=frames)
+    names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed],
+                  frames=frames)
     files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
                   what="mechanism with flexible links", sagging=", flexible links in their static sag")
     context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
@@ -41,7 +42,8 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
                 stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
                 numbers = dict(
                     march=1.0 / (1.0 + stiffness + damping), stiffness=stiffness, damping=damping,
-                    sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale, x_shape=link.gamma[k] * scale,
+                    sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale,
+                    x_shape=link.gamma[k] * scale,
                     tip=link.tip[k] / scale, slope=link.slope[k] / scale,
                 )
                 rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}

@@ -47,7 +47,8 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     starts = {joint.name: joint.start for joint in carried}
     context = dict(
         name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode["closed"]],
-        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["euler"] for mode in modes)), ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
+        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["euler"] for mode in modes)),
+        ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
     )

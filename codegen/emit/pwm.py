@@ -112,7 +112,8 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
         "stop_by_software": int(any(t.protection != "FT_BREAK" for t in driving)),
         "duty_max": repr(board.outputs.duty_max),
         "dead_time": _dead_time(board),
-        "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN") or "0u",
+        "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN")
+        or "0u",
     }
 
 
@@ -135,8 +136,8 @@ def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int
 @dataclass(frozen=True)
 class Drive:
     """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
-    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current loop
-    drives it, and duties are currents."""
+    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current
+    loop drives it, and duties are currents."""
 
     kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
@@ -171,10 +172,10 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 
 @dataclass(frozen=True)
 class CurrentLoop:
-    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it may
-    differ. amperes: a count. full: A at a duty of 1. proportional: duty an ampere of error. integral: duty an ampere and PWM period.
-    bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience: PWM periods in which a
-    current must follow."""
+    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
+    may differ. amperes: a count. full: A at a duty of 1. proportional: duty an ampere of error. integral: duty an
+    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience:
+    PWM periods in which a current must follow."""
 
     joint: int
     name: str
@@ -222,13 +223,15 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
     bound = current_bound(mechanism, board, joint, rank)
     if bound < LOWEST_BOUND:
         most = math.floor((1.0 - LOWEST_BOUND) * pwm_hz / (1.0 - bound))
-        raise BadInput(file_of(mechanism), "board.pwm_hz", pwm_hz, f"leaves the loop of joint {joint.name!r} {max(bound, 0.0):.0%} "
+        raise BadInput(file_of(mechanism), "board.pwm_hz", pwm_hz,
+                       f"leaves the loop of joint {joint.name!r} {max(bound, 0.0):.0%} "
                        "of the bus voltage: beyond that its shunt is blind when it is sampled", f"at most {most}")
     amperes = ADC_V / ADC_COUNTS / sense.volts_per_ampere
     pulse, rise = _pulse(mechanism, joint, abs(amperes))
     return CurrentLoop(
         index, joint.name, board.chip.sampling.channels[sense.pin], round(sense.zero_v / ADC_V * ADC_COUNTS),
-        round(CURRENT_ZERO * sense.range_a / abs(amperes)), amperes, current_range(board, joint), bandwidth * motor.L / bus,
+        round(CURRENT_ZERO * sense.range_a / abs(amperes)), amperes, current_range(board, joint),
+        bandwidth * motor.L / bus,
         bandwidth * motor.R / bus / pwm_hz, bound, pulse, rise,
         math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz))
 
@@ -241,8 +244,10 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
     wanted, least = PULSE_COUNTS
     duty = min(wanted * count / whole, PULSE_MOST)
     if duty * whole < least * count:
-        raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current", f"{PULSE_MOST:.0%} of the bus voltage for "
-                       f"{PULSE_S * 1e3:g} ms bring {duty * whole:.2g} A, less than {least} counts of the board's sensor: too "
+        raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
+                       f"{PULSE_MOST:.0%} of the bus voltage for "
+                       f"{PULSE_S * 1e3:g} ms bring {duty * whole:.2g} A, less than {least} counts of the board's "
+                       f"sensor: too "
                        "coarse to see its sign", "write 'voltage'")
     return duty, duty * whole
 

@@ -68,8 +68,8 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
           name: str = "step", prefix: str = "", **form: object) -> dict[str, str]:
     """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
-    what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose joints
-    are not all streamed."""
+    what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose
+    joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far).blocks
     tree, looped = name != "step", bool(model.mechanism.loops)

@@ -1,4 +1,5 @@
-"""Emitted C of what the joints bear against an external wrench: ft_wrench.h, ft_wrench.c, beside the step of any scheme.
+"""Emitted C of what the joints bear against an external wrench: ft_wrench.h, ft_wrench.c, beside the step of any
+scheme.
 
 Not part of the step, which costs nothing more for it: a loop over a table, along the path from the link to the ground.
 Every body frame is turned so that its joint moves about or along z.

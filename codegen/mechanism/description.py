@@ -24,7 +24,8 @@ BASE = "base"  # the ground, as named in mechanism files
 
 @dataclass(frozen=True)
 class Limits:
-    """Joint limits; infinite where the file gives none. rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic joints).
+    """Joint limits; infinite where the file gives none. rad, rad/s, N m, rad/s^2, rad/s^3 (m and N for prismatic
+    joints).
 
     The last two bind motions (`plan` keeps them, trajectories are refused beyond), not the board.
     """
@@ -136,7 +137,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame moved."""
+    """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame
+    moved."""
 
     name: str
     type: str  # revolute | continuous | prismatic | fixed
@@ -217,7 +219,8 @@ class Control:
 
 @dataclass(frozen=True)
 class Brake:
-    """The holding brakes of an arm, all on one output of the board: s from the output's level to an open, a closed brake."""
+    """The holding brakes of an arm, all on one output of the board: s from the output's level to an open, a closed
+    brake."""
 
     release_s: float
     engage_s: float
@@ -258,7 +261,8 @@ class BoardUse:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A validated mechanism. `joints` are in tree order; `links` follow their joints; lock maps joint name to position."""
+    """A validated mechanism. `joints` are in tree order; `links` follow their joints; lock maps joint name to
+    position."""
 
     name: str
     gravity: Vector
@@ -315,8 +319,8 @@ class Mechanism:
 
     @property
     def settled_scheme(self) -> str | None:
-        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops and flexible links take
-        Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen (codegen.step.scheme)."""
+        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops and flexible links
+        take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen (codegen.step.scheme)."""
         if self.control.scheme != "auto":
             return self.control.scheme
         if self.loops or self.flexible:

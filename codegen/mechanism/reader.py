@@ -59,7 +59,8 @@ OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less wh
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
-    """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything that is not right."""
+    """The mechanism in a TOML file, or in a URDF file alone, without motors. Raises BadInput with one line on anything
+    that is not right."""
     try:
         return _Reader(Path(path)).mechanism()
     except RecursionError:
@@ -214,7 +215,8 @@ class _Reader:
             self.warn("control.trig is not used by scheme 'newmark', whose sines and cosines are always exact")
         trig = t.trig
         if (self.table.loop or len(self.table.mode) > 1) and t.trig != "tick":
-            self.warn("control.trig = 'knot' is not used with closed loops and modes, whose sines are made exact in every tick")
+            self.warn("control.trig = 'knot' is not used with closed loops and modes, whose sines are made exact in "
+                      "every tick")
             trig = "tick"
         observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
         if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
@@ -234,7 +236,8 @@ class _Reader:
         t = self.table.safety
         least, most = t.gain_overlay
         if not least <= 1.0 <= most:
-            self.fail("safety.gain_overlay", t.gain_overlay, "must be [least, most] with the file's own gains, 1.0, between",
+            self.fail("safety.gain_overlay", t.gain_overlay,
+                      "must be [least, most] with the file's own gains, 1.0, between",
                       "[0.5, 1.5], say")
         brake = Brake(**t.brake.model_dump()) if t.brake else None
         return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake})
@@ -251,12 +254,14 @@ class _Reader:
             if t.mass > 0.0:
                 for name in ("com", "inertia"):
                     if getattr(t, name) is None:
-                        self.fail(f"{key}.{name}", None, "is required", "or rod = LENGTH for a uniform slender rod along x")
+                        self.fail(f"{key}.{name}", None, "is required",
+                                  "or rod = LENGTH for a uniform slender rod along x")
             com = _vector(t.com or [0.0] * 3)
             inertia = _inertia(t.inertia or [0.0] * 6)
         self._check_physical(f"{key}.inertia", t.inertia, t.mass, inertia)
         section = None if t.section is None else Section(t.section.area, t.section.radius)
-        return Link(t.name, t.mass, com, inertia, section, None if t.beam is None else self._beam(f"{key}.beam", t.beam))
+        return Link(t.name, t.mass, com, inertia, section,
+                    None if t.beam is None else self._beam(f"{key}.beam", t.beam))
 
     def _beam(self, key: str, t: BeamTable) -> Beam:
         rigid = (None, None)
@@ -264,7 +269,8 @@ class _Reader:
             if EI is None and GA_s is not None:
                 self.fail(f"{key}.GA_s", t.GA_s, f"shears where EI says that it does not bend, about {about}",
                           "give both for a plane or none")
-        (y, z), (shear_y, shear_z) = ([np.inf if value is None else value for value in pair] for pair in (t.EI, t.GA_s or rigid))
+        (y, z), (shear_y, shear_z) = (
+            [np.inf if value is None else value for value in pair] for pair in (t.EI, t.GA_s or rigid))
         return Beam(t.length, (y, z), t.elements, t.damping, t.GJ, (shear_y, shear_z))
 
     def _payload(self, t: PayloadTable) -> Payload:
@@ -275,7 +281,8 @@ class _Reader:
         return Payload(t.name, t.link, t.mass, _vector(t.com), inertia)
 
     def _check_physical(self, key: str, value: object, mass: float, inertia: NDArray[np.float64]) -> None:
-        """Principal moments of a real body: none negative, none larger than the sum of the others; none without mass."""
+        """Principal moments of a real body: none negative, none larger than the sum of the others; none without
+        mass."""
         moments = np.linalg.eigvalsh(inertia)
         slack = PHYSICAL_TOLERANCE * float(np.abs(moments).sum())
         if moments[0] < -slack:
@@ -477,7 +484,8 @@ class _Reader:
         for loop in mechanism.loops:
             a, b = loop.a, loop.b
             if body[a.link] == body[b.link]:
-                self.fail(f"loop.{loop.name}.b.link", b.link, f"cannot move against {a.link!r}: they are fixed together")
+                self.fail(f"loop.{loop.name}.b.link", b.link,
+                          f"cannot move against {a.link!r}: they are fixed together")
             place = (frozenset((x.link, *x.xyz.tolist(), *x.rpy.tolist()) for x in (a, b)), loop.type)
             if place in seen:
                 self.fail(f"loop.{loop.name}", None, f"is loop {seen[place]!r} once more")

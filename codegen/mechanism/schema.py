@@ -1,4 +1,5 @@
-"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. What two keys say together is not here.
+"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. What two keys say together is not
+here.
 
 pydantic checks one key at a time; `first_fault` turns its findings into the one that a reader should mend first.
 """

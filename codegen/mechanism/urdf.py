@@ -251,7 +251,8 @@ def _joint(joint: Any, names: dict[str, str], warnings: list[str]) -> dict[str, 
 
 
 def _limits(joint: Any, warnings: list[str]) -> dict[str, float]:
-    """The limits that say something: an empty range, a velocity or effort of zero, 1e16 mean 'not given' in practice."""
+    """The limits that say something: an empty range, a velocity or effort of zero, 1e16 mean 'not given' in
+    practice."""
     if joint.limit is None:
         return {}
     limits = {key: getattr(joint.limit, key) for key in ("lower", "upper", "velocity", "effort")}

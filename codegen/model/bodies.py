@@ -71,7 +71,8 @@ class Model:
     def scheme(self) -> str:
         """midpoint, newton-euler or newmark. Raises LookupError where none was chosen."""
         if self.chosen_scheme is None:
-            raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model (codegen.step.scheme.model_of)")
+            raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
+                              f"(codegen.step.scheme.model_of)")
         return self.chosen_scheme
 
 

@@ -3,22 +3,23 @@
 The link is a uniform beam along its x axis, clamped at x = 0 to the frame of its hub (THEORY.md section 8): of
 Timoshenko's kind where it has a shear stiffness, of Euler and Bernoulli's where it has none. Elements with a consistent
 mass matrix give M and K of the nodes' deflections and slopes (2 a node). With shear a slope is the section's rotation,
-which clamps and tips hold, and not dy/dx, which exceeds it by the shear strain. Damping is proportional to the rate of strain, C = damping K, so the eigenvectors of K against M make all three
-diagonal, and with them
+which clamps and tips hold, and not dy/dx, which exceeds it by the shear strain. Damping is proportional to the rate of
+strain, C = damping K, so the eigenvectors of K against M make all three diagonal, and with them
 
     A = M / (beta dt^2) + gamma C / (beta dt) + K,      beta = 1/4, gamma = 1/2:
 
 its factorisation, once and for all, is the eigenvectors themselves, and the substitution of a tick is one
-multiplication a mode. A beam of E elements has 2 E modes a plane of bending. Both planes have the same shapes, scaled to
-unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. What else the dynamics needs of the shapes phi_i are integrals over the
-mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and deflection and slope at the tip.
+multiplication a mode. A beam of E elements has 2 E modes a plane of bending. Both planes have the same shapes, scaled
+to unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. What else
+the dynamics needs of the shapes phi_i are integrals over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
+deflection and slope at the tip.
 
 Deflections are across the link. The beam keeps its length, so that bending by w draws its points towards the root, by
 
     u(x) = 1/2 integral of w'^2 from 0 to x,
 
-on which depend what tension, weight along the link and turning do to it: three constant matrices of u (`Shortening`). The
-section's own rotary inertia turns with the hub.
+on which depend what tension, weight along the link and turning do to it: three constant matrices of u (`Shortening`).
+The section's own rotary inertia turns with the hub.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ UNIFORM = 1e-6  # of L or M L^2: how exactly a flexible link has to be a uniform
 
 @dataclass(frozen=True)
 class Elements:
-    """Matrices of a free beam of E equal elements; nodal deflection and section's slope, root first: 2 (E + 1) freedoms.
+    """Matrices of a free beam of E equal elements; nodal deflection and section's slope, root first: 2 (E + 1)
+    freedoms.
 
     M (2E+2, 2E+2): consistent mass; K: stiffness for EI = 1; first (2E+2,) = <B>, second = <x B>.
     """
@@ -56,8 +58,8 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
     """Two-node elements of a uniform beam: length m, mass kg; shear: EI / GA_s, m^2, 0 without shear.
 
     Shapes that are exact for loads at the nodes, deflection cubic and slope quadratic in x, the two tied by
-    phi = 12 EI / (GA_s l^2) (Przemieniecki, 1968, section 5.6; Friedman and Kosmatka, 1993, whose mass matrix this is but
-    for rotary inertia). phi = 0 is Hermite's element.
+    phi = 12 EI / (GA_s l^2) (Przemieniecki, 1968, section 5.6; Friedman and Kosmatka, 1993, whose mass matrix this is
+    but for rotary inertia). phi = 0 is Hermite's element.
     """
     l, m = length / elements, mass / elements
     phi = 12.0 * shear / l**2
@@ -128,8 +130,9 @@ class ElasticLink:
     """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg).
 
     section (3,): inertia of the section about x, y, z beyond that of a slender beam, kg m^2; it turns with the hub.
-    beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L. stiffness: plane "y" (deflection along y, bending about z) or "z" to (N,) squares of the
-    natural frequencies, rad^2/s^2. damping: s. drawn: of the shapes, zero beyond the first STRETCHED of them.
+    beta, gamma (N,): <phi>, <x phi>, kg^1/2, kg^1/2 m. tip, slope (N,): phi and the section's slope at x = L.
+    stiffness: plane "y" (deflection along y, bending about z) or "z" to (N,) squares of the natural frequencies,
+    rad^2/s^2. damping: s. drawn: of the shapes, zero beyond the first STRETCHED of them.
     """
 
     name: str
@@ -176,7 +179,8 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
         raise BadInput(source, f"{key}.beam.EI", None, "bends in no plane", "remove beam: a rigid link")
     shear = [EI / GA_s for EI, GA_s in zip(beam.EI, beam.GA_s, strict=True) if np.isfinite(EI)]
     if np.ptp(shear) > UNIFORM * max(shear):
-        raise BadInput(source, f"{key}.beam.GA_s", list(beam.GA_s), "both planes must have the same shapes: the same EI / GA_s",
+        raise BadInput(source, f"{key}.beam.GA_s", list(beam.GA_s),
+                       "both planes must have the same shapes: the same EI / GA_s",
                        f"GA_s = [{beam.EI[0] / max(shear):g}, {beam.EI[1] / max(shear):g}]")
     parts = beam_elements(beam.length, link.mass, beam.elements, shear[-1])
     square, shapes = eigh(parts.K[2:, 2:], parts.M[2:, 2:])

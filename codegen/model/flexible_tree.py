@@ -1,7 +1,7 @@
 """A mechanism with flexible links as a tree of rigid pieces: what a joint moves, and what a flexible link's tip moves.
 
-Whatever is fixed together is one piece, as in bodies.py, but a flexible link separates: what is fixed to its root is one
-piece with the hub it is clamped to, what is fixed to its tip another. The tip's frame is the link's own, moved to
+Whatever is fixed together is one piece, as in bodies.py, but a flexible link separates: what is fixed to its root is
+one piece with the hub it is clamped to, what is fixed to its tip another. The tip's frame is the link's own, moved to
 (L, y, z) and turned by R = Rz(theta_z) Ry(theta_y), with y, z the deflections there, theta_z = dy/dx, theta_y = -dz/dx.
 """
 

@@ -551,7 +551,8 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
             closed.setflags(write=False)
             return replace(assembly, start=closed, scale=scale)
         _refuse(model.mechanism, f"loop.{found[0].loop.name}",
-                f"does not close with {_names(model, independent)} at their start", "give starts nearer to a closed pose")
+                f"does not close with {_names(model, independent)} at their start",
+                "give starts nearer to a closed pose")
     closed.setflags(write=False)
     return replace(assembly, start=closed, scale=scale)
 
@@ -627,7 +628,8 @@ def _independent_rows(model: Model, found: tuple[Cut, ...],
     beside = [_scaled(model, _jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
     here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
     if here < generic:
-        _refuse(model.mechanism, "joint.start", f"is a singular pose: the loops hold {here} ways there, {generic} beside it",
+        _refuse(model.mechanism, "joint.start",
+                f"is a singular pose: the loops hold {here} ways there, {generic} beside it",
                 "start somewhere else")
     kept: list[int] = []
     left = J.copy()
@@ -679,7 +681,8 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
     if passive and _rank(columns) < len(passive):
         _, _, V = np.linalg.svd(columns)
         loose = np.array(passive)[np.abs(V[-1]) > 1e-3]
-        _refuse(model.mechanism, f"joint.{_names(model, loose[:1])}", "can move while every actuated joint stands still: "
+        _refuse(model.mechanism, f"joint.{_names(model, loose[:1])}",
+                "can move while every actuated joint stands still: "
                 f"{_names(model, loose)}", "actuate one of them, or start from a pose that is not singular")
     if passive:
         Q = np.linalg.qr(columns)[0]

@@ -51,6 +51,7 @@ def _flexible(mechanism: Mechanism) -> None:
         refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
                 'scheme = "newton-euler", or leave it out')
     if has_modes(mechanism):
-        refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}", "make it rigid")
+        refuse(mechanism, f"mode.{mechanism.modes[0].name}", None, f"modes are not computed with {bending}",
+               "make it rigid")
 
 

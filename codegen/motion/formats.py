@@ -1,10 +1,10 @@
 """Motions in the formats of others: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
-What is read here are rows; `codegen.motion.trajectory` checks them as it does those of a CSV file. A JointTrajectory may
-stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`, `joint_trajectory`,
-`robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of the J joints.
-Rates without accelerations are those of the cubic pieces that ros2_control plays, the acceleration at a row the mean
-of both its pieces'.
+What is read here are rows; `codegen.motion.trajectory` checks them as it does those of a CSV file. A JointTrajectory
+may stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`, `joint_trajectory`,
+`robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of the J joints. Rates
+without accelerations are those of the cubic pieces that ros2_control plays, the acceleration at a row the mean of both
+its pieces'.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ Array = NDArray[np.float64]
 LARGEST_FILE = 2**27  # bytes
 WRAPPERS = ("trajectory", "joint_trajectory", "robot_trajectory", "goal", "request")
 SCHEMA = "JointTrajectory"
-ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"), "qd": ("qd", "velocity", "velocities", "rates"),
+ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
+          "qd": ("qd", "velocity", "velocities", "rates"),
           "qdd": ("qdd", "acceleration", "accelerations"), "joints": ("joints", "joint_names", "names")}
 
 
@@ -159,7 +160,8 @@ def _npz(path: Path) -> Rows:
     except OSError as error:
         raise BadInput(path, "file", None, f"cannot be read ({error.strerror or error})") from None
     except (ValueError, zipfile.BadZipFile, EOFError):  # NumPy takes what it does not know for a pickle
-        raise BadInput(path, "file", None, "is not an NPZ file of plain arrays", "np.savez(path, t=..., q=...) writes one") from None
+        raise BadInput(path, "file", None, "is not an NPZ file of plain arrays",
+                       "np.savez(path, t=..., q=...) writes one") from None
     for name in ("t", "q"):
         if name not in arrays:
             raise BadInput(path, name, None, "is missing", f"arrays: {found}; needed: t (R,) and q (R, J)")
@@ -167,7 +169,8 @@ def _npz(path: Path) -> Rows:
     numbers = {name: _numeric(path, name, array) for name, array in arrays.items()}
     t, q = numbers["t"], numbers["q"]
     if t.ndim != 1 or q.ndim != 2 or len(q) != len(t) or len(t) < 2:
-        raise BadInput(path, "q", None, f"has shape {q.shape}, t has {t.shape}; (R, J) and (R,) are needed, R at least 2")
+        raise BadInput(path, "q", None,
+                       f"has shape {q.shape}, t has {t.shape}; (R, J) and (R,) are needed, R at least 2")
     for name in ("qd", "qdd"):
         if name in numbers and numbers[name].shape != q.shape:
             raise BadInput(path, name, None, f"has shape {numbers[name].shape}, q has {q.shape}")
@@ -198,7 +201,8 @@ READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz"
 
 
 def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array) -> None:
-    """As CSV, or as NPZ where the suffix says so. Raises BadInput for another suffix, OSError if it cannot be written."""
+    """As CSV, or as NPZ where the suffix says so. Raises BadInput for another suffix, OSError if it cannot be
+    written."""
     if path.suffix.lower() == ".npz":
         np.savez(path, t=t, q=q, qd=qd, qdd=qdd, joints=np.array(joints))
         return

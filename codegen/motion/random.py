@@ -51,7 +51,8 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     """
     assembly = assemble(Model.of(mechanism))
     if not (near := float(assembly.margin(assembly.start))) > CLEAR * SINGULAR:
-        raise Refused(f"{mechanism.name}: the start is {near:.2g} from a singular pose (1 is far), and random motions keep "
+        raise Refused(f"{mechanism.name}: the start is {near:.2g} from a singular pose (1 is far), and random motions "
+                      f"keep "
                       f"{CLEAR * SINGULAR:g} away; start somewhere else")
     model, free, driven = assembly.model, list(assembly.independent), list(assembly.actuated)
     joints = [model.bodies[i].joint for i in free]

@@ -2,8 +2,8 @@
 
 Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
 `<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
-holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions only
-the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
+holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions
+only the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
-        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP. Raises BadInput with one line."""
+        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP. Raises BadInput with one
+        line."""
         return load(Path(path), mechanism)
 
     def save(self, path: str | Path) -> None:
@@ -174,7 +175,8 @@ def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDA
 
 def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
               accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
-    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Rates and accelerations together or not."""
+    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Rates and accelerations together or
+    not."""
     t, q = np.asarray(times, float), np.asarray(positions, float)
     if rates is None or accelerations is None:
         rates, accelerations = _spline(t, q)
@@ -297,7 +299,8 @@ def _modes(path: Path, rows: list[tuple[int, list[str]]], place: int, mechanism:
 def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, int]:
     """Place of every column; each streamed joint has one, and .vel and .acc come together."""
     joints = [j.name for j in mechanism.streamed]
-    known = ["t", *([MODE] if mechanism.modes else []), *joints, *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
+    known = ["t", *([MODE] if mechanism.modes else []), *joints,
+             *(f"{j}.{what}" for j in joints for what in ("vel", "acc"))]
     if len(header) == 1 and ";" in header[0]:
         raise BadInput(path, "line 1", shown(header[0]), "columns must be separated by commas")
     if all(_is_number(name) for name in header):
@@ -319,7 +322,8 @@ def _columns(path: Path, header: list[str], mechanism: Mechanism) -> dict[str, i
         columns[name] = place
     for joint in joints:
         if joint not in columns:
-            raise BadInput(path, f"column {joint}", None, "is missing (joint position)", f"columns: {','.join(header)[:80]}")
+            raise BadInput(path, f"column {joint}", None, "is missing (joint position)",
+                           f"columns: {','.join(header)[:80]}")
     for joint in joints:
         vel, acc = f"{joint}.vel" in columns, f"{joint}.acc" in columns
         if vel != acc:
@@ -341,7 +345,8 @@ def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> 
         raise BadInput(path, f"{line} {lines[0]}, column t", float(t[0]), "time must start at 0",
                        f"subtract {t[0]:g} from the column")
     if t[-1] > LONGEST:
-        raise BadInput(path, f"{line} {lines[-1]}, column t", float(t[-1]), f"a motion takes at most {LONGEST:g} s, a day",
+        raise BadInput(path, f"{line} {lines[-1]}, column t", float(t[-1]),
+                       f"a motion takes at most {LONGEST:g} s, a day",
                        "t is in seconds")
     for i in np.flatnonzero(np.diff(t) <= 0.0)[:1]:
         rule = "is there twice" if t[i + 1] == t[i] else f"comes after {t[i]:g}: times must increase"
@@ -363,7 +368,8 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Positions, rates and accelerations, also between the rows, are within the joints' limits. Raises BadInput naming the worst."""
+    """Positions, rates and accelerations, also between the rows, are within the joints' limits. Raises BadInput naming
+    the worst."""
     times = trajectory.times
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])

@@ -14,7 +14,8 @@ accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sa
 *Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the rates and accelerations at s_k are
 those of central differences, from the increments on both sides of it.
 
-Closed loops (`Closed`) take Newton-Euler, with the rates and accelerations that the constraint gives the dependent joints.
+Closed loops (`Closed`) take Newton-Euler, with the rates and accelerations that the constraint gives the dependent
+joints.
 
 tests/codegen/reference/test_discrete.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
 precision is held against this file.

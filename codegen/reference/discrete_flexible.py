@@ -4,17 +4,18 @@ Newton and Euler at the sample s_k, as discretisation.NewtonEuler, with what ben
 section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
 The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
 
-    F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) / dt^2:
+    F(z, z', z'') + C z' + K (z_k+1 + 2 z_k + z_k-1) / 4 = 0,    z' = (u_k + u_k-1) / dt,    z'' = 2 (u_k - u_k-1) /
+    dt^2:
 
 Newmark's method with beta = 1/4, gamma = 1/2, used forwards. z_k is known; d_k = (u_k - u_k-1) / 2
 is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear in z'', so one solution of
 
     (4/dt^2 M + 2/dt C + K) (d_k - d) = -(F + C z' + K (z_k + d)) as predicted
 
-corrects the prediction; velocity-dependent forces, and what the shortening of bent links does (`Dynamics.drawn`), stay as
-predicted. Here the matrix is formed and solved as it is. The
-emitted step has it factorised by modes, but for what hangs on the links (step/flexible.py), which is the same by the
-Woodbury identity. Solved once a tick, as emitted, or again and again until z' is that of the solution (`iterations`).
+corrects the prediction; velocity-dependent forces, and what the shortening of bent links does (`Dynamics.drawn`), stay
+as predicted. Here the matrix is formed and solved as it is. The emitted step has it factorised by modes, but for what
+hangs on the links (step/flexible.py), which is the same by the Woodbury identity. Solved once a tick, as emitted, or
+again and again until z' is that of the solution (`iterations`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ EX, EY, EZ = np.eye(3)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each flexible link's planes lie in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its tip.
+    """Where each flexible link's planes lie in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its
+    tip.
 
     At the tip, two coordinates a plane: deflection and slope.
     """
@@ -129,7 +131,8 @@ class Dynamics:
 
     def _walk(self, x: Motion, weight: Array | float) -> Walk:
         pieces, layout = self.tree.pieces, self.layout
-        shape = np.broadcast_shapes(*(part.shape[:-1] for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
+        shape = np.broadcast_shapes(*(part.shape[:-1]
+                                      for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
         still = np.zeros((*shape, 3))
         ground = Moving(np.eye(3), still, still, still, still - weight * self.tree.gravity)
         tip, tip_rates, tip_changes = (part @ self.phi.T for part in (x.xi, x.xi_rates, x.xi_changes))
@@ -146,7 +149,8 @@ class Dynamics:
                 moving.append(tips[i].moving)
             else:
                 assert piece.joint is not None
-                moving.append(_moved(here, piece, *(part[..., piece.joint, None] for part in (x.q, x.rates, x.changes))))
+                moving.append(_moved(here, piece,
+                                     *(part[..., piece.joint, None] for part in (x.q, x.rates, x.changes))))
 
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
@@ -178,9 +182,9 @@ class Dynamics:
         return Walk(moving, roots, tips, pushed, Forces(found.joints, found.modes + at_tips @ self.phi))
 
     def drawn(self, x: Motion, weight: Array | float = 1.0) -> Forces:
-        """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order in
-        the deflections, the tension that the straight link has; on the joints, of second order, that the link and what
-        it carries are drawn towards its root."""
+        """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order
+        in the deflections, the tension that the straight link has; on the joints, of second order, that the link and
+        what it carries are drawn towards its root."""
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
         still = np.zeros((*found.joints.shape[:-1], 3))
@@ -191,7 +195,8 @@ class Dynamics:
                 shift[i] = shift[piece.parent]
             if piece.link is not None:
                 root = straight.roots[i]
-                by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip), *(rotate_back(root.R, v) for v in (root.w, root.e)))
+                by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip),
+                                 *(rotate_back(root.R, v) for v in (root.w, root.e)))
                 shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].change)
         # of all that a piece carries: mass, first moment, force and moment to be added
         mass = [piece.mass for piece in pieces]
@@ -308,7 +313,8 @@ class Drawn:
     @staticmethod
     def of(u: list[Array], w: Array, e: Array) -> Drawn:
         at, rate, change = (part[..., None] for part in u)
-        return Drawn(u[0], -(change * EX + 2.0 * rate * _cross(w, EX) + at * (_cross(e, EX) + _cross(w, _cross(w, EX)))))
+        return Drawn(u[0],
+                     -(change * EX + 2.0 * rate * _cross(w, EX) + at * (_cross(e, EX) + _cross(w, _cross(w, EX)))))
 
 
 @dataclass(frozen=True)
@@ -350,7 +356,8 @@ class Elastic:
     """The step of a tree with flexible links and joints held by springs.
 
     Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg);
-    u: their half increments of the last tick; d, d_before: half of what these have changed, then and in the tick before.
+    u: their half increments of the last tick; d, d_before: half of what these have changed, then and in the tick
+    before.
     """
 
     def __init__(self, model: Model, iterations: int = 1) -> None:
@@ -396,7 +403,8 @@ class Elastic:
     def unsettled(self, q: Array, z: Array) -> Array:
         """How far z (Z,) gives way to the forces at rest that are left at it."""
         rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
-        return self.rest - z - (self._of_unknowns(self._at(*rest)) + self._of_unknowns(self._drawn(*rest))) / self.stiffness
+        return self.rest - z - (self._of_unknowns(self._at(*rest))
+                                + self._of_unknowns(self._drawn(*rest))) / self.stiffness
 
     def _drawn(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array) -> Forces:
         return self.dynamics.drawn(self._motion(q, rates, changes, z, z_rates, z_changes))
@@ -437,7 +445,8 @@ class Elastic:
             drawn = self._drawn(q, rates, changes, self.z, z_rates, 4.0 / dt**2 * guess)
             needed = self._of_unknowns(every)
             mass = needed[1:]
-            left = needed[0] + self._of_unknowns(drawn) + self.damping * z_rates + self.stiffness * (self.z - self.rest + guess)
+            left = needed[0] + self._of_unknowns(drawn) + self.damping * z_rates + self.stiffness * (self.z - self.rest
+                                                                                                     + guess)
             correction = -np.linalg.solve(4.0 / dt**2 * mass + np.diag(implicit), left)
             new = guess + correction
         tau = every.joints[0] + drawn.joints + 4.0 / dt**2 * correction @ every.joints[1:]
@@ -449,7 +458,8 @@ class Elastic:
         """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
-        return np.array([self.step(q, du) for q, du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, len(self.driven))
+        return np.array([self.step(q, du) for q,
+                         du in zip(positions[1:], u, strict=True)])[1:].reshape(-1, len(self.driven))
 
 
 def _turned(R: Array, inertia: Array, v: Array) -> Array:

@@ -1,7 +1,7 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P} (codegen/model/kinematics.py) is
-common. Distal sums are built anew from the nodal forces at every tick.
+Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P}
+(codegen/model/kinematics.py) is common. Distal sums are built anew from the nodal forces at every tick.
 
 `midpoint`  increments of momentum over one tick, from positions and rates at the ticks' boundaries;
             the torque is the mean of the tick and so belongs to its middle.
@@ -98,14 +98,15 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
     """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
 
-    The cuts' forces come and go by shares (`codegen.model.modes.shares`): any share of them is exact where all joints are
-    actuated, the rest of the tree's torque being as if there were no cut.
+    The cuts' forces come and go by shares (`codegen.model.modes.shares`): any share of them is exact where all joints
+    are actuated, the rest of the tree's torque being as if there were no cut.
     """
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())
     tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)
     for part in stretches(mechanism, switches, ticks):
-        rows, own = slice(part.first, part.first + part.ticks), (Later(motion, part.first * model.dt, part.places), part.ticks)
+        rows, own = slice(part.first, part.first + part.ticks), (Later(motion, part.first * model.dt, part.places),
+                                                                 part.ticks)
         found = part_torque(part.model, own)
         share = given[rows, None]
         if np.any(share < 1.0):

@@ -1,1 +1,2 @@
-"""One tick of the inverse dynamics as a graph of expressions: built, searched, judged in single precision, printed as C."""
+"""One tick of the inverse dynamics as a graph of expressions: built, searched, judged in single precision, printed as
+C."""

@@ -5,11 +5,11 @@ that both sides of the cut hang on, together with its columns of J_c. The residu
 dependent joints, whose positions the tick before has predicted: single precision knows it to 1e-7 of the mechanism's
 size, and nothing but sines and cosines is made of positions.
 
-[J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code is
-the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
+[J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code
+is the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
 poses and nowhere else. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the
-dependent joints' rates are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is
-tau_i + J_ci' lambda with the lambda that makes every dependent row zero.
+dependent joints' rates are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is tau_i +
+J_ci' lambda with the lambda that makes every dependent row zero.
 
 With the rates known, anchors are carried inwards once more, for what they accelerate by while all rates stay as they
 are: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Rates and accelerations
@@ -314,7 +314,8 @@ class LoopStep:
         now = y.now.turn_back(pair).bind(name)
 
         def on(m: Moving) -> Moving:
-            rate, bias, spun = m.rate.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair), self._spun(angle, now)
+            rate, bias, spun = m.rate.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair), self._spun(angle,
+                                                                                                              now)
             w = self._spin(angle)
             swept = rate.z_cross(w + w)
             return Moving((rate + spun.rate).bind(f"{name}_rate"), (bias + (swept + spun.bias)).bind(f"{name}_bias"))
@@ -342,7 +343,8 @@ class LoopStep:
         graph.block("Rates of the dependent joints a rate of each independent one, and the correction")
         G: dict[int, dict[int, Expr]] = {}
         for i in a.independent:
-            sides = self._back([p.entries.get(i, graph.const(0.0)) for p in self.pivots], lambda j: f"G{j + 1}_{i + 1}")  # noqa: B023
+            entries = [p.entries.get(i, graph.const(0.0)) for p in self.pivots]
+            sides = self._back(entries, lambda j: f"G{j + 1}_{i + 1}")  # noqa: B023
             for joint, value in sides.items():
                 G.setdefault(joint, {})[i] = value
         x = self._back([p.left for p in self.pivots], lambda j: f"x{j + 1}")

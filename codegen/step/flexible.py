@@ -1,4 +1,5 @@
-"""The step of mechanisms with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
+"""The step of mechanisms with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body
+frames.
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
 link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
@@ -65,8 +66,8 @@ class Sums:
     """Of all that hangs on a piece, about its origin, in its body frame. I only where something bends on the way in.
 
     f and n are of the motion as predicted; cf and cn are to be added for what springs beyond give way to that motion.
-    A change da, de of its accelerations changes f by m da + de x C and n by C x da + I de; or, where springs give way, by
-    L da + N de and N' da + I de. p: f were all links straight; lf and ln: of links that keep their length.
+    A change da, de of its accelerations changes f by m da + de x C and n by C x da + I de; or, where springs give way,
+    by L da + N de and N' da + I de. p: f were all links straight; lf and ln: of links that keep their length.
     """
 
     f: Vec
@@ -92,8 +93,9 @@ class Sums:
 class Carried:
     """What the tip of a flexible link carries that hangs on something that bends itself.
 
-    turns, arm: of the tip; axes: of its coordinates, deflections and slopes in turn; d: their accelerations' corrections so
-    far; S: lower triangle of G^-1 + H; H; forces: R, force and moment at the root for an acceleration of one of each.
+    turns, arm: of the tip; axes: of its coordinates, deflections and slopes in turn; d: their accelerations'
+    corrections so far; S: lower triangle of G^-1 + H; H; forces: R, force and moment at the root for an acceleration of
+    one of each.
     """
 
     turns: list[tuple[Expr, Expr]]
@@ -186,7 +188,8 @@ class ElasticStep:
         self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
         self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
         self.stretch: dict[int, tuple[Expr, ...]] = {}  # of springs: stretch, rate, acceleration, force as predicted
-        self.give: dict[int, tuple[Expr, Expr, Vec, Vec]] = {}  # d without motion of the parent, 1 / S, f and n of d = 1
+        # d without motion of the parent, 1 / S, f and n of d = 1
+        self.give: dict[int, tuple[Expr, Expr, Vec, Vec]] = {}
         for i in self.children[GROUND]:
             self._branch(i, beyond=False)
 
@@ -347,7 +350,8 @@ class ElasticStep:
                                                  for c in range(3)] for r in range(3)])
         return Sums(self._bind(total.f, f"f{name}"), self._bind(total.n, f"n{name}"), self._bind(total.C, f"C{name}"),
                     total.m, I, L, N, self._bind(total.cf, f"cf{name}"), self._bind(total.cn, f"cn{name}"),
-                    self._bind(total.p, f"p{name}"), self._bind(total.lf, f"lf{name}"), self._bind(total.ln, f"ln{name}"))
+                    self._bind(total.p, f"p{name}"), self._bind(total.lf, f"lf{name}"),
+                    self._bind(total.ln, f"ln{name}"))
 
     def _general(self, s: Sums) -> Sums:
         """With L and N, which a rigid body has too."""
@@ -423,7 +427,8 @@ class ElasticStep:
                     cf, cn, s.p, s.lf, s.ln)
 
     def _correct_spring(self, i: int, de: Vec, da: Vec) -> None:
-        """Move a spring on, its parent's accelerations changed by de, da (body frame), and correct what is beyond it."""
+        """Move a spring on, its parent's accelerations changed by de, da (body frame), and correct what is beyond
+        it."""
         graph, name, piece = self.graph, self._name(i), self.tree.pieces[i]
         d0, give, Ff, Fn = self.give[i]
         pushed = graph.bind(_dot(Ff, da) + _dot(Fn, de), f"push{name}")
@@ -448,7 +453,8 @@ class ElasticStep:
             pair = self.pairs[i]
             s = self._rotated(s, lambda a: turn_back(a, pair), lambda A: _turned_back_z(A, pair))
         s = self._rotated(s, lambda a: _times(E, a), lambda A: _conjugate(E, A))
-        s = replace(s, f=self._bind(s.f, f"f{name}_t"), n=self._bind(s.n, f"n{name}_o"), C=self._bind(s.C, f"C{name}_o"))
+        s = replace(s, f=self._bind(s.f, f"f{name}_t"), n=self._bind(s.n, f"n{name}_o"),
+                    C=self._bind(s.C, f"C{name}_o"))
         s = self._shifted(s, self._vec(d))
         return replace(s, n=self._bind(s.n, f"n{name}_t"), C=self._bind(s.C, f"C{name}_t"))
 
@@ -502,7 +508,8 @@ class ElasticStep:
         for plane, (first, count) in self.modes[i].items():
             name = f"bend{n}{plane}"
             bend[plane] = graph.call(f"const ft_bend {name} = ft_elastic_predict(&s->elastic, {first}u, {count}u);",
-                                     tuple(f"{name}.{m}" for m in ("at", "slope", "rate", "slope_rate", "d", "slope_d")),
+                                     tuple(f"{name}.{m}"
+                                           for m in ("at", "slope", "rate", "slope_rate", "d", "slope_d")),
                                      (), 12 * count, acts=True)
         self.rolls |= not w[0].is_zero
         none = (zero,) * 6
@@ -524,7 +531,8 @@ class ElasticStep:
             self._torques(i)
 
     def _beyond(self, i: int, w: Vec, e: Vec, a: Vec, arm: Vec, y: tuple[Expr, ...], z: tuple[Expr, ...]) -> Sums:
-        """What the tip carries, as predicted: about the tip, in the root's frame. y, z: as ft_elastic_predict has them."""
+        """What the tip carries, as predicted: about the tip, in the root's frame. y, z: as ft_elastic_predict has
+        them."""
         graph, tip = self.graph, self._name(i)
         zero = graph.const(0.0)
         turns: list[tuple[Expr, Expr]] = []
@@ -579,14 +587,15 @@ class ElasticStep:
         for plane, (first, _) in self.modes[i].items():
             name = f"draw{n}{plane}"
             found = graph.call(f"const ft_drawn {name} = ft_elastic_draw(&s->elastic, {self.tree.beams.index(i)}u, "
-                               f"{first}u, {{0}}, {{1}}, {{2}});", tuple(f"{name}.{m}" for m in DRAWN), needs, 120, acts=True)
+                               f"{first}u, {{0}}, {{1}}, {{2}});", tuple(f"{name}.{m}" for m in DRAWN), needs, 120,
+                               acts=True)
             sums = [x + y for x, y in zip(sums, found, strict=True)]
         u = [graph.bind(x, f"{m}{n}") for m, x in zip(DRAWN, sums, strict=True)]
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]), straight)
 
     def _led(self, i: int, n: str, drawn: Drawn, tip: Sums | None, arm: Vec) -> tuple[Vec, Vec]:
-        """Force and moment at a link's root, to be added for driven joints, as it keeps its length; and to the forces of
-        the driven joints that it carries."""
+        """Force and moment at a link's root, to be added for driven joints, as it keeps its length; and to the forces
+        of the driven joints that it carries."""
         zero, (w, e, a) = self.graph.const(0.0), self.roots[i]
         x = (self.graph.const(1.0), zero, zero)
         by, rate = drawn.second
@@ -656,7 +665,8 @@ class ElasticStep:
         else:
             pull, pull_x, fling = a[2], w[0] * w[2] - e[1], w[1] * w[1] + w[0] * w[0]
             across, spin = w[1] * w[2] + e[0], w[0] + w[0]
-        needs = [graph.bind(x, f"{name}{n}{plane}") for x, name in ((pull, "pull"), (pull_x, "pull_x"), (fling, "fling"))]
+        needs = [graph.bind(x, f"{name}{n}{plane}") for x,
+                 name in ((pull, "pull"), (pull_x, "pull_x"), (fling, "fling"))]
         text = "{0}, {1}, {2}"
         if self.two_planes:
             both = len(planes) == 2
@@ -712,7 +722,8 @@ class ElasticStep:
                 if G_inverse[r, c]:
                     total = total + float(G_inverse[r, c]) * change[c]
             right.append(graph.bind(total, f"b{n}_{r + 1}"))
-        S = [graph.bind(H[r, c] + float(G_inverse[r, c]), f"S{n}_{r + 1}{c + 1}") for r in range(size) for c in range(r + 1)]
+        S = [graph.bind(H[r, c] + float(G_inverse[r, c]), f"S{n}_{r + 1}{c + 1}") for r in range(size)
+             for c in range(r + 1)]
         d = self._yield(f"d{n}", S, right)
         F: dict[str, tuple[Expr, ...]] = {}
         for k, plane in enumerate(self.modes[i]):
@@ -727,7 +738,8 @@ class ElasticStep:
         df, dn = self._answer(s, de, da)
         f, moment = self._bind(add(s.final[0], df), f"f{tip}_d"), self._bind(add(s.final[1], dn), f"n{tip}_d")
         if arm is not None:
-            at_root = [(f_c, self._bind(add(n_c, cross(arm, f_c)), f"R{n}_{r + 1}")) for r, (f_c, n_c) in enumerate(answers)]
+            at_root = [(f_c, self._bind(add(n_c, cross(arm, f_c)), f"R{n}_{r + 1}")) for r,
+                       (f_c, n_c) in enumerate(answers)]
             self.carried[i] = Carried(self.tip_turns, arm, axes, d, S, H, at_root)
             return F, replace(s, f=f, n=moment, cf=self._zero(), cn=self._zero())
         de_tip, da_tip = self._to_tip(de, self.tip_turns), self._to_tip(da, self.tip_turns)
@@ -745,7 +757,8 @@ class ElasticStep:
                                tuple(f"{name}.{m}" for m in members), (*S, *b), 30 if size == 2 else 110)
 
     def _tip_change(self, axes: list[Vec], d: Sequence[Expr]) -> tuple[Vec, Vec]:
-        """Of a tip's acceleration and angular acceleration, root frame; d of its coordinates, deflection and slope in turn."""
+        """Of a tip's acceleration and angular acceleration, root frame; d of its coordinates, deflection and slope in
+        turn."""
         da, de = self._zero(), self._zero()
         for r, axis in enumerate(axes):
             moved: Vec = scale(d[r], axis)
@@ -779,7 +792,8 @@ class ElasticStep:
 
     def _borne(self, i: int, n: str, w: Vec, e: Vec, a: Vec, F: dict[str, tuple[Expr, ...]],
                tip: Sums | None, arm: Vec, beyond: bool) -> Sums:
-        """Let the link take the forces of its tip; what it and its tip have for the hub, about and in the root's frame."""
+        """Let the link take the forces of its tip; what it and its tip have for the hub, about and in the root's
+        frame."""
         graph, piece, unit = self.graph, self.tree.pieces[i], self.unit
         link, zero = piece.tip, graph.const(0.0)
         sums: dict[str, tuple[Expr, ...]] = {}
@@ -816,7 +830,8 @@ class ElasticStep:
         return replace(total, p=add(straight, add(scale(m, a), _swung(w, e, (S[0], zero, zero)))))
 
     def _giving(self, i: int, s: Sums) -> Sums:
-        """What a flexible link makes of the sums about its root, I, L and N: it gives way to changes of its hub's motion.
+        """What a flexible link makes of the sums about its root, I, L and N: it gives way to changes of its hub's
+        motion.
 
         With c the modes' part in the motion of the root r, R the forces on the tip's coordinates that r makes, and B =
         phi A^-1 c, the inertia is M - c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B.
@@ -843,8 +858,8 @@ class ElasticStep:
                        I=_symmetric([row[3:] for row in full[3:]]))
 
     def _root_response(self, i: int) -> tuple[list[list[Expr]], list[list[Expr]]]:
-        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other are moved
-        by e about the link's own axis."""
+        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other
+        are moved by e about the link's own axis."""
         graph, link, dt = self.graph, self.tree.pieces[i].tip, self.tree.dt
         n, zero = f"b{self.tree.beams.index(i) + 1}", graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
@@ -865,7 +880,8 @@ class ElasticStep:
             put(turn, turn, graph.const(float(gamma @ (march * gamma))))
             rows = [[zero] * 6 for _ in range(2)]
             for row, shape in zip(rows, (link.tip, link.slope), strict=True):
-                row[pull], row[turn] = graph.const(float(shape @ (march * beta))), graph.const(float(shape @ (march * gamma)))
+                row[pull], row[turn] = graph.const(float(shape @ (march * beta))), graph.const(float(shape
+                                                                                                     @ (march * gamma)))
             if len(self.modes[i]) == 2:
                 other = self.modes[i]["z" if plane == "y" else "y"][0]
                 name = f"roll{n}{plane}"
@@ -889,7 +905,8 @@ class ElasticStep:
         return replace(s, n=self._bind(s.n, f"n{n}_t"), C=self._bind(s.C, f"C{n}_t"))
 
     def _correct_link(self, i: int, de: Vec, da: Vec) -> None:
-        """Move a flexible link on, its parent's accelerations changed by de, da (body frame), and correct what is beyond."""
+        """Move a flexible link on, its parent's accelerations changed by de, da (body frame), and correct what is
+        beyond."""
         graph, n = self.graph, f"b{self.tree.beams.index(i) + 1}"
         E, offset = self._frame(i)
         da = self._bind(_times(E.T, add(da, cross(de, self._vec(offset)))), f"da{n}_r")
@@ -901,8 +918,10 @@ class ElasticStep:
             G_inverse, B = self.tip_stiffness(i), self.response[i]
             motion = (*da, *de)
             led = [_sum(B[k][c] * motion[c] for c in range(6)) for k in range(count)]
-            pushed = [graph.bind(_dot(f, da) + _dot(m, de), f"push{n}_{r + 1}") for r, (f, m) in enumerate(carried.forces)]
-            asked = [graph.bind(-(pushed[r] + _sum(float(G_inverse[r, k]) * led[k] for k in range(count))), f"ask{n}_{r + 1}")
+            pushed = [graph.bind(_dot(f, da) + _dot(m, de), f"push{n}_{r + 1}") for r,
+                      (f, m) in enumerate(carried.forces)]
+            asked = [graph.bind(-(pushed[r] + _sum(float(G_inverse[r, k]) * led[k] for k in range(count))),
+                                f"ask{n}_{r + 1}")
                      for r in range(count)]
             d = self._yield(f"more{n}", carried.S, asked)
             F = [pushed[r] + _sum(carried.H[max(r, c), min(r, c)] * d[c] for c in range(count)) for r in range(count)]
@@ -956,7 +975,8 @@ class ElasticStep:
     def turning(self) -> list[int]:
         """The pieces of driven joints whose turning frames something depends on."""
         _, live = self.graph.live()
-        return [i for i, (c, _) in self.pairs.items() if i not in self.springs and isinstance(c, Result) and c.call in live]
+        return [i for i, (c, _) in self.pairs.items() if i not in self.springs and isinstance(c, Result)
+                and c.call in live]
 
 
 def _carried(w: Vec, e: Vec, a: Vec, d: Vec) -> Vec:

@@ -5,22 +5,24 @@ momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as
 
     floor_j = (c eps + f) (|P|_j / dt + |T|_j) + w^2 / 2 |T|_j.
 
-|P|_j and |T|_j are momentum and force of joint j, its spring's included, by the recursion of the step with every term taken without regard to
-sign, worst case over the motion: cancellation does not make a rounding error smaller. A body adds about a dozen
-roundings, of random sign and mostly of smaller numbers; c is for eight of the largest number, all of one sign.
+|P|_j and |T|_j are momentum and force of joint j, its spring's included, by the recursion of the step with every term
+taken without regard to sign, worst case over the motion: cancellation does not make a rounding error smaller. A body
+adds about a dozen roundings, of random sign and mostly of smaller numbers; c is for eight of the largest number, all of
+one sign.
 
 w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
 half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
-that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger by
-the root of 2 n.
+that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger
+by the root of 2 n.
 
 Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is given the change of the increments formed
 before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
 drift of the frames is not differenced either.
 
-Closed loops are stepped by Newton-Euler, with rates and accelerations of the dependent joints that are products of those
-of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is rounded by
-the inverse of the margin. G' carries the dependent joints' torques to the independent ones, and noise with them.
+Closed loops are stepped by Newton-Euler, with rates and accelerations of the dependent joints that are products of
+those of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is
+rounded by the inverse of the margin. G' carries the dependent joints' torques to the independent ones, and noise with
+them.
 
 The floor of the midpoint rule grows with the tick rate; it is largest, compared with the torque, where the torque is
 small: slow motion, no gravity, a wrist. No term of it depends on how long the motion lasts.

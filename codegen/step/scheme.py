@@ -4,10 +4,10 @@ The midpoint rule takes the difference of two momenta, so single precision errs 
 the torque is (noise_floor.py). How much that is of a motion's peak torque is measured on the very graph that would be
 emitted, in float32, on random motions of a second within the mechanism's limits. Of 120 random chains the worst of 64
 motions errs by two to five times the mean: a mean of a QUARTER of what is promised leaves room for it. Newton-Euler
-errs by some 1e-6 (newton_euler.py). Where it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule stays
-up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are the
-ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
-weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
+errs by some 1e-6 (newton_euler.py). Where it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule
+stays up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are
+the ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing
+to weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,15 @@ class Chosen:
     def __str__(self) -> str:
         if self.price <= 1.0:
             return f"{self.scheme}, chosen: it takes {self.price:.2f} times the instructions of midpoint"
-        return (f"{self.scheme}, chosen: with midpoint single precision errs by {self.noise:.1e} of peak in the mean of "
+        return (f"{self.scheme}, chosen: with midpoint single precision errs by {self.noise:.1e} of peak in the mean "
+                f"of "
                 f"random motions, {self.worst:.1e} in the worst ({self.bound:.1e} and {PROMISE:.1e} are allowed); "
                 f"newton-euler takes {self.price:.2f} times the instructions")
 
 
 def chosen(mechanism: Mechanism) -> Chosen | None:
-    """How the scheme of a mechanism is chosen, once for all; None where there is no choice (Mechanism.settled_scheme)."""
+    """How the scheme of a mechanism is chosen, once for all; None where there is no choice
+    (Mechanism.settled_scheme)."""
     return None if mechanism.settled_scheme is not None else _known(canonical(mechanism), mechanism)
 
 

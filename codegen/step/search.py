@@ -17,16 +17,16 @@ total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exa
 
 The first links of a chain are the cheapest, since the base neither moves nor turns, and so is the last. One link more
 costs 194 instructions (general axes) or 152 (twists of 0 and 90 degrees), the first four 122 and 69 each. It is not the
-search: eight times as many trials save 0.4 % at 32 links. Nor is it the registers: arithmetic alone grows from 67 to 134
-operations a link of a random tree between 4 and 32 links, twice as many, and instructions from 116 to 185, 1.6 times
-(newton-euler 86 to 160 and 150 to 226).
+search: eight times as many trials save 0.4 % at 32 links. Nor is it the registers: arithmetic alone grows from 67 to
+134 operations a link of a random tree between 4 and 32 links, twice as many, and instructions from 116 to 185, 1.6
+times (newton-euler 86 to 160 and 150 to 226).
 
-What did not pay: second differences of the link vectors formed from those of u, in the nodal form, against its noise: on
-a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings of u
-itself, but six instructions more a link cost as much as scheme "newton-euler", which is told du; a staggered
-leapfrog, with one rounding less a tick, would gain a tenth; the compiler's scheduling flags (-fno-schedule-insns is worth between -1 % and 1 % once links are
-kept apart); D in the body's frame below some eight joints; common normals wherever they are (those of nearly parallel
-axes are far away, and single precision's noise rises with the lever arms).
+What did not pay: second differences of the link vectors formed from those of u, in the nodal form, against its noise:
+on a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings of u
+itself, but six instructions more a link cost as much as scheme "newton-euler", which is told du; a staggered leapfrog,
+with one rounding less a tick, would gain a tenth; the compiler's scheduling flags (-fno-schedule-insns is worth between
+-1 % and 1 % once links are kept apart); D in the body's frame below some eight joints; common normals wherever they are
+(those of nearly parallel axes are far away, and single precision's noise rises with the lever arms).
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
 def _quieter(model: Model, best: SpatialStep) -> SpatialStep:
     """Other frames at the same cost, if single precision misses its promise with these on a motion tried.
 
-    Roundings are of random sign: Panda, 1.15e-4 of peak on one of them, 7.8e-5 with the regrouping about x at one joint.
+    Roundings are of random sign: Panda, 1.15e-4 of peak on one of them, 7.8e-5 with the regrouping about x at one
+    joint.
     """
     if not TRIED_BELOW_HZ >= model.mechanism.control.rate_hz or model.n > MANY or model.mechanism.loops:
         return best

@@ -59,7 +59,8 @@ class SinglePrecision:
         exact = np.stack([radius * np.cos(theta), radius * np.sin(theta)]).astype(np.float32)  # (2, N+1, calls)
         swing = self._swing if isinstance(self.step, PlanarStep) else self._advance
         results = swing(w, exact)
-        return {call: dict(zip(call.function.parts, results[:, :, k], strict=True)) for k, call in enumerate(self.calls)}
+        return {call: dict(zip(call.function.parts, results[:, :, k], strict=True)) for k,
+                call in enumerate(self.calls)}
 
     def _make_exact(self, k: int, pair: Single, exact: Single) -> None:
         """What is made exact after tick k: one component in rotation, or all at a knot."""

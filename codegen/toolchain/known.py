@@ -37,7 +37,8 @@ class Known:
     def of(mechanism: Mechanism, feedforward: bool, pil: bool) -> Known:
         variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
         return Known(key_of(canonical(mechanism), str(feedforward), str(pil), sys.version, compiler_identity(),
-                            *map(_version, PACKAGES), *variables, *(part for room in ROOMS for part in sources(ROOT / room))))
+                            *map(_version, PACKAGES), *variables,
+                            *(part for room in ROOMS for part in sources(ROOT / room))))
 
     def image(self, out: Path) -> BuildResult | None:
         """The image in a folder, if that and all sources there are what building would leave."""

@@ -169,9 +169,9 @@ class CompiledPath:
         """(torque, u, target), each (N, J), from integer positions (K, J), rad/s or m/s and rad/s^2 or m/s^2.
 
         held: ticks that the step runs at rest at the first knot before, as on a board that holds; -1: the motion is
-        entered half a tick before its first knot. mode (K,): from each knot on. state: instead, what the step on a board
-        goes on from, single precision. u: half the way from each tick's middle to the next one's, rad or m; target:
-        integer positions at the ticks' ends. Raises Refused if loops or modes stop it.
+        entered half a tick before its first knot. mode (K,): from each knot on. state: instead, what the step on a
+        board goes on from, single precision. u: half the way from each tick's middle to the next one's, rad or m;
+        target: integer positions at the ticks' ends. Raises Refused if loops or modes stop it.
         """
         if state is not None and len(state) != self.lib.ft_path_state_bytes():
             raise AssertionError("the board's step keeps other things than this one")

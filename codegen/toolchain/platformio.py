@@ -156,9 +156,9 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
           pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
 
-    An image that is there already and belongs to this configuration is taken as it is; so is one that was built anywhere
-    else, from the cache. Raises Refused when a tool is missing, when the compiler refuses, when the image does not fit or
-    holds what it must not.
+    An image that is there already and belongs to this configuration is taken as it is; so is one that was built
+    anywhere else, from the cache. Raises Refused when a tool is missing, when the compiler refuses, when the image does
+    not fit or holds what it must not.
     """
     _require_tools()
     wanted = project(mechanism, feedforward, pil)
@@ -234,8 +234,10 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
 
 
 def steps_of(line: str) -> list[str]:
-    """The files whose making a line of PlatformIO's log tells; jobs write side by side, so that two may stand on one."""
-    return re.findall(r"(?:Compiling|Linking|Building) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|Compiling|Linking|Building)", line)
+    """The files whose making a line of PlatformIO's log tells; jobs write side by side, so that two may stand on
+    one."""
+    doing = "Compiling|Linking|Building"
+    return re.findall(rf"(?:{doing}) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|{doing})", line)
 
 
 def run_pio(out: Path, arguments: list[str], progress: Progress | None = None) -> str:

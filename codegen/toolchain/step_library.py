@@ -1,4 +1,5 @@
-"""The emitted step on this computer: compiled with the host's C compiler, in single precision bit for bit the chip's."""
+"""The emitted step on this computer: compiled with the host's C compiler, in single precision bit for bit the
+chip's."""
 
 from __future__ import annotations
 

@@ -193,14 +193,16 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
         margin = assembly.margin(full)
         k = int(np.argmin(margin))
         if margin[k] < NEAR_SINGULAR:
-            warnings.append(f"{source}: at t = {begin + t[k]:.3f} s it is {margin[k]:.2g} from a singular pose (1 is far, "
+            warnings.append(f"{source}: at t = {begin + t[k]:.3f} s it is {margin[k]:.2g} from a singular pose (1 is "
+                            f"far, "
                             f"{SINGULAR_POSE:g} a fault)")
         for i in assembly.passive:
             joint = model.bodies[i].joint
             over = np.maximum(full[:, i] - joint.limits.upper, joint.limits.lower - full[:, i])
             k = int(np.argmax(over))
             if over[k] > 1e-6:
-                warnings.append(f"{source}: at t = {begin + t[k]:.3f} s the passive joint {joint.name} is at {full[k, i]:.4g}, "
+                warnings.append(f"{source}: at t = {begin + t[k]:.3f} s the passive joint {joint.name} is at "
+                                f"{full[k, i]:.4g}, "
                                 f"outside its limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
 
 
@@ -228,12 +230,14 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
-        warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): forces at "
+        warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): "
+                        f"forces at "
                         "the cuts are large there")
     for i in assembly.redundant:
         joint, found = model.bodies[i].joint, assembly.start[i]
         if not mode and abs(found - joint.start) > START_OFF:
-            warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the other "
+            warnings.append(f"joint.{joint.name}.start = {joint.start:g}: the loops close at {found:.6g}, where the "
+                            f"other "
                             "actuated joints put it")
     if assembly.passive and model.mechanism.control.allocation == "partition":
         left = passive_torque(assembly)
@@ -260,14 +264,17 @@ def _bending(model: Model, warnings: list[str]) -> None:
     for k, j in enumerate(step.springs):
         stretch = z[k] - moving[j].rest
         if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
-            warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is computed "
+            warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is "
+                            f"computed "
                             f"up to {STEEPEST:.2g}")
     tips = step.dynamics.phi @ z[len(step.springs):]
     for i, planes in step.layout.tips.items():
         steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
         if steepest > SAG:
-            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at the start; "
-                            f"beyond {SAG:g} it is no small deflection, and strains and statics are those of a linear beam")
+            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at "
+                            f"the start; "
+                            f"beyond {SAG:g} it is no small deflection, and strains and statics are those of a linear "
+                            f"beam")
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
@@ -291,14 +298,16 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
         sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
         if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
-            warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole turns "
+            warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole "
+                            f"turns "
                             "and would take the spring's short way round")
         if not joint.actuated and not joint.elastic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue
         if motor.kind != "brushed":
-            warnings.append(f"{key}.motor.kind = {motor.kind}: no board here commutates; such a motor needs a drive of its own")
+            warnings.append(f"{key}.motor.kind = {motor.kind}: no board here commutates; such a motor needs a drive "
+                            f"of its own")
         if not _ELECTRICAL[0] <= motor.L / motor.R <= _ELECTRICAL[1]:
             warnings.append(f"{key}.motor: L/R = {motor.L / motor.R:.2g} s, where motors have {_ELECTRICAL[0]:g} to "
                             f"{_ELECTRICAL[1]:g}: is L in henry and R in ohm?")
@@ -332,7 +341,8 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
     torque = joint.gains.kv * observer_gains(mechanism.control.observer_hz, dt)[1] / dt * turn + joint.gains.ku * turn
     if math.isfinite(joint.limits.effort) and torque > COARSE * joint.limits.effort:
         warnings.append(f"joint.{joint.name}.encoder.counts = {joint.encoder.counts}: one count makes a torque of "
-                        f"{torque:.3g}, more than {COARSE:.0%} of limits.effort; lower control.observer_hz or the gains")
+                        f"{torque:.3g}, more than {COARSE:.0%} of limits.effort; lower control.observer_hz or "
+                            "the gains")
 
 
 def _regular(model: Model, warnings: list[str]) -> bool:
@@ -361,7 +371,8 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
         pose = ", ".join(f"{q:.3g}" for q in stability.pose[:8])
         refuse(mechanism, f"joint.{joint.name}.gains", None,
                 f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
-                f"{stability.radius:.4g} at pose ({pose})", f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
+                f"{stability.radius:.4g} at pose ({pose})",
+               f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
     for joint in mechanism.streamed:
         g, fit = joint.gains, rule[joint.name]
         if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
@@ -400,7 +411,8 @@ def _homing(model: Model, warnings: list[str]) -> None:
     for i in sought:
         effort = control_source.lab_row(model.mechanism, joints[i]).seek_torque
         if weight[i] + joints[i].friction.coulomb > effort:
-            warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it starts: "
+            warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it "
+                            f"starts: "
                             f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
 
 
@@ -413,7 +425,8 @@ def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
     untold: list[str] = []
     weight = weights(mechanism)
     for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
-        peak, unit = control_source.joint_constants(mechanism, joint).effort, "N" if joint.type == "prismatic" else "N m"
+        peak, unit = control_source.joint_constants(mechanism,
+                                                    joint).effort, "N" if joint.type == "prismatic" else "N m"
         good = heat.continuous(joint, board)
         if math.isinf(good):
             untold.append(f"{joint.name} {peak:.4g} {unit}")
@@ -422,7 +435,8 @@ def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
         held = "for good" if math.isinf(lasts) else f"for {lasts:.3g} s from cold"
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
         if weight.get(joint.name, 0.0) > good:
-            warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to {weight[joint.name]:.3g} {unit}, "
+            warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to "
+                            f"{weight[joint.name]:.3g} {unit}, "
                             f"and {good:.3g} {unit} is continuous: held there it ends in OVERLOAD")
     if untold:
         lines.append(f"peak torque, taken for continuous without motor.continuous: {', '.join(untold)}")
@@ -450,7 +464,8 @@ def _assembly_data(a: Assembly) -> dict[str, Any]:
 
 
 def _assembly_table(mode: str, a: Assembly) -> Table:
-    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, "
+    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints "
+                   f"actuated, "
                    f"{a.margin(a.start):.2g} from a singular pose at the start", "joint", "at the start", "is")
     for i, body in enumerate(a.model.bodies):
         kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
@@ -488,7 +503,8 @@ def _heading(report: Report) -> Text:
 
 def _table(title: str, *columns: str) -> Table:
     """Its first column tells the rows apart: a narrow terminal folds the others."""
-    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False,
+                  collapse_padding=True)
     for k, column in enumerate(columns):
         table.add_column(column, no_wrap=not k, overflow="fold")
     return table
@@ -540,7 +556,8 @@ def _gain_table(report: Report) -> Table:
 
 
 def _loop_line(report: Report) -> Text:
-    text = f"stiffest: stable at every pose with all gains times {MARGIN:g}, damping ratio {DAMPING:g}, lead {report.lead}"
+    text = (f"stiffest: stable at every pose with all gains times {MARGIN:g}, damping ratio {DAMPING:g}, "
+            f"lead {report.lead}")
     if report.stability is not None:
         text += (f"\nthe file's gains: spectral radius {report.stability.radius:.5f} (stable below 1), "
                  f"Kv M^-1 dt at most {report.stability.rate_gain:.3f}")

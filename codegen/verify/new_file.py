@@ -110,7 +110,8 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, board: st
     if urdf is not None:
         return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, board or COMPUTE)
     if board is not None:
-        raise BadInput("femtorque init", "--board", board, "goes with --from", "the file without a URDF has motors already")
+        raise BadInput("femtorque init", "--board", board, "goes with --from",
+                       "the file without a URDF has motors already")
     drive_0 = DRIVE.format(effort=4.0, coulomb=2e-2, R=1.6, L=2.5e-3, K=0.35, rotor=3e-3, channel=0, ku=33.0, kv=1.28)
     drive_1 = DRIVE.format(effort=1.5, coulomb=1e-2, R=2.4, L=2e-3, K=0.2, rotor=1e-3, channel=1, ku=5.3, kv=0.208)
     return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4")
@@ -151,9 +152,11 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, gains: dict[str
     lines.append(_lock(tables))
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
     lines.append(CONTROL.format(board=board).rstrip().replace(
-        'use = "compute"', 'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
+        'use = "compute"',
+        'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
     if gains is not None:
-        lines.append("\n# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your data sheets,\n"
+        lines.append("\n# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your "
+                     "data sheets,\n"
                      "# then take the gains that `femtorque check` prints.")
     for number, joint in enumerate(_moving(tables)):
         lines.append(_joint(number, joint) if gains is None else _driven(number, joint, gains[str(joint["name"])]))
@@ -183,7 +186,8 @@ def _check_drives(urdf: Path, tables: Tables, board: str) -> None:
     for joint in moving:
         for key in ("velocity", "effort"):
             if key not in joint.get("limits", {}):
-                raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None, "is needed to fit a motor to the joint",
+                raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None,
+                               "is needed to fit a motor to the joint",
                                "leave --board out, and write the motors by hand")
 
 
@@ -206,11 +210,12 @@ def _driven(number: int, joint: dict[str, Any], gains: Gains) -> str:
     constant = VOLTS / (NO_LOAD * velocity)  # K gear, N m/A at the joint
     R = VOLTS * constant / (STALL * effort)
     rotor = RUN_UP * effort / velocity / gear**2
+    winding = f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}"
     return f"""
 [[joint]]                       # {_said(joint)}
 name = {_quoted(str(joint["name"]))}
 friction = {{ viscous = {0.01 * effort / velocity:.3g}, coulomb = {0.01 * effort:.3g} }}
-motor = {{ R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, inertia = {rotor:.3g}, channel = {number}, sign = 1 }}
+motor = {{ {winding}, gear = {gear:g}, inertia = {rotor:.3g}, channel = {number}, sign = 1 }}
 encoder = {{ counts = 2048, at = "motor", sign = 1, zero = "start" }}
 gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
 

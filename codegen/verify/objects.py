@@ -74,7 +74,8 @@ def arm_compiler() -> str:
 
 
 def examine(sources: dict[str, str]) -> ChipObject:
-    """Compile the step for the chip and read its object. Raises Refused if it does not compile or has no stack bound."""
+    """Compile the step for the chip and read its object. Raises Refused if it does not compile or has no stack
+    bound."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write(folder, sources)

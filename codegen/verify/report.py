@@ -37,11 +37,13 @@ def renderable(v: Verification) -> RenderableType:
 
 
 def _criteria(v: Verification) -> Table:
-    table = Table(title=f"{v.mechanism.name}: what was compared, over {len(v.trials)} motion{'s' if len(v.trials) > 1 else ''}", title_justify="left")
+    table = Table(title=f"{v.mechanism.name}: what was compared, over {len(v.trials)} "
+                        f"motion{'s' if len(v.trials) > 1 else ''}", title_justify="left")
     for column in ("criterion", "allowed", "found", "of allowed", "where", ""):
         table.add_column(column, overflow="fold")
     for c in v.criteria:
-        table.add_row(c.name, c.bound, c.found, share(c), c.where, Text(VERDICT[c.verdict], style="red" if c.verdict is False else ""))
+        table.add_row(c.name, c.bound, c.found, share(c), c.where,
+                      Text(VERDICT[c.verdict], style="red" if c.verdict is False else ""))
     return table
 
 
@@ -63,7 +65,8 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """A row a joint: largest error in single precision and, of that motion, the joint's peak and floor; error in double."""
+    """A row a joint: largest error in single precision and, of that motion, the joint's peak and floor; error in
+    double."""
     rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
         single, double = v.worst("single", j), v.worst("double", j)
@@ -85,7 +88,8 @@ def _cost(v: Verification) -> list[str]:
     lines = [] if counts is None else [f"step on the Cortex-M4F: {counts.mean():.1f} instructions in the mean, "
                                        f"{counts.max()} in the worst of {len(counts)} ticks"]
     lines.append(f"flash {o.flash_bytes} bytes, stack at most {o.stack_bytes} bytes ({' > '.join(o.stack_path)})")
-    lines.append(f"Newton-Euler: {'Pinocchio ' + v.pinocchio if v.pinocchio else 'Pinocchio is not installed; ' + v.rnea}")
+    lines.append(f"Newton-Euler: "
+                 f"{'Pinocchio ' + v.pinocchio if v.pinocchio else 'Pinocchio is not installed; ' + v.rnea}")
     lines.append(f"digest {v.digest}")
     return lines
 

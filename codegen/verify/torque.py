@@ -1,9 +1,9 @@
 """The feed-forward torques of a whole motion: what `femtorque torque` does.
 
 The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
-of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of codegen.toolchain.step_library,
-`torque` of hil.chip.chip_step. So is what holds against an external wrench: `torque` of codegen.toolchain.wrench_library or
-hil.chip.chip_wrench.
+of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
+codegen.toolchain.step_library, `torque` of hil.chip.chip_step. So is what holds against an external wrench: `torque` of
+codegen.toolchain.wrench_library or hil.chip.chip_wrench.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     BadInput if the motion is shorter than a tick.
     """
     if wrench is not None and mechanism.flexible:
-        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links", "make them rigid")
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed with flexible links",
+                       "make them rigid")
     model = model_of(mechanism)
     ticks = round(trajectory.duration * mechanism.control.rate_hz)
     if ticks < 1:
@@ -81,7 +82,8 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     if mechanism.flexible:
         _at_rest(model, trajectory)
     if has_modes(mechanism) and wrench is not None:
-        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes", "name one with --mode")
+        raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes",
+                       "name one with --mode")
     if step is None:
         t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
     else:

@@ -61,7 +61,8 @@ class ChipRun(Protocol):
 
 
 class Chip(Protocol):
-    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as codegen.verify.torque.Step; sources: its C."""
+    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as codegen.verify.torque.Step; sources: its
+    C."""
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 
@@ -139,7 +140,8 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
         Comparison("double", "C in float64 against the emitted form", f"{DOUBLE:g} of peak", lambda x: x.double,
                    lambda x: x.discretisation, lambda x, hz: _of_peak(DOUBLE, x), False),
         Comparison("single", "C in float32 against the emitted form",
-                   f"{SINGLE:g} of peak, or the noise floor" if floors else f"{SINGLE:g} of peak; newmark feeds its own "
+                   f"{SINGLE:g} of peak, or the noise floor" if floors
+                   else f"{SINGLE:g} of peak; newmark feeds its own "
                    "rounding back, midpoint does not",
                    lambda x: x.single, lambda x: x.discretisation,
                    lambda x, hz: np.maximum(SINGLE * x.peak, x.floor if floors else 0.0), False),
@@ -226,7 +228,8 @@ class Verification:
         return max(found, key=lambda w: np.inf if np.isnan(w.of_peak) else w.of_peak)
 
     def share(self, comparison: Comparison) -> float | None:
-        """The largest error over what is allowed, at any joint of any motion it is judged on; None: it is not judged."""
+        """The largest error over what is allowed, at any joint of any motion it is judged on; None: it is not
+        judged."""
         allowed = comparison.allowed
         trials = self.judged(comparison)
         if allowed is None or (comparison.own_only and not any(t.own for t in trials)):
@@ -346,7 +349,8 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     supported(mechanism)
     if has_modes(mechanism):
         names = ", ".join(mode.name for mode in mechanism.modes)
-        raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes", f"one of {names}")
+        raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes",
+                       f"one of {names}")
     model = model_of(mechanism)
     sources = emit.step_sources(model)
     compiled = object_check.compilations(sources)

@@ -5,8 +5,8 @@ Frame, before COBS stuffing and a closing zero byte, little endian:
     type u8 | seq u16 | tag u16 | payload | crc32 u32        (CRC-32 of zlib over everything before it)
 
 `tag` is the first two bytes of the configuration's digest (big endian in the digest, so it reads like its start).
-HELLO, IDENT and ABOUT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by `seq`
-(go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
+HELLO, IDENT and ABOUT are valid under any tag: they are how two sides find out that they differ. KNOT is sequenced by
+`seq` (go-back-N, STATUS.ack names the next one wanted); every other message is not, and carries seq 0. COMMAND and HOME
 bypass the knot sequence: they carry a token, are repeated until STATUS.command_token echoes it, and are executed once.
 So do all messages with a token. CAPTURE and READ change nothing that moves and are answered by DATA.
 """
@@ -57,7 +57,8 @@ MESSAGES = (
         Field("position", "i32", "as in KNOT", J),
     )),
     Message("POLL", 5, "board", "I am still here. Sent when there is nothing else to say."),
-    Message("SENSE", 6, "board", "For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE.", (
+    Message("SENSE", 6, "board", "For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE.",
+            (
         Field("tick", "u32", "the tick it is for; if that is not the next one, nothing is run, only answered"),
         Field("counts", "i32", "encoder counts since the plant began; wraps", J),
     )),
@@ -87,7 +88,8 @@ MESSAGES = (
         Field("kv", "u8", "64ths of the file's kv"),
         Field("ki", "u8", "64ths of the file's ki"),
     )),
-    Message("CAPTURE", 12, "board", "Record signals on the board at the full tick rate. Executed once for each new id.", (
+    Message("CAPTURE", 12, "board", "Record signals on the board at the full tick rate. Executed once for each new id.",
+            (
         Field("id", "u8", "1..255, changes with every new recording"),
         Field("mode", "u8", "one of CAPTURES"),
         Field("every", "u16", "ticks from one sample to the next, at least 1"),
@@ -132,7 +134,8 @@ MESSAGES = (
         Field("line_errors", "u16", "bytes that the receiver found wrong: framing, noise, overrun"),
         Field("bus_mv", "u16", "bus voltage, mV"),
         Field("temperature", "i32", "of the hottest sensor, 0.001 deg C; 25000 where none is"),
-        Field("driver_status", "u32", "what a gate driver last reported: its status register 1, register 2 from bit 16 on, "
+        Field("driver_status", "u32",
+              "what a gate driver last reported: its status register 1, register 2 from bit 16 on, "
               "its number from bit 28 on"),
         Field("cycles", "u32", "cycles of the last control tick"),
         Field("cycles_max", "u32", "largest since reset"),
@@ -165,7 +168,8 @@ MESSAGES = (
         Field("version", "u8", "of the femtorque that made the image, zero padded", 16),
         Field("uptime", "u32", "s since reset, as control ticks count them; wraps with STATUS.tick"),
         Field("resets", "u16", "since power-on, at most 65535"),
-        Field("faults", "u8", "how often each of FAULTS, by its number, was latched since reset; at most 255", FAULT_NUMBERS),
+        Field("faults", "u8", "how often each of FAULTS, by its number, was latched since reset; at most 255",
+              FAULT_NUMBERS),
         Field("options", "u32", "option bytes as the chip shows them: FLASH_OPTCR (F4), FLASH_OPTR (G4)"),
         Field("crash", "u8", "exception number of the last crash since power-on, 0 if there was none"),
         Field("pc", "u32", "of the code that crashed, 0 if it could not be read"),
@@ -217,7 +221,8 @@ FAULTS = {
     "HARD_FAULT": (4, "the processor faulted", "report it with the image; outputs were made safe first"),
     "TICK_OVERRUN": (5, "a control tick was not done when the next came", "lower rate_hz or simplify the mechanism"),
     "NOT_FINITE": (6, "a torque or duty was not a number", "check gains and mechanism; report it if they are right"),
-    "FOLLOWING": (7, "a joint was too far from its target for too long", "check encoder sign, motor sign, limits, load"),
+    "FOLLOWING": (7, "a joint was too far from its target for too long",
+                  "check encoder sign, motor sign, limits, load"),
     "ENCODER": (8, "an encoder moved farther in a tick than the joint can", "check wiring, shielding and counts"),
     "OVERSPEED": (9, "a joint ran above its velocity limit", "check gains and encoder; raise limits.velocity if meant"),
     "POSITION": (10, "a joint left its limits", "move it back by hand, clear"),
@@ -229,13 +234,15 @@ FAULTS = {
               "check the break input wiring; of a pil image, the line to the host's plant"),
     "OVER_VOLTAGE": (16, "the bus voltage was too high", "brake more gently, or add a brake resistor"),
     "OVER_TEMPERATURE": (17, "a sensor was hotter than allowed", "let it cool; lower the load or cool it better"),
-    "DRIVER": (18, "a motor driver reported a fault", "check the motor for a short, the driver for heat; power-cycle it"),
+    "DRIVER": (18, "a motor driver reported a fault",
+               "check the motor for a short, the driver for heat; power-cycle it"),
     "OVER_CURRENT": (26, "a motor took more current than its loop may ask for, or far more than R and L say",
                      "check the motor and its cable for a short, the sensor for a broken wire, R and L of the file"),
     "CURRENT_SENSOR": (27, "a current sensor is far off its zero, or the converter has stopped",
                        "check the sensor, its supply, its wiring"),
     "CURRENT_SIGN": (28, "a current ran against the voltage that drives it: its sensor has the wrong sign",
-                     "turn the sensor round in the motor's line, or change the sign of volts_per_ampere in the board file"),
+                     "turn the sensor round in the motor's line, or change the sign of volts_per_ampere in the board "
+                     "file"),
     "CURRENT_LOOP": (29, "a current loop gave all the voltage it may, or a pulse of it, and no current came",
                      "check the motor's cable, the sensor, the motors' supply"),
     "ENCODER_STUCK": (19, "a joint was given all it may have and its encoder did not count",
@@ -248,14 +255,18 @@ FAULTS = {
                  "let it cool; move more slowly or carry less: 'femtorque check' prints what is continuous"),
     "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
                        "plan around singular poses ('femtorque check' tells how near the start is)"),
-    "CRYSTAL": (30, "the crystal does not run at hse_hz of the board file, by the chip's own oscillator; the board stays on that",
+    "CRYSTAL": (30,
+                "the crystal does not run at hse_hz of the board file, by the chip's own oscillator; the board stays "
+                "on that",
                 "write the crystal's frequency into the board file, and build and flash again"),
     "CONVERTER": (32, "the converter of what the board measures did not come up, or did not take its clock",
                   "power-cycle; if it stays, the chip is not what the board file says"),
     "PWM_UPDATE": (33, "the PWM's update does not come where its outputs are low", "report it with the chip's marking"),
-    "TICK_TIMER": (34, "the timer of the control tick does not count what it was told", "report it with the chip's marking"),
+    "TICK_TIMER": (34, "the timer of the control tick does not count what it was told",
+                   "report it with the chip's marking"),
     "STACK": (35, "the stack came to its last bytes", "report it with the image; outputs were made safe first"),
-    "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V", "check the 3.3 V regulator, its load and its input"),
+    "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V",
+               "check the 3.3 V regulator, its load and its input"),
 }
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
@@ -275,7 +286,8 @@ FAULT_CLASSES = {
     "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING"), ("coast", "brake"), "the board does not know where a joint is"),
     "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER"), ("coast", "brake"),
                    "supply, drivers or motors are out of range"),
-    "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"), "a joint does not move as told"),
+    "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"),
+               "a joint does not move as told"),
     "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold"),
              "the host is gone or sends what cannot be played; the arm was stopped on its path first"),
 }
@@ -288,19 +300,22 @@ REFUSALS = {
     "OUTSIDE_LIMITS": (4, "the joint is outside its limits", "move it back by hand"),
     "MOVING": (5, "the joint is moving", "let it come to rest"),
     "NOTHING_BUFFERED": (6, "no motion is buffered", "send knots before START"),
-    "START_POSE": (7, "the motion does not start where the joint is held", "move to the start first, or plan from here"),
+    "START_POSE": (7, "the motion does not start where the joint is held",
+                   "move to the start first, or plan from here"),
     "FAULT_LATCHED": (8, "a fault is latched", "read its name, mend the cause, clear"),
     "BUS_VOLTAGE": (9, "bus voltage out of range", "switch the supply on"),
     "UNKNOWN": (10, "no such command", "host and board differ: compare protocol numbers"),
     "OVER_TEMPERATURE": (11, "a sensor is hotter than allowed", "let it cool"),
     "DRIVER": (12, "a motor driver reports a fault", "power-cycle the drivers"),
-    "DRIVER_NOT_READY": (16, "a gate driver does not hold what it was told, or does not answer; it is being set up anew",
+    "DRIVER_NOT_READY": (16,
+                         "a gate driver does not hold what it was told, or does not answer; it is being set up anew",
                          "try again in a moment; if it stays, check the motors' supply and power-cycle it"),
     "CURRENT_SENSOR": (20, "a current sensor is not at its zero while no current flows",
                        "check the sensor, its supply, its wiring; zero_v of the board file"),
     "BRAKE": (17, "the brakes are still on their way", "wait for release_s or engage_s of [safety] brake"),
     "OVERLOAD": (21, "a motor or its driver is still too warm from what it has carried", "let it cool"),
-    "NO_SEEKING": (13, "this joint's zero is not sought by the board", "its encoder.zero is start or absolute: tell it"),
+    "NO_SEEKING": (13, "this joint's zero is not sought by the board",
+                   "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),
     "NO_LOADER": (19, "the boot loader in this chip's ROM pulls at the pin that enables the drivers",

@@ -1,7 +1,8 @@
-"""The current sensors that the boards have in hardware: what they put on their pins, by the word of those who made them and
-of other firmware for the same board, none of it from the board files that the firmware is made from.
+"""The current sensors that the boards have in hardware: what they put on their pins, by the word of those who made them
+and of other firmware for the same board, none of it from the board files that the firmware is made from.
 
-A current is positive where it leaves the bridge at its first output, goes through the motor and comes back at the other.
+A current is positive where it leaves the bridge at its first output, goes through the motor and comes back at the
+other.
 """
 
 from __future__ import annotations
@@ -30,18 +31,20 @@ class InLine:
 
 @dataclass(frozen=True)
 class LowShunt:
-    """A shunt below one half bridge and the amplifier of its gate driver. timer, output: of that half bridge, the second
-    one of its motor. driver: which gate driver amplifies."""
+    """A shunt below one half bridge and the amplifier of its gate driver. timer, output: of that half bridge, the
+    second one of its motor. driver: which gate driver amplifies."""
 
     timer: str
     output: int
     driver: int
 
 
-# Allegro ACS725LLCTR-20AB-T at 3.3 V (data sheet rev. 14): 66 mV/A about half the supply, output within 0.3 V of the rails.
+# Allegro ACS725LLCTR-20AB-T at 3.3 V (data sheet rev. 14): 66 mV/A about half the supply, output within 0.3 V of the
+# rails.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
-# ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware takes
+# ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware
+# takes
 # (count - middle) / gain / shunt for the current into the motor at that half bridge, without a minus (motor.cpp,
 # phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic), and its current loop is stable: the pin is
 # above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the

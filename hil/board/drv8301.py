@@ -1,9 +1,10 @@
 """A DRV8301 gate driver, as its data sheet describes it (SLOS719): SPI, supply, over-current, fault line.
 
-16-bit frames, the answer to a read comes in the frame after it. The interface sleeps, and forgets, while EN_GATE is low.
-It forgets just so when its supply PVDD is below the under-voltage lock-out, whatever EN_GATE does (TI e2e 184722: "CR1 and
-CR2 are reseted to default values ... the gain factor is reset to 10"). Over-current in mode 00 is chopped, and told on nOCTW
-alone (TI e2e 624720), which an ODrive does not wire to its processor (main.h); in mode 01 it is latched, and pulls nFAULT.
+16-bit frames, the answer to a read comes in the frame after it. The interface sleeps, and forgets, while EN_GATE is
+low. It forgets just so when its supply PVDD is below the under-voltage lock-out, whatever EN_GATE does (TI e2e 184722:
+"CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Over-current in mode 00 is chopped, and
+told on nOCTW alone (TI e2e 624720), which an ODrive does not wire to its processor (main.h); in mode 01 it is latched,
+and pulls nFAULT.
 """
 
 from __future__ import annotations

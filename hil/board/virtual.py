@@ -1,8 +1,8 @@
 """The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a TCP port.
 
 Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
-moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. The plant is brought
-up to date whenever the chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
+moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. The plant is
+brought up to date whenever the chip's outputs change or an encoder is read; moments closer than TOGETHER count as one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
 STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
-STEP = re.compile(r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
+STEP = re.compile(
+    r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
 GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
@@ -180,10 +181,12 @@ class PlayedBoard(Protocol):
 
 
 class VirtualBoard:
-    """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link, `url`
-    what pyserial opens. number: of its chip, which tells equal boards apart; left out, the port that was asked for."""
+    """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link,
+    `url` what pyserial opens. number: of its chip, which tells equal boards apart; left out, the port that was asked
+    for."""
 
-    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0, number: int | None = None) -> None:
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0,
+                 number: int | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
         self.board = board_file.load(mechanism.board.use)
@@ -201,7 +204,8 @@ class VirtualBoard:
         self.joints = channels.served(mechanism, self.board)
         self.encoder_faults = [EncoderFault() for _ in self.joints]
         self.current_sensors: dict[int, CurrentSensor] = {}  # by joint
-        self.motor_wires = [1.0 for _ in self.joints]  # share of a bridge's voltage at its motor; -1: the wrong way round
+        # share of a bridge's voltage at its motor; -1: the wrong way round
+        self.motor_wires = [1.0 for _ in self.joints]
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._terminals: list[float | None] = [None for _ in self.joints]  # V on the motors, until _changed_at
@@ -263,7 +267,8 @@ class VirtualBoard:
 
     def _wire(self) -> None:
         chip = self.chip
-        self._bridges = [Bridge(self.board, chip, joint, channel) if channel else None for joint, channel in self.joints]
+        self._bridges = [Bridge(self.board, chip, joint, channel) if channel else None for joint,
+                         channel in self.joints]
         self._enable = self._pin(self.board.outputs.enable) if self.board.outputs else None
         chip.before_change, chip.before_read = self._before_change, self._bring_plant_up
         for j, (_, channel) in enumerate(self.joints):
@@ -366,7 +371,8 @@ class VirtualBoard:
         return 0.0
 
     def _current_sense(self, j: int) -> float:
-        """V that a motor's current puts on its pin: the current at the bridge, whichever way round its motor is wired."""
+        """V that a motor's current puts on its pin: the current at the bridge, whichever way round its motor is
+        wired."""
         joint, channel = self.joints[j]
         assert joint.motor and channel and channel.current
         port, pin = self._pin(channel.current.pin)
@@ -438,7 +444,8 @@ class VirtualBoard:
             self._plant_at = until
 
     def brake_closed(self, seconds: float) -> bool:
-        """Whether the holding brakes hold. Their springs close them whenever nothing opens them, a chip in reset included."""
+        """Whether the holding brakes hold. Their springs close them whenever nothing opens them, a chip in reset
+        included."""
         brake = self.board.brake
         if brake is None or self.mechanism.safety.brake is None:
             return False
@@ -594,7 +601,8 @@ class VirtualBoard:
             self._samples.append((left, plant.q, plant.v, self.seconds, instructions, cycles, step))
 
     def _keep_step(self, left: bytes) -> None:
-        """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from before."""
+        """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from
+        before."""
         if not (self.mechanism.loops or self.mechanism.modes):
             return
         rates = slice(4 * 4 * len(self.joints), 5 * 4 * len(self.joints))  # of the target
@@ -638,7 +646,8 @@ class VirtualBoard:
         joints = len(self.joints)
         truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, joints)
         numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
-        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names or ()}, q=truth[:, 0], v=truth[:, 1],
+        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names or ()}, q=truth[:, 0],
+                      v=truth[:, 1],
                       seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
                       cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
 

@@ -37,7 +37,8 @@ _SLOTS = 65536
 
 
 class BlockCounter:
-    """Hooked to one Unicorn instance. `state` has now, deadline, began, instructions, stopped as hil/chip/block_counter.c says."""
+    """Hooked to one Unicorn instance. `state` has now, deadline, began, instructions, stopped as
+    hil/chip/block_counter.c says."""
 
     def __init__(self, uc: Uc) -> None:
         self._ffi, self._lib = host_compiler.build({_SOURCE.name: _SOURCE.read_text()} | FLASH_SOURCES, _CDEF)

@@ -1,8 +1,9 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
 Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
-counted in processor cycles by the model of hil.chip.timing, one basic block at a time (hil.chip.block_counter): events and
-interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads it.
+counted in processor cycles by the model of hil.chip.timing, one basic block at a time (hil.chip.block_counter): events
+and interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads
+it.
 """
 
 from __future__ import annotations
@@ -91,14 +92,16 @@ class CortexM4:
         self._counter = BlockCounter(self.uc)
         self._count = self._counter.state
         for start, size in _TO_PERIPHERALS:
-            self._held.append(map_peripherals(self.uc, start, size, self._reader(start), self._writer(start), self._refuse))
+            self._held.append(map_peripherals(self.uc, start, size, self._reader(start), self._writer(start),
+                                              self._refuse))
         self.uc.hook_add(UC_HOOK_INTR, self._on_interrupt)
         self._pc_register, self._stack, self._status, self._control, self._faultmask = (
             Registers(self.uc, register) for register in (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_SP, arm.UC_ARM_REG_XPSR,
                                                           arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_FAULTMASK))
         self._masks = Registers(self.uc, arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK)
         self._before = Registers(self.uc, arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_SP, *_FRAME, arm.UC_ARM_REG_XPSR)
-        self._entered = Registers(self.uc, arm.UC_ARM_REG_SP, arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_CONTROL, arm.UC_ARM_REG_LR)
+        self._entered = Registers(self.uc, arm.UC_ARM_REG_SP, arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_CONTROL,
+                                  arm.UC_ARM_REG_LR)
         self._after = Registers(self.uc, *_FRAME, arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_SP)
         self._floats = Registers(self.uc, *_FLOATS)
         self.handled: dict[int, Handled] = defaultdict(Handled)
@@ -134,8 +137,8 @@ class CortexM4:
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """A debugger stops the processor, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or lets it go
-        on."""
+        """A debugger stops the processor, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or lets it
+        go on."""
         if halted != self.halted:
             self.halted = halted
             self.scs.systick.hold(halted)

@@ -31,8 +31,8 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
-    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out. resets:
-    values after reset that the chip's table has.
+    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out.
+    resets: values after reset that the chip's table has.
     """
 
     REGISTERS: dict[int, Register] = {}
@@ -92,8 +92,8 @@ class Peripheral:
 
 
 class Bus:
-    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets: address
-    to value of the registers that do not come up as zero."""
+    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets:
+    address to value of the registers that do not come up as zero."""
 
     def __init__(self, resets: Mapping[int, int] | None = None) -> None:
         self.resets = resets or {}
@@ -104,7 +104,8 @@ class Bus:
         for page in range(peripheral.base >> PAGE, (peripheral.base + (size or peripheral.SIZE) - 1 >> PAGE) + 1):
             self._pages[page] = peripheral
         peripheral.resets = {register.name: self.resets[peripheral.base + offset]
-                             for offset, register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
+                             for offset,
+                             register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
 
     def find(self, address: int) -> Peripheral:
         peripheral = self._pages.get(address >> PAGE)

@@ -1,10 +1,11 @@
 """What the registers of a chip hold after a reset, by the vendor's own description.
 
-`python -m hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a CMSIS-SVD file: one line for
-each register of the peripherals below that does not come up as zero. The files are ST's, as modm keeps them
-(modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd); those of
-cmsis-svd/cmsis-svd-data, commit 05a9562e, say the same of every register that an image touches, but for the FLASH.ACR of the
-G4, which they have without DBG_SWEN. Where the files are known to be wrong CORRECTIONS has another source's value.
+`python -m hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a CMSIS-SVD file:
+one line for each register of the peripherals below that does not come up as zero. The files are ST's, as modm keeps
+them (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd); those of
+cmsis-svd/cmsis-svd-data, commit 05a9562e, say the same of every register that an image touches, but for the FLASH.ACR
+of the G4, which they have without DBG_SWEN. Where the files are known to be wrong CORRECTIONS has another source's
+value.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-PERIPHERALS = ("RCC", "FLASH", "PWR", "SYSCFG", "EXTI", "GPIO", "TIM", "USART", "UART", "LPUART", "ADC", "SPI", "DMA", "IWDG", "DBG")
+PERIPHERALS = ("RCC", "FLASH", "PWR", "SYSCFG", "EXTI", "GPIO", "TIM", "USART", "UART", "LPUART", "ADC", "SPI", "DMA",
+               "IWDG", "DBG")
 
 # family: register: (value, why the file is not believed)
 CORRECTIONS: dict[str, dict[str, tuple[int, str]]] = {
@@ -28,13 +30,15 @@ CORRECTIONS: dict[str, dict[str, tuple[int, str]]] = {
         "GPIOA.OSPEEDR": (0x0C000000, "RM0090 8.4.3: the debug port's SWDIO is fast"),
         **{f"{name}.SR": (0xC0, "RM0090 30.6.1: TXE and TC; the file has them sixteen bits higher")
            for name in ("USART1", "USART2", "USART3", "UART4", "UART5", "USART6")},
-        **{f"TIM{i}.ARR": (0xFFFFFFFF if i in (2, 5) else 0xFFFF, "all ones as in the G4's file: the timers count without its being written")
+        **{f"TIM{i}.ARR": (0xFFFFFFFF if i in (2, 5) else 0xFFFF,
+                           "all ones as in the G4's file: the timers count without its being written")
            for i in (1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14)},
     },
     "stm32g4": {
         "RCC.CR": (0x500, "RM0440 7.4.1: HSION and HSIRDY; the file has the L4's MSI"),
         "FLASH.ACR": (0x40600, "RM0440 3.7.1: no wait state out of reset; the file has what ST's programs run with"),
-        **{f"{name}.ISR": (0xC0, "RM0440 37.8.10: TXE and TC") for name in ("USART1", "USART2", "USART3", "UART4", "UART5")},
+        **{f"{name}.ISR": (0xC0, "RM0440 37.8.10: TXE and TC")
+           for name in ("USART1", "USART2", "USART3", "UART4", "UART5")},
         "RCC.CSR": (0, "its flags tell why the reset came"),
     },
 }
@@ -52,7 +56,8 @@ def of_svd(svd: Path) -> Iterator[tuple[str, int, int]]:
         base = _number(p.findtext("baseAddress"))
         for r in (bare[p.get("derivedFrom")] if p.get("derivedFrom") else p).iter("register"):
             register = re.sub(r"^[A-Z]+\d*_(?=[A-Z])", "", r.findtext("name") or "")
-            yield f"{name}.{register}", base + _number(r.findtext("addressOffset")), _number(r.findtext("resetValue") or "0")
+            yield f"{name}.{register}", base + _number(r.findtext("addressOffset")), _number(r.findtext("resetValue")
+                                                                                             or "0")
 
 
 def _number(text: str | None) -> int:
@@ -63,7 +68,8 @@ def _number(text: str | None) -> int:
 def render(family: str, svd: Path) -> str:
     """The text of a family's table."""
     corrections = CORRECTIONS[family]
-    lines = [f"# Made by hil/chip/reset_values.py from {svd.name}: address, value after reset, register. The others come up as zero."]
+    lines = [f"# Made by hil/chip/reset_values.py from {svd.name}: address, value after reset, register. The others "
+             f"come up as zero."]
     seen = set()
     for name, address, value in sorted(of_svd(svd), key=lambda row: row[1]):
         value, why = corrections.get(name, (value, ""))

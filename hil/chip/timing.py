@@ -33,8 +33,8 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 
 class Block:
-    """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction; refill:
-    cycles more if its branch is taken."""
+    """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction;
+    refill: cycles more if its branch is taken."""
 
     __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
@@ -50,7 +50,8 @@ class Block:
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
 
 
-FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("flash_fetch.h", "flash_fetch.c")}
+FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8")
+                 for name in ("flash_fetch.h", "flash_fetch.c")}
 FLASH_CDEF = """
 typedef struct { uint32_t address, size, cycles; } instruction;
 typedef struct { uint32_t room, used, lines[128]; } flash_cache;

@@ -1,4 +1,5 @@
-"""Which ways the branches of an image have gone: every conditional one of the functions that the control tick can reach.
+"""Which ways the branches of an image have gone: every conditional one of the functions that the control tick can
+reach.
 
 Functions are read from the image itself, instruction by instruction along their flow. A branch is one that sends the
 flow another way; instructions that a condition makes do nothing take their time all the same and are none.

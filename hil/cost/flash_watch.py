@@ -1,5 +1,6 @@
-"""What waiting for flash costs the control ticks of an image: the instructions of every tick, as they are executed, through
-the model of the chip's flash (hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which is the worst."""
+"""What waiting for flash costs the control ticks of an image: the instructions of every tick, as they are executed,
+through the model of the chip's flash (hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which is
+the worst."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class FlashWatch:
         self.stalls: list[int] = []
         self.worst, self.current = (0, 0), 0
         symbols, memory = board.image.symbols, FLASH_MEMORIES[board.board.chip.name]
-        handlers = [next(name for name in BEGINS if name in symbols), *(name for name in (CURRENT, ) if name in symbols)]
+        handlers = [next(name for name in BEGINS if name in symbols),
+                    *(name for name in (CURRENT, ) if name in symbols)]
         self._fetches = [FlashFetch(memory) for _ in handlers]
         addresses = [symbols[name].address for name in handlers]
         end = FLASH_START + board.chip.REGIONS[0].size

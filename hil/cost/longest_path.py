@@ -1,18 +1,19 @@
 """The longest path through a control tick, seen or not: implicit path enumeration (Li and Malik, 1995).
 
-Every way of every branch counts as one that can be gone. How often the basic blocks of the tick run in one tick is found
-by linear programming: as often as flow comes in and goes out, functions as often as they are called, and so that the sum
-of their cycles is the most. Three things are not read from the image:
+Every way of every branch counts as one that can be gone. How often the basic blocks of the tick run in one tick is
+found by linear programming: as often as flow comes in and goes out, functions as often as they are called, and so that
+the sum of their cycles is the most. Three things are not read from the image:
 
 - how often code that has run may run in one tick: as often at most as it has been seen to, and as much more as paths
   never gone would call its function;
 - how often a function is called through a table of pointers: as often at most as the one of them that was seen to be
   called most often in one tick;
-- how often a loop that has never gone round does: as often at most as is said, which is as often as there are joints, each
+- how often a loop that has never gone round does: as often at most as is said, which is as often as there are joints,
+each
   time that it is come to. Code within it that has run may then run as often again with each turn.
 
-Each block has the cycles of hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is in the
-caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
+Each block has the cycles of hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is
+in the caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two l
 
 @dataclass
 class Seen:
-    """What boards have shown. most: by address, the times an instruction has run in one tick at most; readers: addresses
-    of the instructions that have loaded constants from flash."""
+    """What boards have shown. most: by address, the times an instruction has run in one tick at most; readers:
+    addresses of the instructions that have loaded constants from flash."""
 
     most: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
@@ -78,8 +79,8 @@ class _Block:
 
 def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory, turns: int, unseen: bool = False,
             tables: Iterable[str] = branches.TABLES) -> int:
-    """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to their
-    ends. unseen: only those in code that no tick has run, of the path on which they are the most.
+    """Cycles of the longest path from the beginnings of exception handlers (each once, those that the image has) to
+    their ends. unseen: only those in code that no tick has run, of the path on which they are the most.
 
     turns: of loops that have never gone round. tables: as in branches.functions.
     """
@@ -98,7 +99,8 @@ def longest(image: Image, roots: Iterable[str], seen: Seen, memory: FlashMemory,
     return int(np.ceil(most - 1e-6)) + (0 if unseen else EXCEPTION * len(roots))
 
 
-# -- basic blocks -------------------------------------------------------------------------------------------------------
+# -- basic blocks
+# -------------------------------------------------------------------------------------------------------
 
 
 def _blocks(function: Function) -> list[_Block]:
@@ -143,7 +145,8 @@ def _may_read_flash(i: CsInsn) -> bool:
     return i.mnemonic.startswith(("ldr", "vldr", "ldm", "vldm")) and "[sp" not in i.op_str
 
 
-# -- flow ---------------------------------------------------------------------------------------------------------------
+# -- flow
+# ---------------------------------------------------------------------------------------------------------------
 
 
 class _Programme:
@@ -208,10 +211,11 @@ def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[in
     return -found.fun
 
 
-def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int], runs: list[int],
+def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int],
+                 runs: list[int],
                  entered: dict[int, int], extra: dict[int, int]) -> None:
-    """Functions run as often as they are called. Of calls nobody has seen some come from blocks that have never run, some
-    from functions that are themselves called more often than was seen."""
+    """Functions run as often as they are called. Of calls nobody has seen some come from blocks that have never run,
+    some from functions that are themselves called more often than was seen."""
     calls: dict[int, dict[int, float]] = {at: {entered[at]: -1.0} for at in functions}
     more: dict[int, dict[int, float]] = {at: {extra[at]: 1.0} for at in functions}
     pointed: dict[int, dict[int, float]] = defaultdict(dict)  # calls through tables
@@ -238,8 +242,9 @@ def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Fu
 
 @dataclass
 class _Loop:
-    """Blocks, by index, of which each leads to each. into: variables of the ways by which it is come to; latches: blocks
-    from which it begins anew; anew: variables of the ways there, with their latches. Loops within it are its own matter."""
+    """Blocks, by index, of which each leads to each. into: variables of the ways by which it is come to; latches:
+    blocks from which it begins anew; anew: variables of the ways there, with their latches. Loops within it are its own
+    matter."""
 
     blocks: list[int]
     headers: set[int]
@@ -258,7 +263,8 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
     left = [(n, after, edge) for n, after, edge in edges if n is not None]
     while left:
         size = 1 + max(max(n, after) for n, after, _ in left)
-        graph = coo_matrix((np.ones(len(left)), ([n for n, _, _ in left], [after for _, after, _ in left])), (size, size))
+        graph = coo_matrix((np.ones(len(left)), ([n for n, _, _ in left], [after for _, after, _ in left])),
+                           (size, size))
         part = connected_components(graph, connection="strong")[1]
         within: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         for n, after, edge in left:
@@ -277,8 +283,9 @@ def _loops(edges: list[tuple[int | None, int, int]]) -> list[_Loop]:
 
 def _bound_loops(p: _Programme, blocks: list[_Block], edges: list[tuple[int | None, int, int]], runs: list[int],
                  extra: dict[int, int], turns: int) -> None:
-    """Blocks run as often as seen, and as often again for each turn that nobody has seen of a loop around them, of which
-    there are `turns` for each time that the loop is come to; and no block of a loop runs, if that is not come to."""
+    """Blocks run as often as seen, and as often again for each turn that nobody has seen of a loop around them, of
+    which there are `turns` for each time that the loop is come to; and no block of a loop runs, if that is not come to.
+    """
     more: list[dict[int, float]] = [{extra[block.function]: -float(block.most)} for block in blocks]
     for loop in reversed(_loops(edges)):  # from within
         new = {latch for latch in loop.latches if not blocks[latch].most}

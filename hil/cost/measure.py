@@ -1,8 +1,8 @@
 """What an image costs on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms; then it goes through hil.cost.tour, where its worst
-tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash adds to them that
-of another one (hil/chip/timing.py). What no tick has executed is allowed for by the longest path through it
+The image homes, arms, plays a short motion of all its joints and disarms; then it goes through hil.cost.tour, where its
+worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash adds to
+them that of another one (hil/chip/timing.py). What no tick has executed is allowed for by the longest path through it
 (hil/cost/longest_path.py), current loops by how often they come meanwhile.
 """
 
@@ -31,7 +31,8 @@ from hil.play.run import Result, play
 
 SECONDS = 0.2  # of motion
 REACH = 0.05  # rad or m, where limits leave the room
-LATE = 128  # cycles before the next tick in which duties are not handed over any more (firmware/chip/stm32/ft_outputs.c)
+# cycles before the next tick in which duties are not handed over any more (firmware/chip/stm32/ft_outputs.c)
+LATE = 128
 
 TURNS = 4  # of a loop that has never run, where there are not more joints than that
 
@@ -64,8 +65,10 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
         cycles_budget=budget, left_out=left_out,
     )
     if worst > budget - LATE:
-        raise Refused(f"a control tick may take {worst} cycles: {sum(watch.worst)} seen, {watch.worst[1]} of them waiting "
-                      f"for flash, {unseen} in code that was not come to, {worst - own} for interrupts above it; a control "
+        raise Refused(f"a control tick may take {worst} cycles: {sum(watch.worst)} seen, {watch.worst[1]} of them "
+                      f"waiting "
+                      f"for flash, {unseen} in code that was not come to, {worst - own} for interrupts above it; a "
+                      f"control "
                       f"period has {budget}, the last {LATE} of them too late: lower control.rate_hz or simplify the "
                       "mechanism")
     return cost
@@ -85,7 +88,8 @@ def _played(board: VirtualBoard, mechanism: Mechanism, feedforward: bool,
 
 
 def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
-    """Cycles of the longest paths through what a board has not executed, of its tick and of one run of its current loops."""
+    """Cycles of the longest paths through what a board has not executed, of its tick and of one run of its current
+    loops."""
     image, memory, seen = board.image, FLASH_MEMORIES[board.board.chip.name], Seen()
     seen.add(board.chip.core, branches.functions(image, branches.HANDLERS).values())
     tick = longest(image, branches.TICK, seen, memory, turns, unseen=True)
@@ -93,8 +97,8 @@ def _unseen(board: VirtualBoard, turns: int) -> tuple[int, int]:
 
 
 def response(own: int, above: int, period: int, most: int) -> int:
-    """Cycles until a tick of `own` cycles is done that is interrupted every `period` cycles for `above` of them, or some
-    number beyond `most` (Joseph and Pandya, 1986)."""
+    """Cycles until a tick of `own` cycles is done that is interrupted every `period` cycles for `above` of them, or
+    some number beyond `most` (Joseph and Pandya, 1986)."""
     total = own
     while total <= most and (longer := own + math.ceil(total / period) * above) != total:
         total = longer

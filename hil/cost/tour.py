@@ -1,7 +1,8 @@
 """What a board is taken through so that its worst tick shows: short, with any mechanism, and recording all the while.
 
-The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, and those of a
-motion that leaves its pace; tests/hil/cost/test_branches.py holds what is seen here to all that a board can be asked for.
+The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, and those
+of a motion that leaves its pace; tests/hil/cost/test_branches.py holds what is seen here to all that a board can be
+asked for.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Life:
         self.float_speed = mechanism.safety.float_speed
 
     def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
-        """Go through all parts; here they are watched, not judged. on_part: told how many are done, and what comes. Returns
-        those that the board did not go through to their end."""
+        """Go through all parts; here they are watched, not judged. on_part: told how many are done, and what comes.
+        Returns those that the board did not go through to their end."""
         refused = []
         with suppress(Refused):
             self.session.connect()

@@ -21,7 +21,8 @@ def two_link(short: bool) -> Finding:
     exact, oracle = newton_euler(mechanism, motion, fem.t)
     peak = float(np.max(np.abs(lagrange)))
     numbers = (
-        within(f"Newton-Euler ({oracle})", float(np.max(np.abs(exact - lagrange))) / peak, 1e-12, "Lagrange's closed form"),
+        within(f"Newton-Euler ({oracle})", float(np.max(np.abs(exact - lagrange))) / peak, 1e-12,
+               "Lagrange's closed form"),
         within("FEM, matrix form in float64, 1 ms", float(np.max(np.abs(fem.tau - lagrange))) / peak, REFERENCE,
                "Lagrange's closed form"),
         within("FEM, the emitted C in float32, 1 ms", float(np.max(np.abs(single.tau - lagrange))) / peak, SINGLE,
@@ -32,7 +33,8 @@ def two_link(short: bool) -> Finding:
     for k in np.linspace(0, len(fem.t) - 1, 5).astype(int):
         values = (fem.t[k], H[k, 0, 0], H[k, 0, 1], H[k, 1, 1], h[k], *G[k], *exact[k], *lagrange[k], *fem.tau[k])
         rows.append(tuple(f"{v:.4f}" for v in values))
-    columns = ("t, s", "H11", "H12", "H22", "h", "G1", "G2", "NE 1", "NE 2", "Lagrange 1", "Lagrange 2", "FEM 1", "FEM 2")
+    columns = ("t, s", "H11", "H12", "H22", "h", "G1", "G2", "NE 1", "NE 2", "Lagrange 1", "Lagrange 2", "FEM 1",
+               "FEM 2")
     figure = canvas(13.0, 4.0)
     left, middle, right = figure.subplots(1, 3)
     for j in range(2):

@@ -28,7 +28,8 @@ def closed_loops(short: bool) -> Finding:
         ideal = float(np.min(p.ideal["PD"] / p.ideal["PD + lambda"]))
         board = float(np.min(p.board["PD"].tracking_rms / p.board["PD + lambda"].tracking_rms))
         numbers += [
-            Number(f"{p.name}: the motion is played under all three laws", ", ".join(p.board[law].ended for law in LAWS), "done",
+            Number(f"{p.name}: the motion is played under all three laws",
+                   ", ".join(p.board[law].ended for law in LAWS), "done",
                    all(p.board[law].ended == "done" and not p.board[law].faults for law in LAWS)),
             Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
                    f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
@@ -41,7 +42,8 @@ def closed_loops(short: bool) -> Finding:
                           "above 1: the partition, cut here, is worse than nothing", worse > 1.0))
     table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad a joint",
                   ("mechanism", *LAWS), tuple(
-                      (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS)) for p in played))
+                      (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS))
+                      for p in played))
     return Finding(tuple(numbers), (_picture(played[0]),), (table,))
 
 
@@ -63,7 +65,8 @@ def changing(short: bool) -> Finding:
     # the right arm carries nothing of the object but through the closure
     with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
                           for ramp in (True, False))
-    numbers.append(Number("largest step of feed-forward a tick, the arm that is joined", f"{with_ramp:.3f} N m with a ramp of "
+    numbers.append(Number("largest step of feed-forward a tick, the arm that is joined",
+                          f"{with_ramp:.3f} N m with a ramp of "
                           f"{1e3 * max(mode.ramp_s for mode in mechanism.modes):g} ms, {without:.3f} without",
                           f"at most {SMOOTHER:g} of that without", with_ramp <= SMOOTHER * without))
     figure = canvas(13.0, 3.8)

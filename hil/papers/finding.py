@@ -56,7 +56,8 @@ class Finding:
 
 def within(what: str, value: float, bound: float, against: str, unit: str = "of peak") -> Number:
     """A number that may be at most `bound`."""
-    return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:g} {unit}".strip(), bool(value <= bound))
+    return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:g} {unit}".strip(),
+                  bool(value <= bound))
 
 
 def picture(figure: Figure, caption: str) -> Picture:

@@ -63,7 +63,8 @@ def eight_link(short: bool) -> Finding:
         within("FEM with the paper's Newmark beta = 1/4, 10 ms, motion of zero initial jerk",
                worst(*_newmark(slow, motion)), 1e-2, oracle),
         Number("the same on a motion with initial jerk (quintic): the scheme used inversely is not stable",
-               f"{worst(*_newmark(slow, _quintic(motion))):.2g} of peak", f"largest eigenvalue {growth:g}, twice: errors grow in "
+               f"{worst(*_newmark(slow, _quintic(motion))):.2g} of peak",
+               f"largest eigenvalue {growth:g}, twice: errors grow in "
                "proportion to time, so the momentum form is the default"),
     )
     return Finding(numbers, (_torque_picture(fem.t, exact, fem.tau, [b.joint.name for b in model.bodies],
@@ -116,7 +117,8 @@ def six_joints(short: bool) -> Finding:
     numbers = (
         within("FEM, matrix form in float64, 1 ms", float(np.max(np.abs(fem.tau - exact)) / peak), REFERENCE, oracle),
         within("FEM, the emitted C in float32, 1 ms", float(np.max(np.abs(single.tau - exact)) / peak), SINGLE, oracle),
-        within(f"the object's path of {np.linalg.norm(way):.3f} m is straight", aside, 1e-6, "the line between its ends", "m"),
+        within(f"the object's path of {np.linalg.norm(way):.3f} m is straight", aside, 1e-6,
+               "the line between its ends", "m"),
     )
     figure = canvas(13.0, 4.6)
     arm = figure.add_subplot(1, 3, 1, projection="3d")
@@ -128,7 +130,8 @@ def six_joints(short: bool) -> Finding:
             axes.plot(fem.t, fem.tau[:, j], color=colour, linewidth=1.0, label=fem.joints[j])
         label(axes, f"{name}: rnea pale, FEM thin", y="torque, N m")
         axes.legend(fontsize=7)
-    return Finding(numbers, (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
+    return Finding(numbers,
+                   (picture(figure, "(a) the arm and the straight line of its 5.0 kg object; (b), (c) joint torques"),))
 
 
 def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None:
@@ -143,7 +146,8 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
 
 
 def three_link(short: bool) -> Finding:
-    """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone wrong."""
+    """Figs 7 and 8: the target motion, and PD against feed-forward + PD; then the plant changed and things gone
+    wrong."""
     s = scenario.load("three_link")
     results = {case.name: scenario.play(s, case, short=short) for case in s.runs(short)}
     numbers = [Number.of(check) for check in scenario.checks(s, results, short)]
@@ -175,7 +179,8 @@ def _tracking(results: dict[str, Result]) -> Picture:
     label(error, "link 1: target minus true angle", y="mrad")
     for axes in (target, control, error):
         axes.legend(fontsize=8)
-    return picture(figure, "The exact flash image on the virtual board drives the articulated plant: same gains, friction on, "
+    return picture(figure,
+                   "The exact flash image on the virtual board drives the articulated plant: same gains, friction on, "
                            "8192-count encoders")
 
 
@@ -192,4 +197,5 @@ def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: boo
             axes.plot(t, 1e3 * d.theory.error[:, j], color=f"C{j}", linewidth=1.0, label=joint.name)
         label(axes, f"{case.name}: change of the tracking error", y="mrad")
         axes.legend(fontsize=7)
-    return picture(figure, "The plant changed on purpose against what the board believes: measured (pale) and by theory (thin)")
+    return picture(figure,
+                   "The plant changed on purpose against what the board believes: measured (pale) and by theory (thin)")

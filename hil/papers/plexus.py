@@ -42,7 +42,8 @@ def reduction(short: bool) -> Finding:
         error = float(np.max(np.abs(inertia - link.inertia)) / np.max(np.abs(link.inertia)))
         aside = float(np.linalg.norm(r.mean(axis=0)))
         worst = max(worst, error, aside)
-        rows.append((link.name, f"{link.mass:g}", "; ".join("(" + ", ".join(f"{1e3 * x:.1f}" for x in p) + ")" for p in r),
+        rows.append((link.name, f"{link.mass:g}",
+                     "; ".join("(" + ", ".join(f"{1e3 * x:.1f}" for x in p) + ")" for p in r),
                      f"{error:.1e}"))
     link = mechanism.link("upper_arm")
     points = solids.reduce(link.name, link.mass, link.com, link.inertia).points
@@ -57,11 +58,14 @@ def reduction(short: bool) -> Finding:
     axes.set(xlabel="x, m", xticks=[0.0, 0.1, 0.2, 0.3, 0.4], yticks=[], zticks=[])  # y and z are short
     axes.set_box_aspect(None, zoom=1.3)
     axes.tick_params(labelsize=6)
-    return Finding((within("centre of gravity and inertia of the four points, all links of the six-axis arm", worst, 1e-12,
+    return Finding((within("centre of gravity and inertia of the four points, all links of the six-axis arm", worst,
+                           1e-12,
                            "the given tensor", "relative"),),
-                   (picture(figure, "Reduction of a solid into 4 nodal masses: upper arm of the six-axis arm, widened across; "
+                   (picture(figure,
+                            "Reduction of a solid into 4 nodal masses: upper arm of the six-axis arm, widened across; "
                                     "+ its centre of gravity"),),
-                   (Table("the four points", ("solid", "M, kg", "places about the centre of gravity, mm", "inertia error"),
+                   (Table("the four points",
+                          ("solid", "M, kg", "places about the centre of gravity, mm", "inertia error"),
                           tuple(rows)),))
 
 
@@ -80,10 +84,13 @@ def flexible_arm(short: bool) -> Finding:
         axes.legend(fontsize=8)
     numbers = [Number.of(check) for s in swings for check in s.checks()]
     softer = [s.measured[0] for s in swings]
-    numbers.append(Number("the additional flexibility provided by the servo-control: frequency over that of a clamped root",
-                          ", ".join(f"{f / swings[0].clamped:.3f}" for f in softer), "below 1, falling with the servo's "
+    numbers.append(Number("the additional flexibility provided by the servo-control: frequency over that of a clamped "
+                          "root",
+                          ", ".join(f"{f / swings[0].clamped:.3f}" for f in softer),
+                          "below 1, falling with the servo's "
                           "stiffness", bool(np.all(np.diff([swings[0].clamped, *softer]) < 0.0))))
-    return Finding(tuple(numbers), (picture(figure, "An elastic beam with a point mass at its end, turned and held by three "
+    return Finding(tuple(numbers),
+                   (picture(figure, "An elastic beam with a point mass at its end, turned and held by three "
                                                     "servos"),))
 
 
@@ -94,7 +101,8 @@ def three_axes(short: bool) -> Finding:
     results = {case.name: scenario.play(s, case, short=short, plant=plants[case.name]) for case in s.runs(short)}
     ff = results["feed-forward + PD"]
     began = ff.record.seconds[ff.moving.start]
-    members = [(m.link, f"{m.axial.value:.1f}", f"{m.shear.value:.1f}", f"{m.torsion.value:.2f}", f"{m.bending.value:.2f}",
+    members = [(m.link, f"{m.axial.value:.1f}", f"{m.shear.value:.1f}", f"{m.torsion.value:.2f}",
+                f"{m.bending.value:.2f}",
                 f"{1e-6 * m.stress.value:.2f} at {m.stress.station:.2f} m, {m.stress.time - began:.2f} s")
                for m in plants["feed-forward + PD"].members.report()]
     return Finding(tuple(Number.of(check) for check in scenario.checks(s, results, short)),
@@ -174,10 +182,12 @@ def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
             continue  # twenty thousand triangles of a housing
         mesh, i = scenario.form(solid, scenario.FOLDER / f"{s.name}.toml", number), where[solid.link]
         triangles = mesh.triangles @ at.R[i].T + at.origin[i]
-        axes.add_collection3d(Poly3DCollection(triangles, facecolor=f"C{i}", edgecolor=(0, 0, 0, 0.15), linewidth=0.3, alpha=0.6))
+        axes.add_collection3d(Poly3DCollection(triangles, facecolor=f"C{i}", edgecolor=(0, 0, 0, 0.15), linewidth=0.3,
+                                               alpha=0.6))
         corners.append(triangles.reshape(-1, 3))
     low, high = np.vstack(corners).min(axis=0), np.vstack(corners).max(axis=0)
-    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]), xlabel="x, m", ylabel="y, m", zlabel="z, m")
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]), xlabel="x, m", ylabel="y, m",
+             zlabel="z, m")
     axes.set_aspect("equal")
     axes.tick_params(labelsize=6)
 
@@ -196,7 +206,8 @@ def accuracy(short: bool) -> Finding:
         plant.push(FALL, np.zeros(plant.n))
         errors.append(float(np.abs(plant.q - exact).max()))
         lost, _, open_by = energy(free, step, 1.0)
-        rows.append((f"{1e3 * step:g}", f"{errors[-1]:.2e}", "" if len(errors) < 2 else f"{np.log2(errors[-2] / errors[-1]):.2f}",
+        rows.append((f"{1e3 * step:g}", f"{errors[-1]:.2e}",
+                     "" if len(errors) < 2 else f"{np.log2(errors[-2] / errors[-1]):.2f}",
                      f"{lost:.1e}", f"{open_by:.1e}", f"{real_time_factor(mechanism, step):.2f}"))
     seconds = 2.0 if short else 10.0
     drift, scale, closure = energy(free, 2e-3, seconds)
@@ -205,14 +216,17 @@ def accuracy(short: bool) -> Finding:
     numbers = (
         Number("order of convergence, six joints falling freely", ", ".join(f"{o:.2f}" for o in orders),
                f"2 +- 0.2; errors against {oracle}", bool(np.all(np.abs(np.array(orders) - 2.0) < 0.2))),
-        within(f"energy over {seconds:g} s of free motion at 2 ms, {scale:.1f} J changing hands", drift, round(1e-3 * scale, 3),
+        within(f"energy over {seconds:g} s of free motion at 2 ms, {scale:.1f} J changing hands", drift,
+               round(1e-3 * scale, 3),
                "conserved", "J"),
         within("closure of the mechanisms after that", closure, 1e-10, "the rows", "m"),
-        Number("real-time factor, six joints with motors and friction, 1 ms steps", f"{fastest:.1f}", "at least 1 on this machine",
+        Number("real-time factor, six joints with motors and friction, 1 ms steps", f"{fastest:.1f}",
+               "at least 1 on this machine",
                fastest >= 1.0),
     )
     return Finding(numbers, (), (Table("six-axis arm in free motion",
-                                       ("step, ms", f"error after {FALL:g} s, rad", "order", "energy drift within 1 s, J",
+                                       ("step, ms", f"error after {FALL:g} s, rad", "order",
+                                        "energy drift within 1 s, J",
                                         "closure after 1 s, m", "real-time factor"), tuple(rows)),))
 
 
@@ -239,7 +253,8 @@ def fallen(mechanism: Mechanism, seconds: float) -> tuple[Array, str]:
             return np.concatenate([y[n:], np.linalg.solve(at.mass + np.diag(rotors), at.gravity - at.coriolis @ y[n:])])
 
         oracle = "the minimal-coordinate plant's equations, DOP853 of SciPy (no Pinocchio)"
-    found = solve_ivp(slope, (0.0, seconds), np.concatenate([start, np.zeros(n)]), method="DOP853", rtol=1e-11, atol=1e-12)
+    found = solve_ivp(slope, (0.0, seconds), np.concatenate([start, np.zeros(n)]), method="DOP853", rtol=1e-11,
+                      atol=1e-12)
     return found.y[:n, -1], oracle
 
 

@@ -69,9 +69,11 @@ PAPERS = (
         "Eqs 7 and 17 drop masses and rotary inertias at joint nodes: they are folded into the links.",
         "{P}_0, gravity and the initial acceleration, is not stated; increments never create it.",
         "Eq. 19 must read J q''_d + D q'_d.",
-        "Newmark with beta = 1/4, driven by prescribed displacements, has the double eigenvalue -1: errors grow with time.",
+        "Newmark with beta = 1/4, driven by prescribed displacements, has the double eigenvalue -1: errors grow with "
+        "time.",
     )),
-    Paper("plexus", "Lepareux, Bung, Jamet, Barraco, Cuny, Dynamic behaviour of deformable and rigid articulated systems", (
+    Paper("plexus",
+          "Lepareux, Bung, Jamet, Barraco, Cuny, Dynamic behaviour of deformable and rigid articulated systems", (
         "theta' = N Omega_m contradicts T = N T_m: Omega_m = N theta'.",
         "T_d needs its sign and a rule for sticking; the rotor's inertia N^2 J_m is missing.",
         "I is both a current and an integral.",
@@ -80,45 +82,60 @@ PAPERS = (
         "|V| <= V_max without anti-windup; the figures' numbers in the text are off by one.",
     )),
     Paper("chapter", "Dynamics (chapter of a robotics textbook)"),
-    Paper("tsujita", "Tsujita, Tsuchiya, Kamiya, Kawano, The inverse kinematics and dynamics of a flexible manipulator", (
-        "Eq. 15: the mass matrix is <B'B> with its first row modified (<B'B> - C'B), the stiffness K - Omega^2 <B'B>; the moment "
+    Paper("tsujita", "Tsujita, Tsuchiya, Kamiya, Kawano, The inverse kinematics and dynamics of a flexible manipulator",
+          (
+        "Eq. 15: the mass matrix is <B'B> with its first row modified (<B'B> - C'B), the stiffness K - Omega^2 <B'B>; "
+        "the moment "
         "uses <rho_c^2> (m r_c^2 is counted twice as printed); terms linear in w are missing from the moment balance.",
         "Eq. 12: 2 zeta sqrt(M K) is not symmetric: 2 zeta M (M^-1 K)^1/2, or damping in proportion to strain rate.",
-        "Eq. 7 lacks Omega x w and prints rho~ for r~; Eqs 9 and 10 print (r_c - r_c); Eq. 17 is malformed; Eq. 18 prints "
+        "Eq. 7 lacks Omega x w and prints rho~ for r~; Eqs 9 and 10 print (r_c - r_c); Eq. 17 is malformed; Eq. 18 "
+        "prints "
         "omega(20) for omega(10).",
-        "Eq. 16: w(0) = w(t_f) = 0 is well posed only with as many stable as unstable roots, and the ends must be the static "
+        "Eq. 16: w(0) = w(t_f) = 0 is well posed only with as many stable as unstable roots, and the ends must be the "
+        "static "
         "sag, not zero.",
         "Eq. 19 is exact, not of least squares, once Eq. 15 is consistent.",
     )),
 )
 
-_WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, and the arm reaches 0.9 m; R_1, the split of the mass, the stiffness "
-         "of joint 3, the damping and the contact law are not printed. Chosen: a path at y = -0.6 m, a beam of 0.192 kg and 0.4 m, a "
-         "hand of 0.048 kg and 0.1 m on 1 N m/rad, strain-proportional damping of 5 ms, a floor of 10 kN/m. Ends at the static sag, "
-         "not at zero; deflections are large, so plant and inverse model share the statics of a linear beam (hil/plant/flexible_arm.py).")
+_WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, and the arm reaches 0.9 m; R_1, the split of the "
+         "mass, the stiffness "
+         "of joint 3, the damping and the contact law are not printed. Chosen: a path at y = -0.6 m, a beam of 0.192 "
+         "kg and 0.4 m, a "
+         "hand of 0.048 kg and 0.1 m on 1 N m/rad, strain-proportional damping of 5 ms, a floor of 10 kN/m. Ends at "
+         "the static sag, "
+         "not at zero; deflections are large, so plant and inverse model share the statics of a linear beam "
+         "(hil/plant/flexible_arm.py).")
 
 SUBJECTS = (
     Subject("isobe-figs-1-3", "isobe", "Figs 1 to 3, 6", "Element, link, nodal forces, control system", None,
-            "drawings of the method, not results: codegen/model/beam_element.py, codegen/model/kinematics.py and the firmware are what they draw"),
+            "drawings of the method, not results: codegen/model/beam_element.py, codegen/model/kinematics.py and the "
+            "firmware are what they draw"),
     Subject("isobe-fig-4", "isobe", "Fig. 4", "Joint torques of an eight-link mechanism", figures_isobe.eight_link,
-            "The target trajectory is printed as a picture only: a seventh-order motion of 1.0 s is used. Links as uniform rods.",
+            "The target trajectory is printed as a picture only: a seventh-order motion of 1.0 s is used. Links as "
+            "uniform rods.",
             ("femtorque torque mechanisms/eight_link.toml mechanisms/eight_link.csv -o torque.csv [--backend c]",)),
     Subject("isobe-fig-5", "isobe", "Fig. 5", "Joint torques of a 6-DOF arm that carries 5.0 kg along a straight line",
             figures_isobe.six_joints,
-            "The arm is that of Vukobratovic and Potkonjak, whose numbers are not printed: an arm of the same kind is used, on a "
-            "line that is straight, where the paper's is approximately so. Its curves can therefore not be laid over the paper's.",
+            "The arm is that of Vukobratovic and Potkonjak, whose numbers are not printed: an arm of the same kind is "
+            "used, on a "
+            "line that is straight, where the paper's is approximately so. Its curves can therefore not be laid over "
+            "the paper's.",
             ("femtorque torque mechanisms/six_axis_line.toml mechanisms/six_axis_line.csv -o torque.csv",)),
     Subject("isobe-figs-7-8", "isobe", "Figs 7, 8 and the calculation time",
             "Control experiment on a three-link arm: PD against feed-forward + PD", figures_isobe.three_link,
-            "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; the image, "
+            "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; "
+            "the image, "
             "its serial link and the host are the real ones. `make demo` also shows it at the paper's 10 ms.",
             ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
     Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops: PD, the paper's partition, the force at the cut",
             figures_closed.closed_loops,
-            "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It leaves no "
+            "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It "
+            "leaves no "
             "force at the cut, so that its torques depend on where the loop is cut; completed, they do not.",
             ("femtorque hil mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
-    Subject("isobe-eq-16-modes", "isobe", "Eq. 16, changed in motion", "Grasp, carry and release; pick up; change of foot",
+    Subject("isobe-eq-16-modes", "isobe", "Eq. 16, changed in motion",
+            "Grasp, carry and release; pick up; change of foot",
             figures_closed.changing, "The paper has no such motion: two arms, a single one and a biped are chosen.",
             ("femtorque hil mechanisms/two_arm_grasp.toml mechanisms/two_arm_grasp.csv",)),
     Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
@@ -126,34 +143,44 @@ SUBJECTS = (
             own_data=False),
     Subject("plexus-fig-2", "plexus", "Fig. 2", "Definition of a mechanism and of its surrounding elements", None,
             "a drawing, not a result: hil/plant/articulated/elements.py is what it draws"),
-    Subject("plexus-flexible-arm", "plexus", "Fig. 3 in the text (not printed)", "Flexible arm with servo-controlled rotation",
+    Subject("plexus-flexible-arm", "plexus", "Fig. 3 in the text (not printed)",
+            "Flexible arm with servo-controlled rotation",
             figures_plexus.flexible_arm, "No numbers are printed: the beam is that of Tsujita et al., uniform."),
-    Subject("plexus-fig-3", "plexus", "Fig. 3 (4 in the text)", "Manipulator with three axes of rotation: five solids, three motors",
+    Subject("plexus-fig-3", "plexus", "Fig. 3 (4 in the text)",
+            "Manipulator with three axes of rotation: five solids, three motors",
             figures_plexus.three_axes,
-            "The paper prints a picture; the benchmark's data (Wittenburg and Wolz 1985) are not in it. Dimensions are chosen. "
+            "The paper prints a picture; the benchmark's data (Wittenburg and Wolz 1985) are not in it. Dimensions "
+            "are chosen. "
             "The pedestal stands on the ground and the gripper is screwed on, so three solids move."),
-    Subject("plexus-fig-4", "plexus", "Fig. 4 (5 in the text)", "Simulation of an industrial robot: motors and servos optimised",
+    Subject("plexus-fig-4", "plexus", "Fig. 4 (5 in the text)",
+            "Simulation of an industrial robot: motors and servos optimised",
             figures_plexus.industrial_robot,
             "The paper prints a picture and no numbers: dimensions, objective and constraints are chosen and stated "
             "(hil/scenarios/industrial_robot.toml, hil/scenarios/design.py)."),
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
             figures_plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
     Subject("plexus-contact", "plexus", "mechanisms", "Contact of an arm that a board drives", None,
-            "not built yet: the arm at the wall (Tsujita, below) plays planned torques without a board; closed loops on the "
+            "not built yet: the arm at the wall (Tsujita, below) plays planned torques without a board; closed loops "
+            "on the "
             "board stand above, with Isobe"),
-    Subject("chapter-two-link", "chapter", "Two-link planar arm", "Newton-Euler, Lagrange's closed form and FEM side by side",
-            figures_chapter.two_link, "Nothing differs: the chapter prints formulas and no numbers, so masses and lengths are chosen.",
+    Subject("chapter-two-link", "chapter", "Two-link planar arm",
+            "Newton-Euler, Lagrange's closed form and FEM side by side",
+            figures_chapter.two_link,
+            "Nothing differs: the chapter prints formulas and no numbers, so masses and lengths are chosen.",
             ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",), own_data=False),
     Subject("tsujita-slew", "tsujita", "what Figs 2 to 4 rest on", "The single flexible link, turned by 60 degrees",
-            figures_tsujita.slew, "Not a figure of the paper: its beam alone, with a point mass for the hand, where only the "
+            figures_tsujita.slew,
+            "Not a figure of the paper: its beam alone, with a point mass for the hand, where only the "
             "boundary-value motion is at stake.",
             ("femtorque plan mechanisms/flexible_link.toml WAYPOINTS -o motion.csv",)),
     Subject("tsujita-table-1", "tsujita", "Table 1", "Natural frequencies of link 2", None,
-            "cannot be reproduced: the six printed frequencies followed from none of about 790 readings of the printed data; R_1, "
+            "cannot be reproduced: the six printed frequencies followed from none of about 790 readings of the "
+            "printed data; R_1, "
             "the split of the mass and the stiffness of joint 3 are not given."),
     Subject("tsujita-fig-2", "tsujita", "Fig. 2", "Force on the surface, t_f = 0.5 s", figures_tsujita.force, _WALL,
             ("femtorque plan mechanisms/wall_arm.toml mechanisms/wall_arm_path.csv --ends static -o motion.csv",)),
-    Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion", figures_tsujita.force_error, _WALL),
+    Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion",
+            figures_tsujita.force_error, _WALL),
     Subject("tsujita-fig-4", "tsujita", "Fig. 4", "Stick diagram of the manipulator", figures_tsujita.sticks, _WALL),
 )
 
@@ -182,7 +209,8 @@ class Reproduced:
         """As in the JSON object."""
         numbers = () if self.finding is None else self.finding.numbers
         return {
-            "name": self.subject.name, "figure": self.subject.figure, "status": self.status, "differs": self.subject.differs,
+            "name": self.subject.name, "figure": self.subject.figure, "status": self.status,
+            "differs": self.subject.differs,
             "numbers": [{"what": n.what, "found": n.found, "against": n.against, "good": n.good} for n in numbers],
         }
 

@@ -1,7 +1,7 @@
 """Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
 
-The motion is found by host.plan.tip_motion, tried on hil.plant.flexible_arm with more elements. What the paper does not print, or
-prints out of reach, is chosen in mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml.
+The motion is found by host.plan.tip_motion, tried on hil.plant.flexible_arm with more elements. What the paper does not
+print, or prints out of reach, is chosen in mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml.
 """
 
 from __future__ import annotations
@@ -64,10 +64,13 @@ def slew(short: bool) -> Finding:
                 "linear plant of 20 elements in clamped coordinates", falls),
          within("boundary value against rigid feed-forward, 1 s", worst["boundary value", 1.0] / worst["rigid", 1.0],
                 0.01, "swing left behind", "of it")),
-        (picture(figure, "A flexible link of 0.4 m with 50 g at its tip, its root on a servo: how its tip swings during and "
-                         "after a turn planned as if it were rigid, with the deflection it would have standing still under "
+        (picture(figure,
+                 "A flexible link of 0.4 m with 50 g at its tip, its root on a servo: how its tip swings during and "
+                         "after a turn planned as if it were rigid, with the deflection it would have standing still "
+                         "under "
                          "the same load, and as the boundary-value problem has it"),),
-        (Table("slew in 0.5 s: elements of the inverse model", ("elements", "swing left behind, mm", "peak torque, N m"),
+        (Table("slew in 0.5 s: elements of the inverse model",
+               ("elements", "swing left behind, mm", "peak torque, N m"),
                tuple(rows)),
          Table("swing left behind, mm", ("t_f, s", *kinds), found)))
 
@@ -75,7 +78,8 @@ def slew(short: bool) -> Finding:
 def slewed(mechanism: Mechanism, elements: int, duration: float) -> TipMotion:
     """In proportion to a small angle, so that terms of second order, which the linear plant has not, are not in it."""
     small = 1e-3
-    found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration, DT,
+    found = tip_motion(flexible_arm(mechanism, elements=elements), Slew((0.0,), (ANGLE * small,), duration), duration,
+                       DT,
                        lead=(0.25, 0.25))
     return replace(found, q=found.q / small, qd=found.qd / small, qdd=found.qdd / small, torque=found.torque / small)
 
@@ -125,7 +129,8 @@ def force(short: bool) -> Finding:
     axes = figure.subplots()
     wall = scenario.load("wall_contact")
     assert wall.file.contact is not None
-    runs = {name: pressed(wall, 0.5, feedback) for name, feedback in (("feed-forward", False), ("with force feedback", True))}
+    runs = {name: pressed(wall, 0.5, feedback) for name,
+            feedback in (("feed-forward", False), ("with force feedback", True))}
     for name, found in runs.items():
         axes.plot(found.done.times, found.done.force[:, 1], linewidth=1.2, label=f"{name}: {found.rms:.2g} N rms")
     axes.axhline(wall.file.contact.press, color="0.6", linewidth=0.8)
@@ -135,7 +140,9 @@ def force(short: bool) -> Finding:
     return Finding(
         (within("rms error of the force, feed-forward alone", open_loop, 0.05, "2 N asked for", "N"),
          within("rms error with force feedback", closed, open_loop, "less than without", "N")),
-        (picture(figure, "The force acting on the surface through the end effector; planned with 2 elements, simulated with 3"),))
+        (picture(figure,
+                 "The force acting on the surface through the end effector; planned with 2 elements, simulated with 3"),
+         ))
 
 
 def force_error(short: bool) -> Finding:
@@ -156,10 +163,12 @@ def force_error(short: bool) -> Finding:
                   f"{np.abs(runs[d][1].error).max():.2e}") for d in durations)
     falls = all(b < a / 3.0 for a, b in zip(rms, rms[1:], strict=False))
     return Finding(
-        (Number("the error falls rapidly as the arm is accelerated more slowly", " / ".join(f"{x:.2g}" for x in rms) + " N",
+        (Number("the error falls rapidly as the arm is accelerated more slowly",
+                " / ".join(f"{x:.2g}" for x in rms) + " N",
                 "to less than a third from each time to the next", falls),),
         (picture(figure, "Difference between desired and acting force over the time of the motion"),),
-        (Table("error of the force, N", ("t_f, s", "rms", "largest", "rms with feedback", "largest with feedback"), rows),))
+        (Table("error of the force, N", ("t_f, s", "rms", "largest", "rms with feedback", "largest with feedback"),
+               rows),))
 
 
 def sticks(short: bool) -> Finding:
@@ -183,5 +192,7 @@ def sticks(short: bool) -> Finding:
     label(axes, "t_f = 0.5 s", x="x, m", y="y, m")
     off = float(np.abs(found.done.tip[:, 0] - Slide(contact, 0.5).at(found.done.times)[0][:, 0]).max())
     return Finding((within("tip from where it should be on the floor", off, 1e-3, "the path asked for", "m"),),
-                   (picture(figure, "Stick diagram during the motion, from dark to light: rigid upper arm, bent forearm, hand"),))
+                   (picture(figure,
+                            "Stick diagram during the motion, from dark to light: rigid upper arm, bent forearm, hand"),
+                    ))
 

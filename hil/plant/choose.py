@@ -69,13 +69,14 @@ def is_arm(mechanism: Mechanism) -> bool:
 def refined(mechanism: Mechanism, times: int) -> Mechanism:
     """With so many times the elements in every flexible link."""
     links = tuple(link if link.beam is None else
-                  replace(link, beam=replace(link.beam, elements=times * link.beam.elements)) for link in mechanism.links)
+                  replace(link, beam=replace(link.beam, elements=times * link.beam.elements))
+                  for link in mechanism.links)
     return replace(mechanism, links=links)
 
 
 def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
-    """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant stays
-    in its own or "")."""
+    """The plant follows a board into another mode, by its number: hands close, feet change. (its name, why the plant
+    stays in its own or "")."""
     name, whole = mechanism.modes[mode].name, plant.plant if isinstance(plant, Wired) else plant
     assert isinstance(whole, articulated.Plant)  # what a mechanism with modes has
     try:

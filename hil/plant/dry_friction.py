@@ -16,9 +16,9 @@ _ROUNDS = 20  # a joint, in which one does
 def clamped(compliance: Array, rate: Array, bound: Array) -> Array:
     """Friction torques m (n,) with |m| <= bound that bring rate + compliance m to rest, or oppose it with the bound.
 
-    compliance: (n, n) rates that unit torques cause within the step, (nearly) symmetric, at least semidefinite. rate: (n,)
-    without friction. Found by its active set, who sticks and who slides which way, all of it changed at once; where
-    that does not settle, as in loops, whose joints stick together in many ways, changed one by one.
+    compliance: (n, n) rates that unit torques cause within the step, (nearly) symmetric, at least semidefinite. rate:
+    (n,) without friction. Found by its active set, who sticks and who slides which way, all of it changed at once;
+    where that does not settle, as in loops, whose joints stick together in many ways, changed one by one.
     """
     reach = np.abs(compliance) @ bound
     side = -np.sign(rate) * (np.abs(rate) > reach)  # these no friction can stop

@@ -1,8 +1,8 @@
 """A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
 
-The equations of motion are those of hil.plant.flexible_arm: the link from its clamped root, by elements of their own number,
-all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms iterated,
-so that no frequency of the link limits it; motors and the friction law are those of hil.plant.rigid.
+The equations of motion are those of hil.plant.flexible_arm: the link from its clamped root, by elements of their own
+number, all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms
+iterated, so that no frequency of the link limits it; motors and the friction law are those of hil.plant.rigid.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
 
-Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
-it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
-Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are coupled
-without simplification; strains are small, and the shortening of the bent beam is left out
-as it is in host.plan.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
+Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of
+what it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over
+points. Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are
+coupled without simplification; strains are small, and the shortening of the bent beam is left out as it is in
+host.plan.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
 - "root": other coordinates than those of the inverse model, with which it agrees to second order in the deflection;
 - "chord": the same statics even where deflections are large, as those of the published arm are (a force of 2 N bends it
@@ -59,9 +59,9 @@ class Points:
 
 
 class FlexiblePlant:
-    """State y = (q, U, q', U'): joints (J,) rad, the last the angle of the frame that deflections are measured from, and
-    elastic coordinates (n,): deflection and slope of each node, then the slope of a rigid end that hangs on a spring,
-    without those that the frame makes zero.
+    """State y = (q, U, q', U'): joints (J,) rad, the last the angle of the frame that deflections are measured from,
+    and elastic coordinates (n,): deflection and slope of each node, then the slope of a rigid end that hangs on a
+    spring, without those that the frame makes zero.
     """
 
     mass: Array  # kg, of points (P,) in the flexible link and on what it carries
@@ -114,7 +114,8 @@ class FlexiblePlant:
         s = 0.5 * (s + 1.0)
         N = np.zeros((elements * GAUSS, size))
         bend, sheared = np.zeros_like(N), np.zeros((elements, size))
-        cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)], 1)
+        cubic = np.stack([1 - 3 * s**2 + 2 * s**3, l * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3, l * (s**3 - s**2)],
+                         1)
         curved = np.stack([-6 + 12 * s, l * (-4 + 6 * s), 6 - 12 * s, l * (6 * s - 2)], 1) / l**2
         both = curved[:, 1] + curved[:, 3]  # of a shear strain of 1, the section's slopes being zero
         held = EI * 0.5 * l * weight * both

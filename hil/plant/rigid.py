@@ -81,7 +81,8 @@ class Plant(Driven):
         return self.encoders.counts(self.q)
 
     def index(self, joint: int) -> bool:
-        """Whether a joint's index pulse is there: one count wide, once a turn about `indexes[joint]`; False if not given."""
+        """Whether a joint's index pulse is there: one count wide, once a turn about `indexes[joint]`; False if not
+        given."""
         if joint not in self.indexes:
             return False
         turns = self.encoders.turns(joint, self.q[joint] - self.indexes[joint])

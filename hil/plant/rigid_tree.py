@@ -80,9 +80,12 @@ class RigidTree:
         merged = [_merge(parts) for parts in solids]
         names = ("origin", "omega", "jv", "jw", "spun", "nv", "nw", "gyro")
         self._tree = _structure(
-            n, parent=self._parent, turns=turns, offset=self._offset, slide=slide, fixed=fixed, cosine=cosine, sine=sine,
-            axis=axes, mass=mass_scale * np.array([m for m, _, _ in merged]), centre=np.array([c for _, c, _ in merged]),
-            inertia=mass_scale * np.array([inertia for _, _, inertia in merged]), gravity=np.array(mechanism.gravity, float),
+            n, parent=self._parent, turns=turns, offset=self._offset, slide=slide, fixed=fixed, cosine=cosine,
+            sine=sine,
+            axis=axes, mass=mass_scale * np.array([m for m, _, _ in merged]),
+            centre=np.array([c for _, c, _ in merged]),
+            inertia=mass_scale * np.array([inertia for _, _, inertia in merged]),
+            gravity=np.array(mechanism.gravity, float),
             rotation=np.tile(np.eye(3), (n + 1, 1, 1)),  # that of the base stays so
             **{name: np.zeros((n + 1, 3)) for name in names})
 

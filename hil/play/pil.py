@@ -261,7 +261,8 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         device.close()
         raise
     with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
-        return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True, log=log)
+        return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True,
+                    log=log)
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:

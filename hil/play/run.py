@@ -47,9 +47,9 @@ class Result:
     instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
-    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very
-    end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of those
-    that STATUS has told of, one after the other. still: whether every joint stands at the very end.
+    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the
+    very end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of
+    those that STATUS has told of, one after the other. still: whether every joint stands at the very end.
     """
 
     mechanism: Mechanism
@@ -138,8 +138,8 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
         on_progress: Callable[[Progress], None] | None = None) -> Result:
     """Build, boot, home, arm, play, disarm. fault: a name of hil.board.faults.FAULTS that strikes in mid-motion.
 
-    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. Raises BadInput
-    and Refused as building does; a motion that is broken off is a Result that says so.
+    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. Raises
+    BadInput and Refused as building does; a motion that is broken off is a Result that says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -156,15 +156,16 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
           feedforward: bool = True, pil: bool = False, out: Path | None = None) -> int:
     """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
 
-    pil: with the pil image, for hil.play.pil.run; nothing moves here then. announce: given the url once the board is there.
-    Raises BadInput if the port is taken, Refused as building does.
+    pil: with the pil image, for hil.play.pil.run; nothing moves here then. announce: given the url once the board is
+    there. Raises BadInput if the port is taken, Refused as building does.
     """
     built = build.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
     try:
         board = VirtualBoard(built.elf, mechanism, plant, port)
     except OSError as error:
-        raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}", "0 takes any") from error
+        raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}",
+                       "0 takes any") from error
     with board:
         board.recording, board.brakes = False, True
         announce(board.url)
@@ -230,7 +231,8 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
         cycles_tick=int(record.cycles[moving].max(initial=0)),
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
         digest=configuration.digest.hex(),
-        bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward else None,
+        bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward
+        else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
         switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
     )
@@ -251,11 +253,11 @@ def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np
 def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) -> bool | None:
     """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
-    The host runs the same knots through the same C (codegen.toolchain.path_library). The integer targets of both find the tick
-    at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops or modes the host
-    goes on from what the step had left before that tick: where dependent joints are, to the last bit, comes from all
-    that the arm has done since power-on. None if the image's targets are not those of the motion in one piece, and of
-    loops on a real board, which does not show what its step has left.
+    The host runs the same knots through the same C (codegen.toolchain.path_library). The integer targets of both find
+    the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops or modes
+    the host goes on from what the step had left before that tick: where dependent joints are, to the last bit, comes
+    from all that the arm has done since power-on. None if the image's targets are not those of the motion in one piece,
+    and of loops on a real board, which does not show what its step has left.
     """
     path = CompiledPath(mechanism)
     arrays = motion.position, motion.rate, motion.acceleration
@@ -271,7 +273,8 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     first = path.run(*arrays, **starts[0])
     target = first[2]
     sure = len(target) - 1 - lead  # once every torque is formed, the host may disarm before the last targets are due
-    begins = [i for i in range(max(around - 8, 0), around + 8) if np.array_equal(record.target[i:][:sure], target[:sure])]
+    begins = [i for i in range(max(around - 8, 0), around + 8)
+              if np.array_equal(record.target[i:][:sure], target[:sure])]
     if not begins:
         return None
     formed = record.torque_ff[begins[0] - 1 - lead:][:len(target)].tobytes()

@@ -45,8 +45,9 @@ REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
 
 @dataclass(frozen=True)
 class Injection:
-    """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched, within
-    `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be."""
+    """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched,
+    within `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be.
+    """
 
     kind: str
     name: str
@@ -73,13 +74,15 @@ class Outcome:
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
-    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an index
-    where the board has an input for one."""
+    """The arm of the campaign: its first joint has a stop, outside its limits, to find its zero at, its second one an
+    index where the board has an input for one."""
     first, second, *others = source.joints
-    assert source.board is not None and first.encoder is not None and second.encoder is not None and second.motor is not None
+    assert source.board is not None and first.encoder is not None
+    assert second.encoder is not None and second.motor is not None
     first = replace(first, encoder=replace(first.encoder, zero="stop"), home=Home(at=-3.15, travel=6.0, speed=0.5))
     if load_board(source.board.use).channels[second.motor.channel].encoder.index:
-        second = replace(second, encoder=replace(second.encoder, zero="index"), home=Home(at=0.9, direction=1, travel=0.6))
+        second = replace(second, encoder=replace(second.encoder, zero="index"),
+                         home=Home(at=0.9, direction=1, travel=0.6))
     return replace(source, name=f"{source.name}-campaign", joints=(first, second, *others))
 
 
@@ -128,7 +131,8 @@ class Scene:
             sender.credit = session.status.credit
             session.wait(lambda: sender.acked >= 150, 5.0, "took no knots")
             session.start()
-        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0), "PROBE": Probe(0, len(self.mechanism.streamed) - 1, 0.01)}
+        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0),
+                "PROBE": Probe(0, len(self.mechanism.streamed) - 1, 0.01)}
         if state in asks:
             session.ask(replace(asks[state], torque=0.0) if state == "PROBE" else asks[state], state)
         if state in ("JOG", "PROBE"):
@@ -156,7 +160,8 @@ class Scene:
 
 
 def strike(injection: Injection, mechanism: Mechanism, elf: Path,
-           watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None) -> Outcome:
+           watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board,
+           injection: lambda: None) -> Outcome:
     """Do one injection and look. watch: is shown the board before it runs; what it returns is called at the end."""
     scene = Scene(mechanism, elf)
     done = watch(scene.board, injection)
@@ -196,12 +201,14 @@ def _safe(scene: Scene) -> bool:
     return scene.witness.state not in SAFE or scene.board.outputs_safe() and held
 
 
-# -- what goes wrong ----------------------------------------------------------------------------------------------------
+# -- what goes wrong
+# ----------------------------------------------------------------------------------------------------
 
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(), *_resets(), *_estops(), *_drivers(),
+    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(),
+            *_resets(), *_estops(), *_drivers(),
             *_gate_drivers(mechanism), *_loaded(mechanism), *_supply(), *_overruns(),
             *_flips(mechanism, elf), *_numbers()]
 
@@ -219,8 +226,10 @@ def _encoders() -> Iterator[Injection]:
             scene.board.encoder_faults[j].reverse(int(scene.board.plant.counts()[j]))
 
         for after in TIMES[:4]:
-            yield Injection("encoder stuck", f"joint {joint} at {after} s", "TRACK", frozen, ("FAULT",), lost, 0.8, after)
-            yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost, 0.4, after)
+            yield Injection("encoder stuck", f"joint {joint} at {after} s", "TRACK", frozen, ("FAULT",), lost, 0.8,
+                            after)
+            yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost,
+                            0.4, after)
         for counts in (-4096, -1024, -100, 100, 1024, 4096):
             def jump(scene: Scene, j: int = joint, n: int = counts) -> None:
                 scene.board.encoder_faults[j].offset += n
@@ -233,7 +242,8 @@ def _encoders() -> Iterator[Injection]:
                 scene.board.encoder_faults[j].noise = n
 
             for state in ("HOLD", "TRACK"):
-                yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states, faults, 0.1)
+                yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states,
+                                faults, 0.1)
 
 
 def _clock() -> Iterator[Injection]:
@@ -242,7 +252,8 @@ def _clock() -> Iterator[Injection]:
 
     yield Injection("HSE dead", "from power-on", "BOOT", dead, ("FAULT",), ("CLOCK",), 0.5, early=True)
     for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
-        yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",), ("CLOCK",),
+        yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",),
+                        ("CLOCK",),
                         0.5)
 
 
@@ -255,7 +266,8 @@ def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
             def wrong(scene: Scene, hz: int = hz) -> None:
                 scene.board.chip.rcc.hse_hz = hz
 
-            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", wrong, ("FAULT",), ("CRYSTAL",), 0.5, early=True)
+            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", wrong, ("FAULT",), ("CRYSTAL",), 0.5,
+                            early=True)
 
 
 SAG_STEP = 2e-4  # s
@@ -278,7 +290,8 @@ def _sags() -> Iterator[Injection]:
             scene.board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
 
         for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
-            yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",), ("SUPPLY",), 0.5)
+            yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",),
+                            ("SUPPLY",), 0.5)
 
 
 def _halts() -> Iterator[Injection]:
@@ -290,7 +303,8 @@ def _halts() -> Iterator[Injection]:
 
     for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
         for after in (BEFORE, BEFORE + 0.0003, BEFORE + 0.0007):
-            yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after, dark=True)
+            yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after,
+                            dark=True)
 
 
 def _overrun_stack() -> Iterator[Injection]:
@@ -314,7 +328,8 @@ def _line() -> Iterator[Injection]:
                         setattr(line, how, share)
 
                 yield Injection({"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
-                                 "swap": "frames reordered"}[how], f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",), (), 3.0)
+                                 "swap": "frames reordered"}[how], f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",),
+                                (), 3.0)
     for late in (0.02, 0.05, 0.08, 0.15, 0.3):
         def stall(scene: Scene, late: float = late) -> None:
             scene.board.incoming.stalled = True
@@ -335,7 +350,8 @@ def _host() -> Iterator[Injection]:
         scene.board.incoming.cut = True
 
     for after in TIMES:
-        yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35, after)
+        yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35,
+                        after)
     for state in ("HOLD", "FLOAT", "JOG"):
         yield Injection("host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35)
     for state in ("HOMING", "PROBE"):
@@ -409,9 +425,11 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
 
     for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
         yield Injection("loaded arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.45)
-        yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",), (), 0.07)
+        yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",),
+                        (), 0.07)
         yield Injection("loaded arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.08)
-        yield Injection("loaded arm, reset", f"in {state}", state, lambda scene: scene.board.reset("pin"), ("DISARMED",), (),
+        yield Injection("loaded arm, reset", f"in {state}", state, lambda scene: scene.board.reset("pin"),
+                        ("DISARMED",), (),
                         0.3)
 
 
@@ -432,7 +450,8 @@ def _supply() -> Iterator[Injection]:
 
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
         for state in ("HOLD", "TRACK"):
-            yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",), 0.02)
+            yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
+                            0.02)
 
     def stopped(scene: Scene) -> None:
         scene.board.chip.converters[-1].dead = True
@@ -448,7 +467,8 @@ def _overruns() -> Iterator[Injection]:
                 cycles = periods * scene.board.dt * scene.board.chip.rcc.hclk
                 scene.board.encoder_faults[0].stall = round(cycles)
 
-            yield Injection("tick overrun", f"{periods} periods in {state}", state, slow, ("FAULT",), ("TICK_OVERRUN",), 0.01)
+            yield Injection("tick overrun", f"{periods} periods in {state}", state, slow, ("FAULT",), ("TICK_OVERRUN",),
+                            0.01)
 
 
 def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
@@ -465,7 +485,8 @@ def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
                 core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
 
             name = f"{table} byte {byte} bit {bit}"
-            yield Injection("bit flip in constants", f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CONFIGURATION",), 0.5,
+            yield Injection("bit flip in constants", f"{name} at power-on", "BOOT", flip, ("FAULT",),
+                            ("CONFIGURATION",), 0.5,
                             early=True)
             if byte % 2 == 0:
                 yield Injection("bit flip in constants", f"{name} in DISARMED", "DISARMED", flip, ("FAULT",),
@@ -491,7 +512,8 @@ def _numbers() -> Iterator[Injection]:
 
                     scene.asking = send
 
-                yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",), ("KNOT",),
+                yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",),
+                                ("KNOT",),
                                 1.0)
         for state, message in (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value))):
             def ask(scene: Scene, message: object = message) -> None:
@@ -500,7 +522,8 @@ def _numbers() -> Iterator[Injection]:
             yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)
 
 
-# -- the whole ----------------------------------------------------------------------------------------------------------
+# -- the whole
+# ----------------------------------------------------------------------------------------------------------
 
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,

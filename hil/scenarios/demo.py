@@ -47,7 +47,8 @@ class Case:
     @property
     def mechanism(self) -> Mechanism:
         mechanism = load_mechanism(MECHANISMS / self.file)
-        return replace(mechanism, joints=tuple(replace(j, gains=scaled(j.gains, self.factor)) for j in mechanism.joints))
+        return replace(mechanism,
+                       joints=tuple(replace(j, gains=scaled(j.gains, self.factor)) for j in mechanism.joints))
 
     @property
     def folder(self) -> Path:

@@ -5,8 +5,8 @@ First the motors. Electrical energy of the motion, what is fed back counting not
     E = sum over joints of int max(0, V I) dt,   V = R I + K N q',   I = tau / (N K),
     tau = tau_ID(motors carried) + N^2 J q'' + D q' + f_c sgn q'
 
-over sizes s and gears N of all motors, with at every tick |V| <= voltage, |T| <= 3 times the continuous torque, the rms of
-T at most the continuous torque, and all motors together no heavier than at the start. A family of geometrically
+over sizes s and gears N of all motors, with at every tick |V| <= voltage, |T| <= 3 times the continuous torque, the rms
+of T at most the continuous torque, and all motors together no heavier than at the start. A family of geometrically
 similar motors (length as s^1/3) wound for one K: R as s^-5/3 (K^2/R grows as length^5), L as 1/s, rotor J as s^5/3,
 continuous torque as s^7/6 (its heat leaves through a surface that grows as s^2/3). tau_ID is linear in the masses
 carried: one inverse dynamics a motor, before the search. Solved by SLSQP (SciPy).
@@ -113,7 +113,8 @@ class Demand:
 
 def scaled(motor: Motor, size: float, gear: float) -> Motor:
     """A motor of the same family with `size` times the mass, on another gear; the sign of the gear stays."""
-    return replace(motor, R=motor.R * size ** (-5.0 / 3.0), L=motor.L / size, inertia=motor.inertia * size ** (5.0 / 3.0),
+    return replace(motor, R=motor.R * size ** (-5.0 / 3.0), L=motor.L / size,
+                   inertia=motor.inertia * size ** (5.0 / 3.0),
                    gear=float(np.copysign(gear, motor.gear)))
 
 
@@ -142,10 +143,12 @@ def choose_motors(mechanism: Mechanism, design: Design, motion: Trajectory) -> t
     n, first = demand.n, demand.load(*_split(demand.start)).energy.sum()
 
     def slack(x: Array) -> Array:
-        return np.concatenate([s.ravel() for s in demand.slack(*_split(x)).values()]) - 0.01  # between the ticks looked at
+        # between the ticks looked at
+        return np.concatenate([s.ravel() for s in demand.slack(*_split(x)).values()]) - 0.01
 
     bounds = [tuple(np.log(design.size))] * n + [tuple(np.log(design.gear))] * n
-    found = minimize(lambda x: demand.load(*_split(x)).energy.sum() / first, demand.start, method="SLSQP", bounds=bounds,
+    found = minimize(lambda x: demand.load(*_split(x)).energy.sum() / first, demand.start, method="SLSQP",
+                     bounds=bounds,
                      constraints={"type": "ineq", "fun": slack}, options={"maxiter": 60, "ftol": 1e-6})
     sizes, gears = _split(found.x)
     kept = Demand(mechanism, design, motion).slack(sizes, gears)
@@ -243,8 +246,8 @@ def _size(error: Array) -> float:
 @dataclass(frozen=True)
 class Choice:
     """start, chosen: the mechanism before and after. sizes, gears (n,). predicted, simulated: energy J before and
-    after, of the demand and of the plant under servos; error (n,) rad before and after, the latter. slack: least of every
-    limit, chosen. trials: simulations. radius: of the sampled loop with the gains times the margin."""
+    after, of the demand and of the plant under servos; error (n,) rad before and after, the latter. slack: least of
+    every limit, chosen. trials: simulations. radius: of the sampled loop with the gains times the margin."""
 
     start: Mechanism
     chosen: Mechanism
@@ -262,11 +265,13 @@ class Choice:
         (e0, e1), (s0, s1) = self.predicted, self.simulated
         r0, r1 = (1e3 * _size(e) for e in self.error)
         return [
-            Check("objective of the motors: electrical energy of the motion", f"{e0:.1f} -> {e1:.1f} J ({e1 / e0 - 1:+.0%})",
+            Check("objective of the motors: electrical energy of the motion",
+                  f"{e0:.1f} -> {e1:.1f} J ({e1 / e0 - 1:+.0%})",
                   "less than at the start", e1 < e0),
             Check("the same measured in the plant under servos", f"{s0:.1f} -> {s1:.1f} J ({s1 / s0 - 1:+.0%})",
                   "less than at the start", s1 < s0),
-            Check("objective of the servos: rms error over all joints", f"{r0:.2f} -> {r1:.2f} mrad ({r1 / r0 - 1:+.0%})",
+            Check("objective of the servos: rms error over all joints",
+                  f"{r0:.2f} -> {r1:.2f} mrad ({r1 / r0 - 1:+.0%})",
                   "less than at the start", r1 < r0),
             *(Check(f"constraint: {name}", f"{slack:.1%} left", "not negative", slack >= 0.0)
               for name, slack in self.slack.items()),
@@ -298,7 +303,8 @@ def optimise(mechanism: Mechanism, design: Design, motion: Trajectory, trials: i
     ku, kv = (design.margin * np.array([getattr(j.gains, key) for j in chosen.moving]) for key in ("ku", "kv"))
     (error0, energy0), (error1, energy1) = servo_run(mechanism, motion), servo_run(chosen, motion)
     return Choice(mechanism, chosen, sizes, gears,
-                  (float(demand.load(*_split(demand.start)).energy.sum()), float(demand.load(sizes, gears).energy.sum())),
+                  (float(demand.load(*_split(demand.start)).energy.sum()),
+                   float(demand.load(sizes, gears).energy.sum())),
                   (energy0, energy1), (error0, error1),
                   {name: float(s.min()) for name, s in demand.slack(sizes, gears).items()}, count,
                   float(np.max(loop.radii(ku, kv))))

@@ -43,7 +43,8 @@ def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: 
         forward = np.zeros((ticks, len(joints)))
     else:
         allocation = "partition" if feedforward == "PD + partition" else "closed"
-        forward = torque(replace(smooth, control=replace(smooth.control, allocation=allocation)), motion, total=True).tau
+        forward = torque(replace(smooth, control=replace(smooth.control, allocation=allocation)), motion,
+                         total=True).tau
     ku, kv = (np.array([getattr(joint.gains, key) for joint in joints]) for key in ("ku", "kv"))
     plant = wired(Plant.from_mechanism(smooth, max_step=max_step))
     target, rate, _ = motion.at(np.arange(ticks) * dt)

@@ -1,4 +1,5 @@
-"""A scenario played by its name, on the virtual board or on a real one: which runs a board can play, and the verdict."""
+"""A scenario played by its name, on the virtual board or on a real one: which runs a board can play, and the
+verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from hil.scenarios.scenario import Check, Run, Runner, Scenario
 
 @dataclass(frozen=True)
 class Performance:
-    """results: of the runs that were played, by name. left_out: why others, or what had to be judged by them, were not."""
+    """results: of the runs that were played, by name. left_out: why others, or what had to be judged by them, were
+    not."""
 
     scenario: Scenario
     results: dict[str, Result]

@@ -1,9 +1,10 @@
 """Scenarios: experiments as data, one TOML file each in hil/scenarios, run under the names they have there.
 
-A scenario names a mechanism and a motion. Its [[run]]s are played on the virtual board with the articulated plant, which
-may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the bodies
-that a form with a density encloses. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo] lets the plant's
-own servo turn it, without any board (hil/scenarios/servo_arm.py). [contact] takes the tip along a wall (hil/scenarios/wall_arm.py).
+A scenario names a mechanism and a motion. Its [[run]]s are played on the virtual board with the articulated plant,
+which may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the
+bodies that a form with a density encloses. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo]
+lets the plant's own servo turn it, without any board (hil/scenarios/servo_arm.py). [contact] takes the tip along a wall
+(hil/scenarios/wall_arm.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ Array = NDArray[np.float64]
 
 FOLDER = Path(__file__).parent
 STEP, SHORT_STEP = 5e-4, 1e-3  # s, of the plant
-SHARE = 0.08  # how far from 1 the share of a predicted change that is found may be: theory knows no stick and no latency
+# how far from 1 the share of a predicted change that is found may be: theory knows no stick and no latency
+SHARE = 0.08
 MISSED = 0.2  # rms of what a prediction of the error misses, over its own: latency, observer, rounding, stick
 
 # ---- the file
@@ -47,8 +49,8 @@ class Run(Table):
     """One run, and what it must show.
 
     compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
-    as believed, from which this one differs as hil/scenarios/sensitivity.py says. ends, faults: the board's last state. brief:
-    whether the short form of the scenario has it.
+    as believed, from which this one differs as hil/scenarios/sensitivity.py says. ends, faults: the board's last state.
+    brief: whether the short form of the scenario has it.
     """
 
     name: str
@@ -96,9 +98,9 @@ class Solid(Table):
 
 
 class Design(Table):
-    """What hil/scenarios/design.py may choose. mass kg, continuous N m: of the motors in the mechanism file. carried: joint to the
-    payload that its motor is. size: of the masses, relative. gear: motor turns a joint turn. voltage: share of the bus.
-    margin: gain margin of the servos. damping: of the gains."""
+    """What hil/scenarios/design.py may choose. mass kg, continuous N m: of the motors in the mechanism file. carried:
+    joint to the payload that its motor is. size: of the masses, relative. gear: motor turns a joint turn. voltage:
+    share of the bus. margin: gain margin of the servos. damping: of the gains."""
 
     mass: Positive
     continuous: Positive
@@ -129,7 +131,8 @@ class ServoTest(Table):
 
 
 class ContactRun(Table):
-    """A motion along the wall in `seconds`. at_most: of the rms error of the force, N; with compared_with, of that run's."""
+    """A motion along the wall in `seconds`. at_most: of the rms error of the force, N; with compared_with, of that
+    run's."""
 
     name: str
     seconds: Positive
@@ -242,7 +245,8 @@ def _check_reference(path: Path, key: str, name: str, brief: bool, known: Mappin
     if name not in known:
         raise BadInput(path, key, name, "no such run before this one", hint(name, known))
     if brief and not known[name]:
-        raise BadInput(path, key, name, "is left out of the short form, in which this run is", "brief = false here, too")
+        raise BadInput(path, key, name, "is left out of the short form, in which this run is",
+                       "brief = false here, too")
 
 
 def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:
@@ -348,12 +352,15 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
     for case in (r for r in scenario.file.run if r.name in results):
         result = results[case.name]
         if case.fault is None:
-            same = {True: "bit for bit the host's", False: "other than the host's", None: "not compared"}[result.bit_identical]
-            found.append(Check(f"{case.name}: the motion is played", f"{result.ended}, torques {same}", "done", result.good))
+            same = {True: "bit for bit the host's", False: "other than the host's",
+                    None: "not compared"}[result.bit_identical]
+            found.append(Check(f"{case.name}: the motion is played", f"{result.ended}, torques {same}", "done",
+                               result.good))
         else:
             state = ", ".join([result.state, *result.faults])
             held = result.still and _holds(result)
-            good = (result.outputs_safe or held) and (case.ends in (None, result.state)) and list(result.faults) == case.faults
+            good = (result.outputs_safe
+                    or held) and (case.ends in (None, result.state)) and list(result.faults) == case.faults
             found.append(Check(f"{case.name} ({FAULTS[case.fault].doc})",
                                f"{state}, outputs {'safe' if result.outputs_safe else 'holding' if held else 'LIVE'}",
                                f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe or holding", good))
@@ -376,7 +383,8 @@ def _holds(result: Result) -> bool:
 
 @dataclass(frozen=True)
 class Difference:
-    """How one run differs from another, tick by tick (T, n): torque of the board N m, error rad; and the theory of it."""
+    """How one run differs from another, tick by tick (T, n): torque of the board N m, error rad; and the theory of
+    it."""
 
     torque: Array
     error: Array
@@ -415,7 +423,8 @@ def _share(what: str, measured: Array, theory: Array, unit: str, scale: float) -
     share = np.sum(measured * theory, axis=0) / np.sum(theory**2, axis=0)
     found = ", ".join(f"{s * r:.3g}" for s, r in zip(share, scale * rms(theory), strict=True))
     expected = ", ".join(f"{r:.3g}" for r in scale * rms(theory))
-    return Check(what, f"{found} {unit}", f"{expected} {unit} +- {SHARE:.0%}", bool(np.all(np.abs(share - 1.0) <= SHARE)))
+    return Check(what, f"{found} {unit}", f"{expected} {unit} +- {SHARE:.0%}",
+                 bool(np.all(np.abs(share - 1.0) <= SHARE)))
 
 
 def rms(x: Array) -> Array:

@@ -34,8 +34,9 @@ FREQUENCY, DECAY = 0.01, 0.05  # what measured ones may be off: elements, and fo
 
 @dataclass(frozen=True)
 class Swing:
-    """t (T,) s; target, hub (T,) rad; tip (T,) m, its arc from where the target points; and from the end of the turn on the
-    frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held."""
+    """t (T,) s; target, hub (T,) rad; tip (T,) m, its arc from where the target points; and from the end of the turn on
+    the frequency Hz and decay 1/s, measured and by theory; clamped: frequency by theory of the arm with its root held.
+    """
 
     name: str
     t: Array

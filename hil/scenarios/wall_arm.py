@@ -1,5 +1,5 @@
-"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): its tip goes along
-it and presses on it.
+"""The flexible manipulator at a wall ("The inverse kinematics and dynamics of a flexible manipulator"): its tip goes
+along it and presses on it.
 
 Torques of the boundary-value motion alone drive the arm, as in the paper; with feedback a motor in the third joint adds
 `gain` times the lever times the force that its low-passed sensor misses, one step late.
@@ -48,7 +48,8 @@ class Press:
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         none = np.zeros_like(np.asarray(t, float))
-        return np.stack([none, none - self.wall.press, none], -1), np.zeros((*none.shape, 3)), np.zeros((*none.shape, 3))
+        return np.stack([none, none - self.wall.press, none],
+                        -1), np.zeros((*none.shape, 3)), np.zeros((*none.shape, 3))
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,8 @@ def enter_loader(link: str) -> bool:
     if is_auto(link):
         running = wanted(link, survey())
         if len(running) > 1:
-            raise Refused(f"--port {link}: {len(running)} boards answer: {'; '.join(map(str, running))}; name the port, or "
+            raise Refused(f"--port {link}: {len(running)} boards answer: {'; '.join(map(str, running))}; name the "
+                          f"port, or "
                           "the chip by auto:ID")
         if not running:
             return False
@@ -131,7 +132,8 @@ def _checked_port(board: Board, port: str | None, link: str | None) -> str:
     if port == link and not board.loader_usart:
         where = ", ".join(f"{name} (TX {tx}, RX {rx})" for name, tx, rx in board.chip.rom.usarts)
         raise Refused(f"--via uart: the boot loader of {board.chip.part} does not hear the link of {board.name} "
-                      f"({board.link.usart} at {board.link.tx.pin}, {board.link.rx.pin}), but {where}: wire an adapter there and "
+                      f"({board.link.usart} at {board.link.tx.pin}, {board.link.rx.pin}), but {where}: wire an "
+                      f"adapter there and "
                       "name it by --loader, or use --via stlink or dfu")
     return port
 
@@ -164,12 +166,15 @@ def _opened(port: str, baud: int) -> Any:
             device.parity = serial.PARITY_EVEN
         except Exception as error:  # each system has its own; a pseudo-terminal, for one, knows no parity
             device.close()
-            raise BadInput(port, "port", None, f"cannot carry even parity ({error})", "the boot loader talks 8E1") from error
+            raise BadInput(port, "port", None, f"cannot carry even parity ({error})",
+                           "the boot loader talks 8E1") from error
     return device
 
 
-def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total, what: None) -> str:
-    """Identify, erase what is needed, write, compare, start. Returns what is unique to the chip, '' if it does not say."""
+def write_by_rom(loader: RomLoader, chip: Chip, image: bytes, progress: Progress = lambda done, total,
+                 what: None) -> str:
+    """Identify, erase what is needed, write, compare, start. Returns what is unique to the chip, '' if it does not
+    say."""
     loader.start()
     known = loader.commands()
     number = loader.identify()
@@ -226,7 +231,8 @@ def _run(arguments: list[str]) -> tuple[int, str]:
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, timeout=TOOL_S, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        raise Refused(f"{Path(arguments[0]).name} did not end within {TOOL_S} s; unplug the board, start again") from None
+        tool = Path(arguments[0]).name
+        raise Refused(f"{tool} did not end within {TOOL_S} s; unplug the board, start again") from None
     return done.returncode, done.stdout + done.stderr
 
 
@@ -254,7 +260,8 @@ def _by_openocd(chip: Chip, image: Path, bor: bool = False) -> Attached:
     status, said = _run(openocd(chip, f"program {{{image}}} verify reset 0x{FLASH_START:08x}", under_reset=under_reset))
     if status or "Verified OK" not in said:
         protected = "; its read-out protection is on" if re.search("protect|RDP", said, re.I) else ""
-        raise Refused(f"openocd did not flash the image{protected}: {_telling(said)}; the board may hold no whole image")
+        raise Refused(f"openocd did not flash the image{protected}: {_telling(said)}; "
+                      "the board may hold no whole image")
     if bor:
         _set_brown_out(chip, under_reset)
     return _looked_at(chip, under_reset)
@@ -279,9 +286,11 @@ def _words(said: str, address: int) -> list[int]:
 def _looked_at(chip: Chip, under_reset: bool) -> Attached:
     """Of a chip that an ST-LINK holds; it goes on running."""
     options = chip.brown_out.options
-    _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run", under_reset=under_reset))
+    _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
+                           under_reset=under_reset))
     words, level = _words(said, chip.unique), _words(said, options)
-    return Attached(struct.pack("<3I", *words).hex() if len(words) == 3 else "", chip.brown_out.told(level[0]) if level else "")
+    return Attached(struct.pack("<3I", *words).hex() if len(words) == 3 else "",
+                    chip.brown_out.told(level[0]) if level else "")
 
 
 def _set_brown_out(chip: Chip, under_reset: bool) -> None:
@@ -291,10 +300,12 @@ def _set_brown_out(chip: Chip, under_reset: bool) -> None:
     if chip.name == "stm32f4":  # RM0090 section 3.6.2: keys, value, start
         keys = out.options - 0x0C
         how = [f"mww 0x{keys:08x} 0x08192a3b", f"mww 0x{keys:08x} 0x4c5d6e7f",
-               f"mmw 0x{out.options:08x} 0x{value:x} 0x{out.mask & ~value:x}", f"mmw 0x{out.options:08x} 0x2 0x0", "sleep 200"]
+               f"mmw 0x{out.options:08x} 0x{value:x} 0x{out.mask & ~value:x}", f"mmw 0x{out.options:08x} 0x2 0x0",
+               "sleep 200"]
     else:  # openocd's own, which unlocks and loads them anew
         how = [f"stm32l4x option_write 0 0x20 0x{value:08x} 0x{out.mask:08x}", "stm32l4x option_load 0"]
-    _run(openocd(chip, "reset halt", *how, under_reset=under_reset))  # a loading resets the chip, which openocd may call an error
+    # a loading resets the chip, which openocd may call an error
+    _run(openocd(chip, "reset halt", *how, under_reset=under_reset))
     level = _looked_at(chip, under_reset).brown_out
     if level != out.levels[out.wanted]:
         raise Refused(f"the image was written, but the brown-out level is {level or 'not readable'} instead of "
@@ -321,13 +332,15 @@ def _by_dfu(chip: Chip, image: Path, link: str | None = None) -> None:
         raise Refused(f"no STM32 in its USB boot loader: {_telling(said)}; hold BOOT0 high, reset, plug USB in")
     size = flash_of(layout)
     if size != chip.flash_bytes:
-        raise Refused(f"the chip on USB has {size >> 10} KB of flash, {chip.part} has {chip.flash_bytes >> 10} KB; nothing "
+        raise Refused(f"the chip on USB has {size >> 10} KB of flash, {chip.part} has {chip.flash_bytes >> 10} KB; "
+                      f"nothing "
                       "was written")
     length = image.stat().st_size
     status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}", "-D", str(image)])
     if status:
         protected = "; its read-out protection may be on" if "errVENDOR" in said or "errTARGET" in said else ""
-        raise Refused(f"dfu-util did not write the image{protected}: {_telling(said)}; the board may hold no whole image")
+        raise Refused(f"dfu-util did not write the image{protected}: {_telling(said)}; the board may hold no whole "
+                      f"image")
     with tempfile.TemporaryDirectory() as folder:
         back = Path(folder) / "back.bin"
         status, said = _run([tool, "-d", DFU_ID, "-a", "0", "-s", f"0x{FLASH_START:08x}:{length}", "-U", str(back)])
@@ -358,21 +371,24 @@ def _identity(link: str) -> dict[str, Any] | None:
 
 
 def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[str, Any]:
-    """Who the board is now. unique: of the chip that was written, '' if it is not known. Raises Refused unless it carries the
-    image."""
+    """Who the board is now. unique: of the chip that was written, '' if it is not known. Raises Refused unless it
+    carries the image."""
     if is_auto(link):
         return _anywhere(link, digest, unique)
     after = _identity(link)
     if after is None:
-        raise Refused(f"{link}: the image was written and compared, but no board answers; BOOT0 low again? reset it, then "
+        raise Refused(f"{link}: the image was written and compared, but no board answers; BOOT0 low again? reset it, "
+                      f"then "
                       "femtorque monitor")
     if unique and after["unique"] != unique:
-        raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip {after['unique']}; is this "
+        raise Refused(f"{link}: the image was written to chip {unique}, but the board there is chip "
+                      f"{after['unique']}; is this "
                       "the port of the board that was flashed?")
     if after["digest"] == digest:
         return after
     old = "the one from before" if after["digest"] == before else "another one"
-    raise Refused(f"{link}: the image was written, but the board reports {old}: digest {after['digest'][:16]}..., expected "
+    raise Refused(f"{link}: the image was written, but the board reports {old}: digest {after['digest'][:16]}..., "
+                  f"expected "
                   f"{digest[:16]}...; is this the port of the board that was flashed?")
 
 
@@ -388,4 +404,5 @@ def _anywhere(link: str, digest: str, unique: str) -> dict[str, Any]:
         return found[0].identity
     seen = "; ".join(map(str, answers)) or "no USB serial port is plugged in"
     raise Refused(f"--port {link}: the image was written and compared, but no board reports digest {digest[:16]}..."
-                  f"{f' from chip {unique}' if unique else ''} ({seen}); is the link's cable plugged in, BOOT0 low again?")
+                  f"{f' from chip {unique}' if unique else ''} ({seen}); is the link's cable plugged in, BOOT0 low "
+                  f"again?")

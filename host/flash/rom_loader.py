@@ -97,8 +97,8 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Whether a loader answers that has just been started, and nothing else. One byte is sent, which no running board
-        takes for anything."""
+        """Whether a loader answers that has just been started, and nothing else. One byte is sent, which no running
+        board takes for anything."""
         self._drain()
         self._device.write(bytes([SYNC]))
         answer = self._read(1, ANSWER_S)
@@ -148,9 +148,11 @@ class RomLoader:
                     break
         said = f"answered {last.answer.hex()}" if last.answer else "did not answer"
         if last.command and last.answer == bytes([NACK]) and what.startswith(("read", "write", "erase", "start")):
-            raise Refused(f"{self._name}: the chip refuses to {what}: its read-out protection is on; ST's programmer can "
+            raise Refused(f"{self._name}: the chip refuses to {what}: its read-out protection is on; ST's programmer "
+                          f"can "
                           "take it off, which erases the chip")
-        raise Refused(f"{self._name}: the boot loader {said} when told to {what}; check the cable, reset with BOOT0 high, "
+        raise Refused(f"{self._name}: the boot loader {said} when told to {what}; check the cable, reset with BOOT0 "
+                      f"high, "
                       "start again")
 
     # -- commands -----------------------------------------------------------

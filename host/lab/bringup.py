@@ -1,9 +1,11 @@
-"""The first power-up of an arm, one joint at a time: does the motor turn it, the right way, and is what is counted right?
+"""The first power-up of an arm, one joint at a time: does the motor turn it, the right way, and is what is counted
+right?
 
 Two looks at each joint. The probe: the board gives it alone a small torque, open loop, growing until it moves; nothing
 relies on its encoder. On current loops every motor is given a pulse of a few per cent of the voltage before, no loop
-closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle in its positive direction.
-The hand tells the encoder's sign and counts; both together tell the motor's sign.
+closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all,
+somebody turns it by a known angle in its positive direction. The hand tells the encoder's sign and counts; both
+together tell the motor's sign.
 """
 
 from __future__ import annotations
@@ -88,11 +90,13 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
     if torque == 0.0:
         problems.append("nothing moves when it is driven: check motor, driver and encoder, and whether it is blocked")
     elif abs(moved[number]) < MOVES:
-        problems.append(f"joint {mechanism.streamed[other].name!r} counts when it is driven: two encoders or two motors "
+        problems.append(f"joint {mechanism.streamed[other].name!r} counts when it is driven: two encoders or two "
+                        f"motors "
                         "are swapped")
     elif moved[number] * (-1.0 if ratio is not None and ratio < 0.0 else 1.0) < 0.0:
         if ratio is None:
-            problems.append("it turns against its torque: encoder or motor is the wrong way round; turn it by hand to know")
+            problems.append("it turns against its torque: encoder or motor is the wrong way round; turn it by hand to "
+                            "know")
         else:
             problems.append("its motor turns it the wrong way")
             values.setdefault("motor", {})["sign"] = -joint.motor.sign

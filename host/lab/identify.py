@@ -190,7 +190,8 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
     wide = high - low
     for _ in range(40):
         motion = _trajectory(model, number, pose, low + wide * swing)
-        if np.abs(motion.rates[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion, number) < EFFORT:
+        if np.abs(motion.rates[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion,
+                                                                                          number) < EFFORT:
             return motion
         wide *= 0.85
     raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of limits.effort where it stands; "
@@ -202,7 +203,8 @@ def _asked(model: Model, motion: Trajectory, number: int) -> float:
     joint = model.mechanism.moving[number]
     assert joint.motor is not None
     rotor = joint.motor.inertia * joint.motor.gear**2
-    torque = newton_euler(model, motion.positions, motion.rates, motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
+    torque = newton_euler(model, motion.positions, motion.rates,
+                          motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
     return float(np.abs(torque).max() / joint.limits.effort)
 
 
@@ -235,7 +237,8 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identifi
         ampere = full * take.bus_voltage / use.bus_voltage if full else 0.0
         fine = _weighted(take.q[:, [number]], max(5, round(FINE * width)), 1, dt)[:, 0]
         moving = np.abs(fine) > RESTING * np.abs(fine).max()
-        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0), moving], axis=1)
+        terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0),
+                          moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
         own = torque - newton_euler(model, q, rates, accelerations)[:, number]
         inside: NDArray[np.bool_] = share > MOVING

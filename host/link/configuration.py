@@ -48,10 +48,12 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil), mechanism.streamed,
+            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil),
+            mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
-            mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0, tuple(mode.name for mode in mechanism.modes),
+            mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
+            tuple(mode.name for mode in mechanism.modes),
         )
 
     @staticmethod

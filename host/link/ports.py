@@ -48,7 +48,8 @@ class Answer:
         if self.identity is None:
             return f"{self.port}: {self.why}"
         who = self.identity
-        return f"{self.port}: {who['name']} on {who['board']}, digest {who['digest'][:8]}, chip {who['unique']}, femtorque {who['version']}"
+        return (f"{self.port}: {who['name']} on {who['board']}, digest {who['digest'][:8]}, chip {who['unique']}, "
+                f"femtorque {who['version']}")
 
 
 def candidates() -> list[tuple[str, str]]:
@@ -80,8 +81,8 @@ def survey(also: Iterable[str] = (), baud: int = BAUD) -> list[Answer]:
 
 
 def find(expected: Configuration | None = None, port: str = AUTO) -> str:
-    """The one port whose board carries this configuration, or the only board there is; of auto:ID only those whose chip's
-    unique number begins so. Raises BadInput, Refused if it is not one."""
+    """The one port whose board carries this configuration, or the only board there is; of auto:ID only those whose
+    chip's unique number begins so. Raises BadInput, Refused if it is not one."""
     wanted(port, ())
     answers = survey(baud=expected.baud if expected else BAUD)
     boards = wanted(port, answers)
@@ -91,12 +92,14 @@ def find(expected: Configuration | None = None, port: str = AUTO) -> str:
     if len(right) > 1:
         example = min(right, key=lambda b: b.port).identity
         assert example is not None
-        raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or the chip: "
+        raise Refused(f"--port {port}: {len(right)} boards would do: {'; '.join(map(str, right))}; name the port, or "
+                      f"the chip: "
                       f"--port {AUTO}:{example['unique']}")
     if boards and expected is not None:
         raise Refused(
             f"--port {port}: no board carries {expected.name} with digest {expected.digest.hex()[:8]}; there is "
-            f"{'; '.join(map(str, boards))}; run `femtorque build {expected.source or expected.name}` and flash the image"
+            f"{'; '.join(map(str, boards))}; run `femtorque build {expected.source or expected.name}` and flash the "
+            f"image"
         )
     seen = f" ({'; '.join(map(str, answers))})" if answers else ": no USB serial port is plugged in"
     raise Refused(f"--port {port}: no board answers{seen}; name the port, or socket://host:port of a virtual board")

@@ -130,7 +130,8 @@ def jog(session: Session, joint: int, rate: float, seconds: float, until: Callab
 
 
 def overlay(session: Session, joint: int, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
-    """Multiply one joint's gains of the file, within its [safety] gain_overlay. Told in every STATUS, so in every log."""
+    """Multiply one joint's gains of the file, within its [safety] gain_overlay. Told in every STATUS, so in every
+    log."""
     shares = [round(WHOLE * factor) for factor in (ku, kv, ki)]
     if any(not 0 <= share <= 255 for share in shares):
         raise BadInput("command line", "gains", (ku, kv, ki), "must be factors of 0 to 3.98 on the file's gains")

@@ -91,7 +91,8 @@ def crash(about: Any) -> str:
     """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
     if not about.crash:
         return ""
-    at = f" at 0x{about.pc:08X}, called from 0x{about.lr:08X}" if about.pc else f", stack not readable, lr 0x{about.lr:08X}"
+    at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
+    at += f" 0x{about.lr:08X}"
     return (f"{EXCEPTIONS.get(about.crash, f'exception {about.crash}')}{at}, CFSR 0x{about.cfsr:08X}, HFSR "
             f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
 

@@ -37,7 +37,8 @@ LARGEST = 40_000_000  # numbers in the bands: about 1 GB while they are solved
 
 @dataclass(frozen=True)
 class Problem:
-    """M, C (n, n) constant; K (T, n, n), F (T, n) at T equal steps of dt, s: what acts at times 0, dt, ... (T - 1) dt."""
+    """M, C (n, n) constant; K (T, n, n), F (T, n) at T equal steps of dt, s: what acts at times 0, dt, ... (T - 1)
+    dt."""
 
     M: Array
     C: Array
@@ -83,13 +84,15 @@ def count(problem: Problem) -> tuple[int, int]:
     """
     condition = float(np.linalg.cond(problem.M))
     if not condition < SINGULAR:
-        raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision (condition "
+        raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
+                      f"(condition "
                       f"{condition:.1g} of their mass matrix): fewer elements; five leave micrometres")
     stable = _side(problem, 0, "stable")
     unstable = _side(problem, -1, "unstable")
     if len(stable) + len(unstable) != 2 * problem.n:
         raise Refused(
-            f"the flexible motion is ill-posed: {len(stable)} stable roots at its start and {len(unstable)} unstable at "
+            f"the flexible motion is ill-posed: {len(stable)} stable roots at its start and {len(unstable)} unstable "
+            f"at "
             f"its end make {len(stable) + len(unstable)} conditions for {2 * problem.n} unknowns; a root on the "
             "imaginary axis wants damping, or the two poses differ in kind")
     return len(stable), len(unstable)
@@ -105,7 +108,8 @@ def solved(problem: Problem, ends: Ends = "free") -> Solution:
     n, T = problem.n, len(problem.F)
     first, last = count(problem)
     if T > most_steps(n):
-        raise Refused(f"the flexible motion has {T} time steps of {problem.dt:g} s, and {most_steps(n)} are solved at once")
+        raise Refused(f"the flexible motion has {T} time steps of {problem.dt:g} s, and {most_steps(n)} are solved at "
+                      f"once")
     if ends == "static" and first != last:
         raise Refused(f"static ends are ill-posed: {first} stable roots and {last} unstable ones, and each end gives "
                       f'{n} conditions; ends = "free" serves any count')
@@ -184,7 +188,8 @@ def _banded(problem: Problem, start: Array, at_start: Array, end: Array, at_end:
 
 
 def _bands(two: int) -> int:
-    """Diagonals that rows of `two` unknowns an instant, tied to the next instant's, take with any number of end rows."""
+    """Diagonals that rows of `two` unknowns an instant, tied to the next instant's, take with any number of end
+    rows."""
     return 3 * two - 1
 
 

@@ -2,8 +2,9 @@
 
 The point is on the chord whatever the link does, so that its path gives the chord's motion by rigid kinematics and the
 elastic coordinates are left with a problem of their own (Tsujita et al., Eqs 12-15, put right where they print terms
-wrongly: THEORY.md). The link is a uniform beam, of Timoshenko's kind if it shears, and, beyond its end, a rigid part that is
-fixed to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second axis:
+wrongly: THEORY.md). The link is a uniform beam, of Timoshenko's kind if it shears, and, beyond its end, a rigid part
+that is fixed to it or hangs on a spring (the paper's joint 3). Deflection w across the chord, positive along its second
+axis:
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
@@ -41,8 +42,8 @@ class End:
 class ChordBeam:
     """Integrals over the link's mass, < >, and its stiffness, in n coordinates W.
 
-    BB = <B B>, K, C (n, n); B = <B>, Bx = <B x> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point, m.
-    hub (n,): what the joint's torque works on, the slope at the joint. active (n,): what a motor in the outer spring
+    BB = <B B>, K, C (n, n); B = <B>, Bx = <B x> (n,); mass = <1>, first = <x>, second = <x^2>; reach: joint to point,
+    m. hub (n,): what the joint's torque works on, the slope at the joint. active (n,): what a motor in the outer spring
     works on.
     """
 

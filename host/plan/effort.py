@@ -1,4 +1,5 @@
-"""What a motion asks of the motors and what they can give, in joint torques: the check of plans and before streaming."""
+"""What a motion asks of the motors and what they can give, in joint torques: the check of plans and before
+streaming."""
 
 from __future__ import annotations
 
@@ -80,4 +81,5 @@ def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
     if not share[i, j] > 0.0:
         return None
     joint = mechanism.streamed[j]
-    return Load(joint.name, float(t[i]), float(tau[i, j]), float(there[i, j]), "N" if joint.type == "prismatic" else "N m")
+    return Load(joint.name, float(t[i]), float(tau[i, j]), float(there[i, j]),
+                "N" if joint.type == "prismatic" else "N m")

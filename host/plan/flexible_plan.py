@@ -43,12 +43,14 @@ class FlexiblePlan:
 
     def words(self) -> str:
         first, last = self.motion.counts
-        lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s on; "
+        lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "
+                 f"on; "
                  f"{first} conditions at the start, {last} at the end"]
         peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
         lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
         if self.pressing:
-            lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in how far the "
+            lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in "
+                         f"how far the "
                          "links bend, not in what the board adds to its own: there feedback has to bring them up")
         if self.deflection > LARGE:
             lines.append(f"warning: more than {LARGE:g} of the length is no small deflection: strains and statics are "
@@ -69,9 +71,9 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
          speed: float = 1.0, tip_point: str | None = None) -> FlexiblePlan:
     """Plan for a path of the tip with times (CSV with a column t), or for waypoints of the arm as if it were rigid.
 
-    begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must begin
-    there, or, by default, near it. tip_point: LINK or LINK:x,y,z, of what is the end of the arm by default. Raises Refused
-    where the path is out of reach, the problem ill-posed, or a limit broken.
+    begin (J,): where the joints stand, by default at the mechanism's start: waypoints go on from there, a path must
+    begin there, or, by default, near it. tip_point: LINK or LINK:x,y,z, of what is the end of the arm by default.
+    Raises Refused where the path is out of reach, the problem ill-posed, or a limit broken.
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
@@ -83,7 +85,8 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     if timed:
         asked = tip_file.load(source)
         if asked.place.duration > longest:
-            raise BadInput(source, "t", f"0 .. {asked.place.duration:g}", f"with {arm.beam.n} elastic coordinates at most "
+            raise BadInput(source, "t", f"0 .. {asked.place.duration:g}",
+                           f"with {arm.beam.n} elastic coordinates at most "
                            f"{longest:.2g} s are solved at once", "times are in s; fewer elements take more of them")
         if tip_point is not None:
             arm = _to_point(mechanism, arm, tip_point)
@@ -103,16 +106,19 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
         problem = elastic_problem(arm, chord, np.array([0.0, chord.duration]), dt, press)
         lead = tuple(np.ceil(s * hz) / hz for s in boundary_value.settling(problem, SMALL))
     if max(duration, *lead) > longest:
-        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does and for "
+        raise Refused(f"the motion takes {duration:.0f} s, the joints move for {lead[0]:.0f} s before the tip does "
+                      f"and for "
                       f"{lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
     motion = tip_motion(arm, chord, duration, dt, ends=ends, press=press, lead=lead)
     bent = float(np.abs(motion.W @ arm.beam.hub).max())
     if bent > BENT:
-        raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower motion, less "
+        raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower "
+                      f"motion, less "
                       "force, or a stiffer link")
     if timed and begin is not None and (off := np.abs(motion.q[0] - begin)).max() > NEAR:
         j = int(np.argmax(off))
-        raise BadInput(source, "t = 0", None, f"begins with {arm.names[j]} at {motion.q[0, j]:.4g} rad, and the arm is at "
+        raise BadInput(source, "t = 0", None,
+                       f"begins with {arm.names[j]} at {motion.q[0, j]:.4g} rad, and the arm is at "
                        f"{begin[j]:.4g} rad", "plan a motion there first")
     rows = slice(None, None, every)
     q, qd, qdd = motion.q[rows], motion.qd[rows].copy(), motion.qdd[rows].copy()
@@ -151,7 +157,8 @@ def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:
     """With every link rigid and the passive joint locked: moves as the chord does."""
     passive = {joint.name: 0.0 for joint in mechanism.moving if joint.name not in arm.names}
-    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links), lock=mechanism.lock | passive)
+    return replace(mechanism, links=tuple(replace(link, beam=None) for link in mechanism.links),
+                   lock=mechanism.lock | passive)
 
 
 def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> FlexibleArm:
@@ -164,7 +171,8 @@ def _to_point(mechanism: Mechanism, arm: FlexibleArm, point: Tip | str) -> Flexi
     length = link.beam.length
     beyond = point.place - [length, 0.0, 0.0]
     if point.body != arm.hub or np.abs(beyond[1:]).max() > ON_LINE * length or beyond[0] < -ON_LINE * length:
-        raise BadInput(point.source, "tip", point.link, f"the point that follows a path must be the end of {link.name} or beyond, on its axis",
+        raise BadInput(point.source, "tip", point.link,
+                       f"the point that follows a path must be the end of {link.name} or beyond, on its axis",
                        f"{link.name}:{length:g},0,0")
     return flexible_arm(mechanism, point=max(float(beyond[0]), 0.0))
 
@@ -183,7 +191,8 @@ def _chord_at(arm: FlexibleArm, joints: Array, dt: float) -> Array:
 
 def _check_press(arm: FlexibleArm, source: Path, asked: tip_file.TipPath) -> None:
     if asked.press is not None and (aside := np.abs(asked.press.values @ arm.normal).max()) > ON_LINE:
-        raise BadInput(source, "fx, fy, fz", None, f"press out of the plane of the arm by {aside:.3g} N", "leave that component out")
+        raise BadInput(source, "fx, fy, fz", None, f"press out of the plane of the arm by {aside:.3g} N",
+                       "leave that component out")
 
 
 def _check(mechanism: Mechanism, arm: FlexibleArm, trajectory: Trajectory, motion: TipMotion) -> None:

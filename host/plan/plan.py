@@ -64,7 +64,8 @@ class Plan:
 
     def words(self) -> str:
         """How long it takes, and what had to be slower than asked for."""
-        lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoint{'s' * (len(self.arrivals) != 1)}, every limit kept"]
+        lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoint{'s' * (len(self.arrivals) != 1)}, "
+                 f"every limit kept"]
         for s in self.slowed:
             lines.append(f"the way to {s.to} is {s.factor:.2f} times slower than the other limits allow: {s.because}")
         return "\n".join(lines)
@@ -131,9 +132,11 @@ def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None 
 
 
 def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: float) -> Trajectory:
-    """From rest to rest, all joints together, at a share of the limits of rate. Raises BadInput and Refused as `plan`."""
+    """From rest to rest, all joints together, at a share of the limits of rate. Raises BadInput and Refused as
+    `plan`."""
     joints = {joint.name: float(x) for joint, x in zip(mechanism.moving, np.asarray(there), strict=True)}
-    way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),), None)
+    way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),),
+                    None)
     return plan(mechanism, way, begin=here, speed=speed).trajectory
 
 
@@ -287,7 +290,8 @@ def _path(mechanism: Mechanism, tip: Tip, point: Waypoint, here: Array) -> tuple
             slope, bend = spline.derivative(1), spline.derivative(2)
             return partial(_curve, spline, slope, bend), q[-1]
         if count >= LINE_MOST:
-            raise Refused(f"{point.where}: the straight line to it passes so near a singular pose that a joint jumps by "
+            raise Refused(f"{point.where}: the straight line to it passes so near a singular pose that a joint jumps "
+                          f"by "
                           f"{jump:.2g}; go there without line, or by another way")
         count = 2 * count - 1
 
@@ -309,7 +313,8 @@ def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
 
 
 def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tuple[Array, float]:
-    """Joint positions (N, J) from goal to goal, each from the one before, and the farthest that a joint went at once."""
+    """Joint positions (N, J) from goal to goal, each from the one before, and the farthest that a joint went at
+    once."""
     q = [tip.solve(goals[0], here, starts=0)]
     for i, goal in enumerate(goals[1:], 1):
         try:
@@ -434,7 +439,8 @@ def _too_heavy(mechanism: Mechanism, t: Array, q: Array, qd: Array, qdd: Array, 
         squared = np.where(over > 0.0, (tau - held) * np.sign(tau) / (there - held * np.sign(tau)), 1.0)
     slower = float(np.sqrt(np.clip(np.nan_to_num(squared, nan=4.0, posinf=4.0), 1.0, 4.0).max()))
     joint = mechanism.moving[j]
-    return max(slower, 1.001) * 1.0005, (f"{joint.name} would need {abs(tau[i, j]):.3g} {_unit(joint)}, {there[i, j]:.3g} "
+    return max(slower,
+               1.001) * 1.0005, (f"{joint.name} would need {abs(tau[i, j]):.3g} {_unit(joint)}, {there[i, j]:.3g} "
                                          f"{_unit(joint)} is there ({reserve:.0%} kept for the feedback)")
 
 

@@ -40,9 +40,11 @@ def _listed(values: Array) -> str:
 
 
 class Tip:
-    """A point fixed in a link. offset (3,): in the link's frame, m; place (3,): in the frame of the body that carries it."""
+    """A point fixed in a link. offset (3,): in the link's frame, m; place (3,): in the frame of the body that carries
+    it."""
 
-    def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0), source: object = "") -> None:
+    def __init__(self, mechanism: Mechanism, link: str, offset: ArrayLike = (0.0, 0.0, 0.0),
+                 source: object = "") -> None:
         """Raises BadInput for a link that is not there or does not move."""
         places, source = placed_links(mechanism), source or mechanism.source or mechanism.name
         if link not in places or link == BASE:
@@ -81,7 +83,8 @@ class Tip:
     def miss(self, q: Array, goal: Goal) -> tuple[float, float]:
         """How far from the goal the tip is: m, rad."""
         here = self.at(q)
-        turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation * here.rotation.inv()).magnitude()
+        turn = 0.0 if goal.rotation is None or here.rotation is None else (goal.rotation
+                                                                           * here.rotation.inv()).magnitude()
         return float(np.linalg.norm(goal.xyz - here.xyz)), float(turn)
 
     def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:

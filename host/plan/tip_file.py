@@ -1,8 +1,8 @@
 """A path of the tip with its times, and perhaps the force it presses with: a CSV file.
 
-Columns: `t` in s from 0; x, y and, where the arm's plane asks for it, z in m, base frame; beside them perhaps fx, fy, fz,
-the force of the tip on what it touches, N. Between the rows the quintic spline that starts and ends at rest; the force is
-a cubic spline through its rows.
+Columns: `t` in s from 0; x, y and, where the arm's plane asks for it, z in m, base frame; beside them perhaps fx, fy,
+fz, the force of the tip on what it touches, N. Between the rows the quintic spline that starts and ends at rest; the
+force is a cubic spline through its rows.
 """
 
 from __future__ import annotations
@@ -57,12 +57,14 @@ def timed(path: Path) -> bool:
 
 def load(path: Path) -> TipPath:
     """Raises BadInput with one line on anything that is not right."""
-    rows = [row for row in csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv"))) if any(c.strip() for c in row)]
+    rows = [row for row in csv.reader(io.StringIO(read_text(path, LARGEST_FILE, ".csv")))
+            if any(c.strip() for c in row)]
     header = [cell.strip() for cell in rows[0]]
     known = ("t", *PLACE, *FORCE)
     for name in header:
         if name not in known or header.count(name) > 1:
-            raise BadInput(path, "header", shown(name), "is given twice" if name in known else hint(name, known, "columns"))
+            raise BadInput(path, "header", shown(name),
+                           "is given twice" if name in known else hint(name, known, "columns"))
     for name in ("t", "x", "y"):
         if name not in header:
             raise BadInput(path, "header", None, f"has no column {name}")

@@ -41,7 +41,8 @@ def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, star
     if arm.hub == 1:
         lean = np.linalg.svd(J, compute_uv=False)[:, -1]
         if lean.min() < STRAIGHT * arm.beam.reach:
-            raise Refused(f"path: at t = {t[np.argmin(lean)]:.3f} s the arm is stretched or folded: its joints' rates are "
+            raise Refused(f"path: at t = {t[np.argmin(lean)]:.3f} s the arm is stretched or folded: its joints' rates "
+                          f"are "
                           "not determined")
     inverse = np.linalg.pinv(J)
     qd = np.einsum("tjk,tk->tj", inverse, _plane(arm, xd))
@@ -65,7 +66,8 @@ def _axes(arm: FlexibleArm) -> Array:
 
 
 def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
-    """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the tip."""
+    """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the
+    tip."""
     end, placed = tip(arm, q), poses(arm.rigid, q)
     origins = np.stack([placed[j][1] for j in range(arm.hub + 1)] + [end], axis=1)
     columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]

@@ -218,7 +218,8 @@ def _waypoint(path: Path, index: int, table: WaypointTable, mechanism: Mechanism
 def _check_joint(path: Path, where: str, name: str, value: float, mechanism: Mechanism) -> None:
     joints = {joint.name: joint for joint in mechanism.streamed}
     if name not in joints:
-        raise BadInput(path, f"{where}.joints.{name}", value, "no such moving joint", hint(name, list(joints), "joints"))
+        raise BadInput(path, f"{where}.joints.{name}", value, "no such moving joint",
+                       hint(name, list(joints), "joints"))
     limits = joints[name].limits
     if not limits.lower <= value <= limits.upper:
         raise BadInput(path, f"{where}.joints.{name}", value,

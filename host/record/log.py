@@ -1,8 +1,8 @@
 """Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler) and the same numbers as CSV.
 
-Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP is
-packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks since
-its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
+Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
+is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
+since its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ class Log:
 
 
 def _pack(path: Path) -> None:
-    """The same records in chunks of a megabyte, compressed and indexed. A disk without room for that keeps them as they are."""
+    """The same records in chunks of a megabyte, compressed and indexed. A disk without room for that keeps them as they
+    are."""
     packed, ids = path.with_suffix(".packed"), {}
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -155,7 +156,8 @@ def _pack(path: Path) -> None:
                     assert schema is not None  # every channel of a log has one
                     kind = writer.register_schema(schema.name, schema.encoding, schema.data)
                     ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
-                writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
+                writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time,
+                                   message.sequence)
             writer.finish()
         packed.replace(path)
     except OSError:

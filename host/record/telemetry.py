@@ -59,9 +59,11 @@ def sample(session: Session) -> dict[str, Any]:
     fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
     return {
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
-        "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)), "limits": list(names(messages.LIMITS, s.limits)),
+        "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)),
+        "limits": list(names(messages.LIMITS, s.limits)),
         "buffered": s.buffered, "cycles": s.cycles, "cycles_max": s.cycles_max, "bus": s.bus_mv / 1e3,
-        "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames, "out_of_order": s.out_of_order,
+        "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames,
+        "out_of_order": s.out_of_order,
         "host_bad": link.bad, "worst_gap": link.worst_gap,
         "position": _list(from_wire(s.position, c.joints)), "target": _list(from_wire(s.target, c.joints)),
         "error": _list(error), "rate": _list(s.rate), "target_rate": _list(s.target_rate), "feedforward": _list(ff),
@@ -82,5 +84,6 @@ def named(session: Session) -> dict[str, Any]:
     for j, joint in enumerate(session.configuration.joints):
         tree[joint.name] = {key: values[key][j] for key in per_joint}
     tree["tick"] = {key: values[key] for key in ("cycles", "cycles_max")}
-    tree["link"] = {key: values[key] for key in ("buffered", "frames", "bad_frames", "out_of_order", "host_bad", "worst_gap")}
+    tree["link"] = {key: values[key]
+                    for key in ("buffered", "frames", "bad_frames", "out_of_order", "host_bad", "worst_gap")}
     return tree | {"bus": values["bus"], "pace": values["pace"], "mode": session.status.mode}

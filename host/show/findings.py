@@ -1,4 +1,5 @@
-"""What a run shows, as numbers and in words: tracking, torque shares, what the model left over, tick, stream, events."""
+"""What a run shows, as numbers and in words: tracking, torque shares, what the model left over, tick, stream,
+events."""
 
 from __future__ import annotations
 
@@ -66,14 +67,16 @@ class Left:
 
     def __str__(self) -> str:
         effort = "N" if self.unit.endswith("N") else "N m"
-        start = f"{self.joint}: the feedback gave {measure(self.rms, effort)} rms, {self.of_peak:.1%} of the largest torque"
+        start = (f"{self.joint}: the feedback gave {measure(self.rms, effort)} rms, "
+                 f"{self.of_peak:.1%} of the largest torque")
         if self.cause == NOTHING:
             return f"{start}; it goes with neither rate nor acceleration"
         more = "more" if self.size > 0.0 else "less"
         if self.cause == CONSTANT:
             return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "
                     f"{measure(self.size, self.unit)}, as of a load")
-        return (f"{start}; {self.explained:.0%} of its slow part is as {self.cause} of {measure(abs(self.size), self.unit)} {more} "
+        return (f"{start}; {self.explained:.0%} of its slow part is as {self.cause} of "
+                f"{measure(abs(self.size), self.unit)} {more} "
                 "than the mechanism file says would be")
 
 
@@ -118,7 +121,8 @@ class Findings:
     @cached_property
     def acceleration(self) -> Array:
         """(S, J) of the target, rad/s^2 or m/s^2."""
-        return np.gradient(self.run.target_rate, self.t, axis=0) if len(self.t) > 2 else np.zeros_like(self.run.target_rate)
+        return np.gradient(self.run.target_rate, self.t,
+                           axis=0) if len(self.t) > 2 else np.zeros_like(self.run.target_rate)
 
     @cached_property
     def tracking(self) -> list[Tracking]:
@@ -130,7 +134,8 @@ class Findings:
         for j in self.joints:
             error = run.error[rows, j]
             i = rows[int(np.argmax(np.abs(error)))]
-            found.append(Tracking(run.joints[j], self.unit(j), float(np.sqrt(np.mean(error**2))), float(abs(run.error[i, j])),
+            found.append(Tracking(run.joints[j], self.unit(j), float(np.sqrt(np.mean(error**2))),
+                                  float(abs(run.error[i, j])),
                                   float(self.t[i]), float(run.target_rate[i, j]),
                                   float(abs(run.error[i, j]) / run.facts["count"][j])))
         return found
@@ -211,7 +216,8 @@ class Findings:
         run, rows = self.run, self.moving
         parts = {"feed-forward": run.torque_ff, "feedback": self.feedback,
                  "friction, rotor": run.torque - run.torque_ff - self.feedback, "all": run.torque}
-        return [{name: float(np.sqrt(np.mean(values[rows, j]**2))) if rows.any() else 0.0 for name, values in parts.items()}
+        return [{name: float(np.sqrt(np.mean(values[rows, j]**2))) if rows.any() else 0.0 for name,
+                 values in parts.items()}
                 for j in self.joints]
 
     @cached_property
@@ -229,7 +235,8 @@ class Findings:
                 continue
             fault = int(run.scalars["fault"][i])
             if fault and fault != int(run.scalars["fault"][before]):
-                events.append(Event(float(self.t[i]), f"fault {_fault(fault, int(run.scalars['fault_joint'][i]), run)}", True))
+                events.append(Event(float(self.t[i]), f"fault {_fault(fault, int(run.scalars['fault_joint'][i]), run)}",
+                                    True))
             acted = set(names(messages.LIMITS, int(run.scalars["limits"][i])))
             for name in sorted(acted - set(names(messages.LIMITS, int(run.scalars["limits"][before])))):
                 events.append(Event(float(self.t[i]), f"limit {name}: {messages.LIMITS[name][1]}", True))
@@ -255,28 +262,33 @@ class Findings:
         strong = [line for line in self.lines if line.times > STANDS_OUT]
         if strong:
             line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
-            said.append(f"The error of {line.joint} has a line at {line.hz:.1f} Hz of {measure(line.amplitude, line.unit)}, "
+            said.append(f"The error of {line.joint} has a line at {line.hz:.1f} Hz of "
+                        f"{measure(line.amplitude, line.unit)}, "
                         f"{line.times:.0f} times the median of its spectrum.")
         else:
             said.append("No frequency stands out in the errors.")
         said.append(self._of_tick())
         said.append(self._of_stream())
-        limits = sorted({e.what.removeprefix("limit ").split(":")[0] for e in self.events if e.what.startswith("limit")})
+        limits = sorted({e.what.removeprefix("limit ").split(":")[0] for e in self.events
+                         if e.what.startswith("limit")})
         said.append(f"Limits that acted: {', '.join(limits)}." if limits else "No limit acted.")
         return said
 
     def _of_torque(self) -> list[str]:
-        shares = [(s["feedback"] / s["all"], name) for s, name in zip(self.shares, self.run.joints, strict=True) if s["all"] > 0]
+        shares = [(s["feedback"] / s["all"], name) for s,
+                  name in zip(self.shares, self.run.joints, strict=True) if s["all"] > 0]
         if not shares:
             return []
         share, name = max(shares)
-        return [f"The feedback had most to do at {name}: its torque was {share:.0%} of the whole (rms); what the model knew "
+        return [f"The feedback had most to do at {name}: its torque was {share:.0%} of the whole (rms); what the "
+                f"model knew "
                 "gave the rest."]
 
     def _of_model(self) -> list[str]:
         known = [x for x in self.left if x.cause != NOTHING]
         if not known:
-            return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or too small "
+            return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or "
+                    "too small "
                     "to say."] if self.left else []
         worst = max(known, key=lambda x: x.of_peak)
         return [f"The model was farthest from the arm at {worst}."]
@@ -285,7 +297,8 @@ class Findings:
         worst = int(self.run.scalars["cycles_max"].max())
         if self.run.budget is None:
             return f"The costliest tick took {worst} cycles."
-        return f"The costliest tick took {worst} of {self.run.budget} cycles, {worst / self.run.budget:.1%} of its budget."
+        share = worst / self.run.budget
+        return f"The costliest tick took {worst} of {self.run.budget} cycles, {share:.1%} of its budget."
 
     def _of_stream(self) -> str:
         run = self.run
@@ -324,7 +337,8 @@ def _scale(run: Run, joint: str) -> float:
 
 def _because(flags: int) -> str:
     """Why a motion ended, from the flags."""
-    for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", "knots ran out"), ("HOST_SILENT", "the host was silent"),
+    for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", "knots ran out"),
+                      ("HOST_SILENT", "the host was silent"),
                       ("STOPPED", "stopped by the host")):
         if flags & messages.FLAGS[name][0]:
             return why

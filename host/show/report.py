@@ -57,14 +57,19 @@ def _pictures(found: Findings) -> list[Picture]:
     return [
         Picture("Tracking", "Desired and measured positions, and the difference below them." + few,
                 _grid(found, shown, 2, (_position, _error), (1.4, 1.0))),
-        Picture("Torque shares", "What was asked of every joint, and which part of the law asked for it: feed-forward knew it "
+        Picture("Torque shares",
+                "What was asked of every joint, and which part of the law asked for it: feed-forward knew it "
                 "in advance, the feedback found it out." + few, _grid(found, shown, 1, (_torque,), (1.0,))),
-        Picture("Model against measurement", "What the feedback had to add, over the rate of the target. Were the model exact, "
-                "it would be noise about zero: a step at zero rate is Coulomb friction, a slope viscous friction." + few,
+        Picture("Model against measurement",
+                "What the feedback had to add, over the rate of the target. Were the model exact, "
+                "it would be noise about zero: a step at zero rate is Coulomb friction, a slope viscous friction."
+                + few,
                 _grid(found, shown, 1, (_model,), (1.0,))),
-        Picture("Spectrum of the error", "Amplitude over frequency, Hann window, longest motion. STATUS is sampled: what is "
+        Picture("Spectrum of the error",
+                "Amplitude over frequency, Hann window, longest motion. STATUS is sampled: what is "
                 "faster than half its rate appears folded." + few, _grid(found, shown, 1, (_spectrum,), (1.0,))),
-        Picture("Tick and stream", "Cycles of the control tick, and knots that wait at the board; lines mark changes of state.",
+        Picture("Tick and stream",
+                "Cycles of the control tick, and knots that wait at the board; lines mark changes of state.",
                 _tick_and_stream(found)),
     ]
 
@@ -126,7 +131,8 @@ def _torque(found: Findings, j: int, axis: Axes) -> None:
     run, feedback = found.run, found.feedback[:, j]
     axis.plot(found.t, run.torque_ff[:, j], color=GREEN, linewidth=2.2, label="feed-forward")
     axis.plot(found.t, feedback, color=ORANGE, linewidth=0.7, label="feedback")
-    axis.plot(found.t, run.torque[:, j] - run.torque_ff[:, j] - feedback, color=PURPLE, linewidth=1.0, label="friction, rotor")
+    axis.plot(found.t, run.torque[:, j] - run.torque_ff[:, j] - feedback, color=PURPLE, linewidth=1.0,
+              label="friction, rotor")
     axis.plot(found.t, run.torque[:, j], color=BLACK, linewidth=0.6, label="all")
     axis.set_ylabel(("force" if run.prismatic[j] else "torque") + f", {found.effort_unit(j)}")
     axis.set_xlabel("t, s")
@@ -158,7 +164,8 @@ def _tick_and_stream(found: Findings) -> str:
     figure = _figure(12.0, 3.0)
     cycles, buffered = figure.subplots(1, 2)
     cycles.plot(found.t, run.scalars["cycles"], color=BLUE, linewidth=0.9)
-    cycles.axhline(float(run.scalars["cycles_max"].max()), color=GREY, linestyle="--", linewidth=0.9, label="worst tick")
+    cycles.axhline(float(run.scalars["cycles_max"].max()), color=GREY, linestyle="--", linewidth=0.9,
+                   label="worst tick")
     cycles.set_ylabel("cycles of the control tick")
     share = "" if run.budget is None else f", {run.scalars['cycles_max'].max() / run.budget:.1%} of the tick's budget"
     cycles.set_title(f"worst {int(run.scalars['cycles_max'].max())} cycles{share}", fontsize=10)

@@ -99,7 +99,8 @@ def serving(session: Session, port: int) -> Iterator[str]:
     try:
         server = ThreadingHTTPServer((ADDRESS, port), _handler(feed))
     except OSError as error:
-        raise BadInput("command line", "--web", port, f"cannot be listened at: {error.strerror}", "0 takes any") from None
+        raise BadInput("command line", "--web", port, f"cannot be listened at: {error.strerror}",
+                       "0 takes any") from None
     server.daemon_threads = True
     session.listeners.append(feed.take)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)

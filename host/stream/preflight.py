@@ -28,7 +28,8 @@ class Findings:
         """For people."""
         if self.heaviest is None:
             return f"{self.duration:.3f} s, every limit kept"
-        return f"{self.duration:.3f} s, every limit kept; at most {self.heaviest.share:.0%} of the effort: {self.heaviest}"
+        most = f"at most {self.heaviest.share:.0%} of the effort: {self.heaviest}"
+        return f"{self.duration:.3f} s, every limit kept; {most}"
 
     def data(self) -> dict[str, Any]:
         """For JSON."""

@@ -1,4 +1,5 @@
-"""A timer's input capture of the slow oscillator LSI: every eighth edge takes the count (RM0090 18.3.5, RM0440 30.4.6)."""
+"""A timer's input capture of the slow oscillator LSI: every eighth edge takes the count (RM0090 18.3.5, RM0440
+30.4.6)."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ _CEN = 1
 
 
 class LsiCapture:
-    """What one channel has captured. period(): cycles of the processor's clock from one edge of LSI to the next; where the
-    edges fall is anybody's guess."""
+    """What one channel has captured. period(): cycles of the processor's clock from one edge of LSI to the next; where
+    the edges fall is anybody's guess."""
 
     def __init__(self, events: Events, period: Callable[[], float]) -> None:
         self.events, self._period = events, period
@@ -48,11 +49,13 @@ class CaptureTimer(Peripheral):
     """A timer as far as it captures LSI by its first channel. TISEL = 6 chooses LSI (ST's stm32g4xx_hal_tim_ex.h)."""
 
     REGISTERS = {
-        0x00: Register("CR1", 0, 1), 0x10: Register("SR"), 0x18: Register("CCMR1", 0, 0xF), 0x20: Register("CCER", 0, 1),
+        0x00: Register("CR1", 0, 1), 0x10: Register("SR"), 0x18: Register("CCMR1", 0, 0xF),
+        0x20: Register("CCER", 0, 1),
         0x34: Register("CCR1", 0, 0), 0x5C: Register("TISEL", 0, 0xF),
     }
 
-    def __init__(self, name: str, base: int, events: Events, lsi_period: Callable[[], float], cycles: Callable[[], float]) -> None:
+    def __init__(self, name: str, base: int, events: Events, lsi_period: Callable[[], float],
+                 cycles: Callable[[], float]) -> None:
         self.events, self._cycles = events, cycles
         self.lsi = LsiCapture(events, lsi_period)
         self._began = 0.0

@@ -41,8 +41,8 @@ def unique(number: int) -> bytes:
 
 
 class Stm32(ABC):
-    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board around
-    it hangs on the hooks of the parts.
+    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board
+    around it hangs on the hooks of the parts.
 
     before_change: called before any output changes, so that what the outputs drive can be brought up to date.
     UNIQUE: where its 96 bits are. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.

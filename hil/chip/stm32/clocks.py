@@ -47,7 +47,8 @@ class ClockController(Peripheral):
         for register in self.GATES:
             setattr(self, f"write_{register}", lambda value, register=register: self._gate(register, value))
             resets = register.replace("ENR", "RSTR")
-            setattr(self, f"write_{resets}", lambda value, register=register, resets=resets: self._reset_gated(register, resets, value))
+            setattr(self, f"write_{resets}", lambda value, register=register,
+                    resets=resets: self._reset_gated(register, resets, value))
         super().__init__("RCC", base)
 
     def reset(self) -> None:

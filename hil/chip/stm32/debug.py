@@ -47,7 +47,8 @@ class DebugUnitF4(DebugUnit):
     REGISTERS = {0x0: Register("IDCODE", 0, 0), 0x4: Register("CR", 0, 0xE7), 0x8: Register("APB1_FZ", 0, 0x06E01DFF),
                  0xC: Register("APB2_FZ", 0, 0x00070003)}
     WATCHDOG_FREEZE = "APB1_FZ"
-    FREEZE = {**{f"TIM{2 + i}": ("APB1_FZ", i) for i in range(4)}, **{f"TIM{12 + i}": ("APB1_FZ", 6 + i) for i in range(3)},
+    FREEZE = {**{f"TIM{2 + i}": ("APB1_FZ", i) for i in range(4)},
+              **{f"TIM{12 + i}": ("APB1_FZ", 6 + i) for i in range(3)},
               "TIM1": ("APB2_FZ", 0), "TIM8": ("APB2_FZ", 1), **{f"TIM{9 + i}": ("APB2_FZ", 16 + i) for i in range(3)}}
 
 

@@ -1,5 +1,6 @@
-"""What the families' converters have in common: an injected sequence, which software or a timer starts, takes its channels
-one after another; each is sampled in a window of its own, and at the end there are results, flags, an interrupt."""
+"""What the families' converters have in common: an injected sequence, which software or a timer starts, takes its
+channels one after another; each is sampled in a window of its own, and at the end there are results, flags, an
+interrupt."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ COUNTS, REFERENCE_V = 4096, 3.3
 
 
 class Injected(Peripheral):
-    """volts(channel): what is on its pin, asked for when `window` is the channel's (from, to), cycles; before_read: called
-    before it is looked at. request: drives its interrupt. dead: it converts no more."""
+    """volts(channel): what is on its pin, asked for when `window` is the channel's (from, to), cycles; before_read:
+    called before it is looked at. request: drives its interrupt. dead: it converts no more."""
 
     SIZE = 1 << 8
 

@@ -11,8 +11,8 @@ class NoAnswer(Exception):
 
 
 class Probe:
-    """A debugger without a reset line, as OpenOCD's stm32f4x.cfg and stm32g4x.cfg drive one: once it is there it stops the
-    watchdogs with the processor and keeps the clocks of one that sleeps."""
+    """A debugger without a reset line, as OpenOCD's stm32f4x.cfg and stm32g4x.cfg drive one: once it is there it stops
+    the watchdogs with the processor and keeps the clocks of one that sleeps."""
 
     def __init__(self, chip: Stm32) -> None:
         self.chip = chip

@@ -1,8 +1,8 @@
-"""The chip's own supply: the voltage that it gets, the voltage detector, external interrupt line 16, and what the chip does
-below the voltage at which it is specified.
+"""The chip's own supply: the voltage that it gets, the voltage detector, external interrupt line 16, and what the chip
+does below the voltage at which it is specified.
 
-Thresholds: typical values of the F405's data sheet (embedded reset and power control block characteristics); those of the
-G474 are the same within 0.05 V, but that its level 7 is an external input.
+Thresholds: typical values of the F405's data sheet (embedded reset and power control block characteristics); those of
+the G474 are the same within 0.05 V, but that its level 7 is an external input.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class ExternalInterruptsG4(ExternalInterrupts):
 
 
 class VoltageDetector:
-    """Compares the supply with the level that is set. level(): PLS, or None while it is off. on_low: told of each change."""
+    """Compares the supply with the level that is set. level(): PLS, or None while it is off. on_low: told of each
+    change."""
 
     def __init__(self, level: Callable[[], int | None]) -> None:
         self._level = level

@@ -17,8 +17,8 @@ _LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK
 
 
 class Timer(Peripheral):
-    """One timer, as `codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those with
-    a repetition counter have break and MOE too.
+    """One timer, as `codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those
+    with a repetition counter have break and MOE too.
 
     Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
     and the level of the break pin by `set_break`. `before_change` is called before an output changes,
@@ -214,7 +214,8 @@ class Timer(Peripheral):
             self._phase, self._rising = self.events.now - gone, True
 
     def read_CR1(self) -> int:
-        """DIR tells which way a centred timer counts. updates_at_bottom: silicon that starts its repetition the other way."""
+        """DIR tells which way a centred timer counts. updates_at_bottom: silicon that starts its repetition the other
+        way."""
         if not self.value["CR1"] & CMS or not self.value["CR1"] & CEN:
             return self.value["CR1"]
         laps = int((self.events.now - self._phase) / self._lap())
@@ -311,8 +312,8 @@ class Timer(Peripheral):
 
     @property
     def outputs_on(self) -> bool:
-        """A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0: RM0440 28.3.31; that the F405
-        does so too, ODrive's firmware relies on."""
+        """A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0: RM0440 28.3.31; that the
+        F405 does so too, ODrive's firmware relies on."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self._frozen_at is None
 
     def half_bridge(self, channel: int) -> float | None:

@@ -1,4 +1,5 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43): runs from its own 32 kHz oscillator and really resets."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43): runs from its own 32 kHz oscillator and really
+resets."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ class AdcCommon(Peripheral):
 
 
 class Adc(Peripheral):
-    """hz: of its bus. volts(channel): what is on its pin. before_read: called before it is looked at. dead: it converts no more."""
+    """hz: of its bus. volts(channel): what is on its pin. before_read: called before it is looked at. dead: it converts
+    no more."""
 
     SIZE = 1 << 8
     REGISTERS = {

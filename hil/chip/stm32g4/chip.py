@@ -18,8 +18,10 @@ from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 
 # name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
 _USARTS = {
-    "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24), "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
-    "USART3": (Usart, 0x40004800, False, ("APB1ENR1", 18), 28), "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
+    "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24),
+    "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
+    "USART3": (Usart, 0x40004800, False, ("APB1ENR1", 18), 28),
+    "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
 }
 
 

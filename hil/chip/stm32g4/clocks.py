@@ -15,8 +15,8 @@ _SLOW_HZ = 80_000_000  # a PLL faster than that is switched to by way of HPRE
 
 
 class Flash(Peripheral):
-    """The flash interface: wait states, caches, and whether the debug port works (Klipper's pull request 5927: a 0 written to
-    DBG_SWEN disables SWD). options: the option bytes, as delivered (RM0440 section 3.4.1)."""
+    """The flash interface: wait states, caches, and whether the debug port works (Klipper's pull request 5927: a 0
+    written to DBG_SWEN disables SWD). options: the option bytes, as delivered (RM0440 section 3.4.1)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x70F0F), 0x20: Register("OPTR", 0, 0)}
     options = 0xFFEFF8AA

@@ -14,9 +14,9 @@ each element (sine of the slope for the slope: 0.2 % at 0.1 rad). The elastic en
 
     U = EI/l (2 phi_A^2 + 2 phi_A phi_B + 2 phi_B^2)  a plane,   GJ/(2 l) twist^2
 
-whose exact gradient is the force on the points: energy is conserved. With shear (Timoshenko) the energy V^2 l / (2 GA_s)
-of the shear force V = (M_A + M_B) / l adds 1 / (GA_s l) to all entries of bending's flexibility. The chord keeps its
-length by a row: an inextensible beam has no axial waves, which would otherwise set the stability step. Damping is
+whose exact gradient is the force on the points: energy is conserved. With shear (Timoshenko) the energy V^2 l / (2
+GA_s) of the shear force V = (M_A + M_B) / l adds 1 / (GA_s l) to all entries of bending's flexibility. The chord keeps
+its length by a row: an inextensible beam has no axial waves, which would otherwise set the stability step. Damping is
 proportional to the strain rate: moments K (phi + damping dphi/dt).
 """
 
@@ -88,7 +88,8 @@ def cells(link: Link) -> list[Cell]:
                        f"com = [{0.5 * beam.length:g}, 0, 0]; put other masses into links fixed to it")
     around, aside = float(link.inertia[0, 0]), float(link.inertia[1, 1]) - across  # aside: of a thick section
     uniform = np.diag([around, across + aside, across + aside])
-    if not -UNIFORM * across <= aside <= around + UNIFORM * across or np.abs(link.inertia - uniform).max() > UNIFORM * across:
+    if not -UNIFORM * across <= aside <= around + UNIFORM * across or np.abs(link.inertia
+                                                                             - uniform).max() > UNIFORM * across:
         raise BadInput(f"link {link.name}", "inertia", None, "a beam is uniform along its x axis",
                        f"Iyy = Izz = m L^2 / 12 = {across:.6g}; put other masses into links fixed to it")
     h = beam.length / beam.elements
@@ -134,7 +135,8 @@ def torsion(link: Link) -> float:
 def elements(link: Link, frames: list[Frame]) -> list[Element]:
     """The elements between the nodes of a flexible link."""
     beam = _beam(link)
-    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link), beam.damping,
+    return [Element(f"{link.name}[{k}-{k + 1}]", a, b, beam.length / beam.elements, beam.EI, torsion(link),
+                    beam.damping,
                     beam.GA_s)
             for k, (a, b) in enumerate(zip(frames[:-1], frames[1:], strict=True))]
 

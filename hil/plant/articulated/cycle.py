@@ -135,4 +135,5 @@ class Cycle:
                 return z
             last = off
             z = z + self.equations.change(-distances, -others)[0]
-        raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too long")
+        raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too "
+                      f"long")

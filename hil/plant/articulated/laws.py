@@ -64,7 +64,8 @@ class Stop:
         return push * (below > 0.0) - pull * (above > 0.0)
 
     def energy(self, slip: Array) -> Array:
-        return 0.5 * self.stiffness * (np.maximum(self.lower - slip, 0.0) ** 2 + np.maximum(slip - self.upper, 0.0) ** 2)
+        return 0.5 * self.stiffness * (np.maximum(self.lower - slip, 0.0) ** 2
+                                       + np.maximum(slip - self.upper, 0.0) ** 2)
 
 
 def backlash(gap: float, stiffness: float, damping: float = 0.0) -> Stop:

@@ -45,8 +45,8 @@ class Plant:
     mass_scale and friction_scale change it on purpose against what the controller believes; friction=False has none.
     start: (n,) joint positions, by default the file's; of closed loops a pose near which they close, at the actuated
     joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability
-    allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on. projection=False
-    leaves the positions to drift as the paper does.
+    allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on.
+    projection=False leaves the positions to drift as the paper does.
     """
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
@@ -63,7 +63,8 @@ class Plant:
         self._acting = [Acting.on(Spring(j.stiffness, j.rest), names, j.name) for j in self.joints if j.stiffness > 0.0]
         self._acting += [Acting.on(law, names, slip) for law, slip in laws]
         if stops is not None:
-            self._acting += [Acting.on(Stop(j.limits.lower, j.limits.upper, stops.stiffness, stops.damping), names, j.name)
+            self._acting += [Acting.on(Stop(j.limits.lower, j.limits.upper, stops.stiffness, stops.damping), names,
+                                       j.name)
                              for j in self.joints if np.isfinite(j.limits.lower) or np.isfinite(j.limits.upper)]
         self.drives = Drives(self.n)
         scale = friction_scale if friction else 0.0

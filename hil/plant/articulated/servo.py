@@ -18,7 +18,8 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Servo:
-    """kp, kd, ki, ko, limit: (n,) or a number; per rad, rad/s, rad s, in N m or V. integral: (n,) of the error, rad s."""
+    """kp, kd, ki, ko, limit: (n,) or a number; per rad, rad/s, rad s, in N m or V. integral: (n,) of the error, rad
+    s."""
 
     kp: ArrayLike
     kd: ArrayLike = 0.0

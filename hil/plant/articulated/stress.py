@@ -74,7 +74,8 @@ class Station:
 
 
 class Members:
-    """The links with a section. values: (stations, 4) axial, shear, torsion, bending, and stress, of the last record."""
+    """The links with a section. values: (stations, 4) axial, shear, torsion, bending, and stress, of the last
+    record."""
 
     def __init__(self, system: System, links: Sequence[Link], stations: Sequence[Station],
                  beams: Beams | None, flexible: Sequence[tuple[int, int]]) -> None:
@@ -211,7 +212,8 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
     normal /= np.linalg.norm(normal)
     axes = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
 
-    beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0]) for other in fixed]
+    beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0])
+              for other in fixed]
     result = []
     for s in np.linspace(0.0, length, STATIONS if length else 1):
         p = solid.at(place.p + place.R @ (s * axis))

@@ -2,10 +2,11 @@
 
 Solids keep their places; where a payload comes or goes a solid gets four other points, which are fixed combinations of
 the old ones, velocities too. A switch is an instant: what is picked up was at rest, a closure takes up what is left of
-relative rates, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities after
-it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
+relative rates, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities
+after it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
 
-Where the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still moves.
+Where the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still
+moves.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def hold(place: Place, solid: Solid, x: Array) -> Element:
     return Element(GROUND, "fixed", Frame(0, p + R @ place.p, R @ place.R), Frame(place.solid, place.p, place.R))
 
 
-def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array, Array]:
+def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x: Array, v: Array) -> tuple[Array,
+                                                                                                            Array]:
     """Points and velocities (S, 4, 3) of the new solids from those of the old ones, the ground left out of all.
 
     kept: the solids with what they carry before and after. What is put down leaves with the velocity it has; what is
@@ -98,4 +100,5 @@ def check_pick_up(kept: Sequence[Solid], new: Sequence[Solid], v: Array, mode: s
             extra = after.mass * after.com - before.mass * before.com
             fastest = float(np.linalg.norm(after.at(extra / (after.mass - before.mass)) @ speeds))
             if fastest > SLIP:
-                raise Refused(f"mode {mode}: what {after.name} picks up moves at {fastest:.3g} m/s against it, more than {SLIP:g}")
+                raise Refused(f"mode {mode}: what {after.name} picks up moves at {fastest:.3g} m/s against it, more "
+                              f"than {SLIP:g}")

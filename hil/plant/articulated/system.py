@@ -196,7 +196,8 @@ def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayL
 
 
 def closed(system: System, z: Array, near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
-    """The system without dependent rows, and z closed; near, held as in `build`. Raises Refused where it does not close."""
+    """The system without dependent rows, and z closed; near, held as in `build`. Raises Refused where it does not
+    close."""
     z = _close_held(system, z, near, held, ROUNDED)
     system = _independent(system, z)
     if system.dropped:  # the others close without compromise
@@ -243,7 +244,8 @@ def close(system: System, z: Array, held: Mapping[int, float] | None = None, wit
     if worst >= within:
         open_at_start = np.abs(structure.residual(z[: structure.split])[1])
         name = system.row_names[int(open_at_start.argmax())]
-        raise Refused(f"the mechanisms do not close: {name} is open by {open_at_start.max():.3g} at the start pose, and "
+        raise Refused(f"the mechanisms do not close: {name} is open by {open_at_start.max():.3g} at the start pose, "
+                      f"and "
                       "no pose near it closes it")
     return np.concatenate([moved, z[structure.split:]])
 

@@ -156,7 +156,8 @@ def assemble(mechanism: Mechanism, start: ArrayLike | None = None, loose: bool =
 def scaled(mechanism: Mechanism, factor: float) -> Mechanism:
     """The mechanism with every mass and inertia of its bodies (not of the rotors) multiplied by factor."""
     links = tuple(replace(link, mass=factor * link.mass, inertia=factor * link.inertia) for link in mechanism.links)
-    payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia) for load in mechanism.payloads)
+    payloads = tuple(replace(load, mass=factor * load.mass, inertia=factor * load.inertia)
+                     for load in mechanism.payloads)
     return replace(mechanism, links=links, payloads=payloads)
 
 
@@ -172,7 +173,8 @@ def _solid(part: Parts, mechanism: Mechanism, notes: list[str]) -> Solid:
         solid = solids.reduce(part.name, float(total), com, inertia, size)
     except BadInput as problem:
         if part.hinge_axis is None:
-            raise BadInput(source, f"link {part.name}: {problem.key}", problem.value, problem.rule, problem.hint) from None
+            raise BadInput(source, f"link {part.name}: {problem.key}", problem.value, problem.rule,
+                           problem.hint) from None
         solid = _equivalent(part, float(total), com, inertia)
         notes.append(f"{part.name}: {problem.rule}; on a ground hinge only its inertia about the axis counts")
     if solid.note:
