@@ -8,15 +8,16 @@ import pytest
 
 from codegen.mechanism.description import Brake, Home
 from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from codegen.wire.messages import STATES
 from tests.firmware.app import App, changed
 from tests.firmware.streaming import three_link_knots
 
 OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, and the tick in which the level changes
 
 
-def braked(**safety):
+def braked(engage_s=0.3, **safety):
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
-    return replace(mechanism, safety=replace(mechanism.safety, brake=Brake(0.2, 0.3), **safety))
+    return replace(mechanism, safety=replace(mechanism.safety, brake=Brake(0.2, engage_s), **safety))
 
 
 def held(**safety) -> App:
@@ -139,3 +140,41 @@ def test_that_a_probe_leaves_the_brakes_closed():
     app.home()
     assert app.ask(Probe(token(app), 0, 0.0)) == "NONE"
     assert (app.state, app.chip.brake, app.chip.outputs) == ("PROBE", 0, 1)
+
+
+def test_that_brakes_that_are_open_are_not_waited_for_again():
+    """From the zero that was sought on."""
+    app = App(braked())
+    assert app.home() == "NONE" and app.ask(Seek(token(app), 0)) == "NONE"
+    app.run(1200 + OPENS, follow=False)
+    assert app.state == "HOMING" and app.command("ARM") == "NONE"
+    assert app.ask(Jog(token(app), 0, 0.1)) == "NONE"
+
+
+def test_that_a_fault_does_not_keep_brakes_from_closing():
+    app = held(engage_s=1.5)
+    app.command("DISARM")
+    app.run(1200, alive=False)
+    assert (app.lib.fake_state_now(), app.chip.outputs) == (STATES["FAULT"][0], 1)
+    app.run(350, alive=False)
+    assert app.chip.outputs == 0
+
+
+def test_that_a_moving_arm_is_stopped_while_its_brakes_close():
+    app = held()
+    app.stream(three_link_knots(), most=250)
+    app.command("START")
+    app.run(100)
+    assert app.state == "TRACK" and abs(app.run(1)["target_rate"]).max() > 0.0
+    app.command("DISARM")
+    assert app.state == "CLOSING" and not app.run(1)["target_rate"].any()
+
+
+def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_is():
+    app = held(host="coast")
+    app.run(1010 + CLOSES, alive=False)
+    assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NONE"
+    app.run(OPENS)
+    app.chip.driver_fault = 1
+    app.run(2)
+    assert (app.state, app.chip.outputs) == ("FAULT", 0)

@@ -53,8 +53,6 @@ static void close_brakes(void)
     if (!FT_BRAKE || ft.safety.closing != 0u)
         return;
     ft_chip_brake(false);
-    ft.safety.released = false;
-    ft.safety.opening = 0;
     ft.safety.closing = FT_BRAKE_CLOSES;
 }
 
@@ -86,7 +84,6 @@ static void outputs_off(void)
 static void brake(void)
 {
     ft_chip_brake(false);
-    ft.safety.released = false;
     ft_motion_forget(&ft.motion);
     ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
     ft.safety.coming = FT_FAULT_NONE;
@@ -110,7 +107,7 @@ static bool can_hold(void)
 /* Switch the outputs off; where brakes can take over, once they have. */
 static void disarm(void)
 {
-    if (!FT_BRAKE || !can_hold()) {
+    if (!FT_BRAKE) {
         outputs_off();
         return;
     }
