@@ -99,6 +99,7 @@ def _found(safety: Safety) -> dict[str, str]:
     tick, slow = "in the tick", "between two ticks"
     return {
         "CLOCK": "at start; a crystal that stops later resets the chip into it",
+        "CODE": "at start, and round and round while running",
         "STACK": slow,
         "SUPPLY": "at once: outputs safe, then a reset into it; at start, if it is not there within 0.2 s",
         "CONFIGURATION": "at start, and round and round while running",

@@ -68,7 +68,7 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
         files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
     files |= _folder(FIRMWARE / "platform", "platform")
     files |= _folder(FIRMWARE / "test", "test")
-    for script in ("flags.py", "libraries.py"):
+    for script in ("flags.py", "libraries.py", "stamp.py"):
         files[script] = (FIRMWARE / script).read_bytes()
     files["platformio.ini"] = _settings(board.chip)
     return Project(mechanism.name, board, identity.hex(), files | _offline())

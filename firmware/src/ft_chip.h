@@ -63,6 +63,10 @@ float ft_chip_temperature(void);
  * over the next rounds, once the outputs are off. */
 void ft_chip_drivers_look(bool at_all);
 
+/* Whether the chip's own supply is good, and has been since the start. One that
+ * was low then keeps the chip on its slow clock, outputs off, until a reset. */
+bool ft_chip_supply_good(void);
+
 /* Whether the drivers are what they were told to be. */
 bool ft_chip_drivers_ready(void);
 
@@ -80,6 +84,14 @@ uint32_t ft_chip_current_fault(uint32_t *joint);
 /* Whether the current sensors have been at their zeros since the outputs went
  * off; if not, joint is one whose sensor has not. */
 bool ft_chip_current_zero(uint32_t *joint);
+
+/* The image in flash, code and constants, and the CRC-32 that it had when it
+ * was built. */
+typedef struct {
+    const uint8_t *bytes;
+    uint32_t size, crc;
+} ft_image;
+ft_image ft_chip_image(void);
 
 /* Whether the stack has never come near its end. */
 bool ft_chip_stack_whole(void);

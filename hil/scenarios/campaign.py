@@ -210,7 +210,7 @@ def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(),
             *_resets(), *_estops(), *_drivers(),
             *_gate_drivers(mechanism), *_loaded(mechanism), *_supply(), *_overruns(),
-            *_flips(mechanism, elf), *_numbers()]
+            *_flips(mechanism, elf), *_code_flips(elf), *_numbers()]
 
 
 TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
@@ -491,6 +491,29 @@ def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
             if byte % 2 == 0:
                 yield Injection("bit flip in constants", f"{name} in DISARMED", "DISARMED", flip, ("FAULT",),
                                 ("CONFIGURATION",), 0.15)
+
+
+def _code_flips(elf: Path) -> Iterator[Injection]:
+    """One bit of the image beside the tables, in what nobody executes then: what changed code does when it runs is anybody's
+    guess. A round of the main loop looks at 64 bytes, so all of them are looked at within two passes."""
+    from hil.chip.elf import Image
+
+    random = np.random.default_rng(11)
+    image = Image.load(elf, 0x0800_0000, 1 << 20)
+    check = image.start + len(image.flash) - 4
+    found = [(name, image.symbol(name)) for name in ("ft_vectors", "ft_crash", "ft_capture_start", "ft_lab_seek", "ft_telemetry")]
+    places = [*((name, s.end - 1 - int(random.integers(min(s.size, 8)))) for name, s in found), ("check word", check)]
+    within = 2 * len(image.flash) / 64 * 1e-3 + 0.1
+    for name, at in places:
+        bit = int(random.integers(8))
+
+        def flip(scene: Scene, at: int = at, bit: int = bit) -> None:
+            core = scene.board.chip.core
+            core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
+
+        yield Injection("bit flip in code", f"{name} bit {bit} at power-on", "BOOT", flip, ("FAULT",), ("CODE",), 0.5, early=True)
+        for state in ("DISARMED", "HOLD", "FLOAT"):
+            yield Injection("bit flip in code", f"{name} bit {bit} in {state}", state, flip, ("FAULT",), ("CODE",), within)
 
 
 def _numbers() -> Iterator[Injection]:

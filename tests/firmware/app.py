@@ -47,7 +47,8 @@ typedef struct {{
         uint8_t unique[12];
         uint32_t options, resets, exception, pc, lr, psr, cfsr, hfsr, address;
     }} history;
-    uint32_t no_loader, left;
+    uint32_t no_loader, left, supply_low;
+    uint8_t code[5000];
 }} fake_chip_t;
 fake_chip_t *fake_chip(void);
 uint32_t fake_feed(const uint8_t *bytes, uint32_t size);
@@ -118,7 +119,7 @@ class App:
     """One board with its own memory. Time passes only in `run`."""
 
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
-                 errors: int = 0, reset_cause: int = 0, remembered: int = 0) -> None:
+                 errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None) -> None:
         self.mechanism = mechanism or three_link()
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
@@ -132,6 +133,8 @@ class App:
         self.chip.bus_voltage = self.mechanism.board.bus_voltage if self.mechanism.board else 1.0
         self.chip.temperature = 25.0
         self.chip.errors, self.chip.reset_cause, self.chip.remembered = errors, reset_cause, remembered
+        if flipped is not None:  # a byte of the image
+            self.chip.code[flipped] ^= 1
         self.token = 0
         self.trace: list[NDArray[Any]] = []  # telemetry of every tick so far
         self.limits = 0  # bits of LIMITS seen so far

@@ -56,6 +56,15 @@ bool ft_chip_estop(void) { return fake.estop != 0u; }
 float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
 float ft_chip_temperature(void) { return fake.temperature; }
 bool ft_chip_stack_whole(void) { return true; }
+
+/* All zero until a test changes a byte. */
+ft_image ft_chip_image(void)
+{
+    ft_image image = { fake.code, sizeof fake.code, 0xD8E50EA8u };
+
+    return image;
+}
+
 bool ft_chip_driver_fault(void) { return fake.driver_fault != 0u; }
 void ft_chip_drivers_look(bool at_all) 
 {
@@ -63,6 +72,7 @@ void ft_chip_drivers_look(bool at_all)
     fake.rounds++;
 }
 
+bool ft_chip_supply_good(void) { return fake.supply_low == 0u; }
 bool ft_chip_drivers_ready(void) { return fake.not_ready == 0u; }
 uint32_t ft_chip_driver_status(void) { return fake.driver_status; }
 

@@ -542,6 +542,28 @@ def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
     assert board.usart.line_out() == b"are you there?"
 
 
+@pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
+def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tmp_path, name):
+    """A frame ends within a tick, the next one has begun when the interrupt gets its turn, and the bus is busy: a byte waits
+    in the data register for DMA to take it."""
+    slow = "void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < 16800) { } }"
+    board = Machine(tmp_path, START + ECHO + slow, name).run(0.01)
+    board.usart.dma_cycles = 1400  # of the 1680 or 1700 that a byte takes
+    done = board["ticks"]
+    while board["ticks"] == done:
+        board.run(1e-6)
+    tick = board.chip.seconds
+    sent = back = b""
+    for i in range(1, 6):
+        board.run(tick + i * 1e-3 - board.chip.seconds)
+        board.usart.line_in(bytes([i] * 3))
+        board.run(4.2e-5 + i * 2e-6)  # the line has been idle for a character
+        board.usart.line_in(bytes([i + 100] * 8))
+        sent += bytes([i] * 3 + [i + 100] * 8)
+        back += board.run(5e-4).usart.line_out()
+    assert back == sent
+
+
 def test_line_errors_are_counted_and_do_not_stop_the_link(machine):
     board = machine(START + SLEEPY.replace("ticks++;", "ticks++; place[0] = (int32_t)ft_chip_line_errors();")).run(0.01)
     board.usart.line_in(b"noisy", errors=FE)

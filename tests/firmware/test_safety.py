@@ -839,6 +839,19 @@ def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(stat
     assert (app.state, app.fault) == ("FAULT", (fault, 1))
 
 
+@pytest.mark.parametrize("event", ["ARM", "SEEK", "PROBE"])
+def test_that_a_low_supply_of_the_chip_keeps_the_outputs_off_by_its_own_name(event):
+    """Also after a start into the fault, which may be cleared: the outputs would not come on, without a word."""
+    app = App(in_lab(), errors=128)
+    assert app.fault[0] == "SUPPLY" and app.command("CLEAR") == "NONE"
+    app.home()
+    app.chip.supply_low = 1
+    asked = Command(app.token + 1, messages.COMMANDS[event][0]) if event == "ARM" else request(app, event)
+    assert app.ask(asked) == "SUPPLY" and app.state == "DISARMED" and app.chip.outputs == 0
+    app.chip.supply_low = 0
+    assert app.command("ARM") == "NONE"
+
+
 def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
     app = in_state("DISARMED")
     app.chip.current_off, app.chip.current_joint = 1, 2
@@ -858,6 +871,45 @@ def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
     app.run(300)
     expect(app, "CONFIGURATION")
     assert app.command("CLEAR") == "FAULT_LATCHED"
+
+
+CODE = 5000  # bytes of the chip made of variables; a round looks at 64 of them
+
+
+@pytest.mark.parametrize("at", [0, 63, 64, 4095, 4096, CODE - 1])
+def test_that_a_byte_of_the_image_that_changes_while_the_board_runs_is_a_fault(at):
+    app = in_state("HOLD")
+    app.run(2 * CODE // 64)
+    assert app.state == "HOLD"
+    app.chip.code[at] ^= 0x10
+    app.run(2 * CODE // 64 + 20)
+    expect(app, "CODE")
+    assert app.chip.outputs == 0
+    assert app.command("CLEAR") == "FAULT_LATCHED"
+
+
+@pytest.mark.parametrize("at", [0, 4095, 4096, CODE - 1])
+@pytest.mark.parametrize("errors", [0, 2, 8, 128])
+def test_that_a_board_whose_image_has_changed_does_not_start(at, errors):
+    """Whatever else the chip says: what comes of a changed image is not to be believed."""
+    app = App(flipped=at, errors=errors)
+    assert (app.state, app.fault[0]) == ("FAULT", "CODE")
+    assert app.command("ARM") == app.command("CLEAR") == "FAULT_LATCHED"
+    assert app.chip.outputs == 0
+
+
+def test_that_a_start_feeds_the_watchdog_while_it_looks_at_the_image():
+    assert App().chip.fed == 2  # once every 4096 bytes: a slow clock takes 5 ms for them
+
+
+def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
+    """The tables are part of the image too."""
+    wrong = patch("return whole;", "return whole && ft.tick < 100u;")
+    app = App(patches={"ft_watch.c": wrong})
+    app.ready()
+    app.chip.code[0] ^= 1
+    app.run(2 * CODE // 64 + 20)
+    expect(app, "CONFIGURATION")
 
 
 def test_that_outputs_dropped_without_an_e_stop_are_a_fault():

@@ -59,9 +59,9 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
-    bool good = ft_exchange(from, ask, value) &&
-                ft_exchange(from, ask, value);
-    good = good && *value >> FT_ADDRESS_Pos == address;
+    bool asked = ft_exchange(from, ask, value);
+    bool good = asked && ft_exchange(from, ask, value) &&
+                *value >> FT_ADDRESS_Pos == address;
     *value &= FT_DATA;
     return good;
 }

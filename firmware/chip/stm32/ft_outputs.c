@@ -347,10 +347,11 @@ void ft_chip_duties(const float duty[])
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
-        float x = ft_bounded(duty[i], d->looped ? 1.0f : FT_DUTY_BOUND);
         if (d->looped) { /* the law has divided by the bus voltage */
-            ft_asked[i] = ft_bounded(x * ft_bus_ratio(), 1.0f);
+            float share = ft_bounded(duty[i], 1.0f);
+            ft_asked[i] = ft_bounded(share * ft_bus_ratio(), 1.0f);
         } else if (d->kind != FT_NO_DRIVE) {
+            float x = ft_bounded(duty[i], FT_DUTY_BOUND);
             ft_width[i] = ft_width_of(d, x);
             ft_direction[i] = ft_direction_of(d, x);
         }

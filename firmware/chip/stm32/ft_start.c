@@ -12,6 +12,7 @@
 extern uint32_t ft_stack_top[], ft_ram_start[], ft_ram_end[];
 extern uint32_t ft_data_start[], ft_data_end[], ft_data_image[];
 extern uint32_t ft_bss_start[], ft_bss_end[];
+extern const uint32_t ft_check[];
 
 int main(void);
 
@@ -83,6 +84,14 @@ bool ft_chip_stack_whole(void)
     for (uint32_t i = 0; i < FT_MARK_WORDS; i++)
         whole = whole && stack[i] == ft_mark;
     return whole;
+}
+
+/* The table of vectors is where the image begins. */
+ft_image ft_chip_image(void)
+{
+    uintptr_t first = (uintptr_t)&ft_vectors, check = (uintptr_t)ft_check;
+    ft_image image = { (const uint8_t *)first, check - first, *ft_check };
+    return image;
 }
 
 /* Fill memory, then run. */

@@ -4,10 +4,13 @@
  * good 3.3 V supply might trip it). It interrupts above all else, and what
  * handles faults makes the outputs safe. On the G4 it also acts on the timers'
  * break inputs, without code. */
+#include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"
 
 enum { FT_SUPPLY_INTERRUPT = 1, FT_DETECTOR_US = 100 };
+
+static bool ft_low_at_start;
 
 bool ft_supply_start(void)
 {
@@ -17,7 +20,8 @@ bool ft_supply_start(void)
     (void)PWR_ENR; /* erratum: two cycles until it listens */
     PWR_PVD_CR |= PWR_PVD_PLS_2V9 | PWR_PVD_PVDE;
     ft_wait_us(FT_DETECTOR_US);
-    if (!ft_wait_for(&PWR_PVD_SR, PWR_PVD_PVDO, 0))
+    ft_low_at_start = !ft_wait_for(&PWR_PVD_SR, PWR_PVD_PVDO, 0);
+    if (ft_low_at_start)
         return false;
     EXTI_RTSR |= EXTI_LINE_PVD; /* PVDO rises as the voltage falls */
     EXTI_PR = EXTI_LINE_PVD;    /* write 1 to clear */
@@ -25,6 +29,12 @@ bool ft_supply_start(void)
     ft_supply_breaks();
     ft_interrupt_enable(FT_SUPPLY_INTERRUPT, FT_PRIORITY_SUPPLY);
     return true;
+}
+
+bool ft_chip_supply_good(void)
+{
+    return FT_TOLERANT ||
+           (!ft_low_at_start && (PWR_PVD_SR & PWR_PVD_PVDO) == 0);
 }
 
 bool ft_supply_sagged(void)

@@ -64,13 +64,16 @@ void ft_send_start(const volatile uint8_t *bytes, uint32_t size)
     s->CR |= DMA_SxCR_EN;
 }
 
-/* Reading SR, then DR clears all of a line's flags. The byte in DR is the
- * DMA's by then, a character after it came. */
+/* Reading SR, then DR clears all of a line's flags. A byte that has just come
+ * is left to the DMA, whose own reading of DR clears them too: here it would be
+ * lost, as one still is that comes in the few cycles between the two. */
 bool ft_line_flags_clear(void)
 {
     uint32_t errors = USART_SR_PE | USART_SR_FE | USART_SR_NF | USART_SR_ORE;
+    uint32_t left_to_dma = ft_receive_runs() ? USART_SR_RXNE : 0;
     uint32_t status = FT_LINK_USART->SR;
-    (void)FT_LINK_USART->DR;
+    if ((status & left_to_dma) == 0)
+        (void)FT_LINK_USART->DR;
     return (status & errors) != 0;
 }
 

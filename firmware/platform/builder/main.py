@@ -18,7 +18,7 @@ env.Replace(
     LIBS=["gcc"],
     PROGNAME="firmware",
     PROGSUFFIX=".elf",
-    SIZEPROGREGEXP=r"^(?:\.text|\.data)\s+(\d+).*",
+    SIZEPROGREGEXP=r"^(?:\.text|\.data|\.check)\s+(\d+).*",
     SIZEDATAREGEXP=r"^(?:\.stack|\.data|\.bss|\.noinit)\s+(\d+).*",
     SIZECHECKCMD="$SIZETOOL -A -d $SOURCES",
     SIZEPRINTCMD="$SIZETOOL -B -d $SOURCES",

@@ -6,7 +6,7 @@
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
 #include "ft_state.h"    /* ft */
-#include "ft_watch.h"    /* ft_watch_constants */
+#include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
 /* ---- checks ----------------------------------------------------------- */
 
@@ -42,6 +42,11 @@ static uint32_t bus_not_low(void)
 static uint32_t bus_not_high(void)
 {
     return (ft_real)ft.bus_voltage <= FT_BUS_HIGH ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t supply_good(void)
+{
+    return ft_chip_supply_good() ? FT_GOOD : FT_NO_JOINT;
 }
 
 static uint32_t bus_in_range(void)
@@ -114,6 +119,13 @@ static uint32_t constants_whole(void)
     uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CONFIGURATION ? FT_NO_JOINT : FT_GOOD;
+}
+
+static uint32_t code_whole(void)
+{
+    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+
+    return alarm == FT_FAULT_CODE ? FT_NO_JOINT : FT_GOOD;
 }
 
 static uint32_t stack_whole(void)
@@ -255,6 +267,7 @@ static uint32_t fault_mended(void)
     case FT_FAULT_PWM_UPDATE:
     case FT_FAULT_TICK_TIMER:
     case FT_FAULT_CONFIGURATION:
+    case FT_FAULT_CODE:
     case FT_FAULT_STACK:
         return FT_NO_JOINT;
     default:
@@ -304,6 +317,7 @@ static uint32_t outputs_as_commanded(void)
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
+    { FT_COMMAND_ARM, FT_REFUSAL_SUPPLY, supply_good },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_COMMAND_ARM, FT_REFUSAL_OVERLOAD, not_overloaded },
@@ -333,6 +347,7 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
+    { FT_EVENT_SEEK, FT_REFUSAL_SUPPLY, supply_good },
     { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_SEEK, FT_REFUSAL_OVERLOAD, not_overloaded },
@@ -341,6 +356,7 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
+    { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_PROBE, FT_REFUSAL_OVERLOAD, not_overloaded },
@@ -356,6 +372,7 @@ const uint32_t ft_conditions_count = sizeof ft_conditions
  * follows from them: no bus makes duties that are no numbers. */
 const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CONFIGURATION, FT_ALWAYS, FT_OFF, constants_whole },
+    { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
     { FT_FAULT_STACK, FT_ALWAYS, FT_OFF, stack_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
     { FT_FAULT_OVER_CURRENT, FT_ARMED, FT_OFF, current_bounded },
@@ -428,17 +445,20 @@ static const struct {
     { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },
 };
 
-/* Return the fault that the board came up with, FT_FAULT_NONE if it is well. */
+/* Return the fault that the board came up with, FT_FAULT_NONE if it is well.
+ * What a flash that has changed says of anything else is worth nothing. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     uint32_t i;
 
+    if (!ft_watch_constants())
+        return FT_FAULT_CONFIGURATION;
+    if (!ft_watch_code())
+        return FT_FAULT_CODE;
     for (i = 0; i < sizeof faults_of_chip / sizeof faults_of_chip[0]; i++) {
         if ((chip_errors & faults_of_chip[i].errors) != 0u)
             return faults_of_chip[i].fault;
     }
-    if (!ft_watch_constants())
-        return FT_FAULT_CONFIGURATION;
     if ((chip_errors & FT_CHIP_CRASHED) != 0u)
         return FT_FAULT_HARD_FAULT;
     if (ft_chip_reset_cause() == FT_RESET_WATCHDOG)

@@ -8,7 +8,9 @@
 #include "ft_messages.h" /* FT_FAULT_ */
 #include "ft_state.h"    /* ft */
 
-#define PIECE 16u /* bytes looked at in one round */
+#define PIECE 16u         /* bytes of the tables looked at in one round */
+#define CODE_PIECE 64u    /* and of the whole image */
+#define START_PIECE 4096u /* of it before the first tick */
 
 /* The tables that a check sum guards. */
 static const struct {
@@ -28,6 +30,10 @@ static struct {
     uint32_t crc;       /* of the pieces before it */
 } round_;
 
+static struct {
+    uint32_t at, crc;
+} code; /* the same of the image */
+
 /* Return whether every table is what it was when the image was built. */
 bool ft_watch_constants(void)
 {
@@ -38,6 +44,23 @@ bool ft_watch_constants(void)
         whole = whole && ft_crc32(guarded[i].table, guarded[i].size)
                              == *guarded[i].crc;
     return whole;
+}
+
+/* Return whether the image is what it was when it was built. On a slow clock
+ * that takes longer than the watchdog waits. */
+bool ft_watch_code(void)
+{
+    ft_image image = ft_chip_image();
+    uint32_t at, crc = 0;
+
+    for (at = 0; at < image.size; at += START_PIECE) {
+        uint32_t left = image.size - at;
+        uint32_t n = left < START_PIECE ? left : START_PIECE;
+
+        crc = ft_crc32_more(crc, image.bytes + at, n);
+        ft_chip_feed_watchdog();
+    }
+    return crc == image.crc;
 }
 
 /* Look at one piece of the constants. */
@@ -55,6 +78,24 @@ static void look_at_constants(void)
         ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_CONFIGURATION;
     round_.table = round_.table + 1u < TABLES ? round_.table + 1u : 0u;
     round_.at = round_.crc = 0;
+}
+
+/* Look at one piece of the image. The tables are part of it: what their own
+ * sums find is told as theirs. */
+static void look_at_code(void)
+{
+    ft_image image = ft_chip_image();
+    uint32_t left = image.size - code.at;
+    uint32_t n = left < CODE_PIECE ? left : CODE_PIECE;
+
+    code.crc = ft_crc32_more(code.crc, image.bytes + code.at, n);
+    code.at += n;
+    if (n < left)
+        return;
+    if (code.crc != image.crc)
+        ft.safety.alarms.of[FT_ALARM_MEMORY] =
+            ft_watch_constants() ? FT_FAULT_CODE : FT_FAULT_CONFIGURATION;
+    code.at = code.crc = 0;
 }
 
 /* Look at what the board says of itself. A temperature that is no number is
@@ -81,4 +122,5 @@ void ft_watch_idle(void)
     if (!ft_chip_stack_whole())
         ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_STACK;
     look_at_constants();
+    look_at_code();
 }

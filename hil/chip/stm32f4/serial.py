@@ -36,10 +36,13 @@ class Usart(Serial):
 
     def read_DR(self) -> int:
         byte = self._take_received()
+        self._dma_has_read()
+        return byte
+
+    def _dma_has_read(self) -> None:
         self._status &= ~(self._seen & (ERRORS | IDLE))
         self._seen = 0
         self._ask()
-        return byte
 
     def write_DR(self, value: int) -> None:
         self._give(value)

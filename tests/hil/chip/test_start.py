@@ -1,10 +1,20 @@
 """What the chip does with another crystal than the board file's, and with a supply that sags."""
 
 import shutil
+import struct
+import zlib
 
 import pytest
 
+from codegen.toolchain.platformio import build
+from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.chip.elf import Image
+from hil.plant.rigid import Plant
+from host.link.configuration import Configuration
+from host.link.link import Link
+from host.link.session import Session, fault_name
 from tests.firmware.test_chip import ARMED, CHIP, Machine
+from tests.support.boards import three_link
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 CRYSTAL, SUPPLY = 64, 128  # FT_CHIP_CRYSTAL, FT_CHIP_SUPPLY
@@ -79,6 +89,22 @@ def test_a_short_dip_ends_in_the_supplys_own_fault_and_full_speed(tmp_path, name
     assert board.chip.rcc.hclk > 160_000_000 and not board.drivers_on
 
 
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_supply_that_was_low_at_start_is_not_good_before_the_next_one(tmp_path, name):
+    told = ARMED.replace("ticks++;", "ticks++; place[0] = ft_chip_supply_good();")
+    board = Machine(tmp_path, told, name).run(0.05)
+    assert board["place"] == 1
+    board.chip.supply(2.5)
+    board.run(0.4)
+    assert board["errors"] == SUPPLY and board["place"] == 0
+    board.chip.supply(3.3)
+    board.run(0.02)
+    assert board["place"] == 0  # it runs on its slow clock, and stays there
+    board.chip.reset("pin")
+    board.run(0.05)
+    assert board["errors"] == 0 and board["place"] == 1
+
+
 def test_on_the_g4_the_outputs_go_without_any_code(tmp_path):
     board = Machine(tmp_path, ARMED, "nucleo-g474re-6").run(0.01)
     board.poke("arm", 1)
@@ -105,6 +131,56 @@ def test_a_supply_of_five_per_cent_less_than_nominal_is_enough(tmp_path, name):
     board.chip.supply(0.95 * 3.3)
     board.run(0.05)
     assert board["errors"] == 0
+
+
+# ---------------------------------------------------------------- the image
+
+FLASH = 0x0800_0000
+
+
+@pytest.fixture(scope="module", params=["f405rg-4", "nucleo-g474re-6"])
+def whole(request, tmp_path_factory):
+    """The image of the three-link arm."""
+    folder = tmp_path_factory.mktemp("image")
+    mechanism = three_link(request.param, folder)
+    return mechanism, build(mechanism, folder / "built")
+
+
+@pytest.fixture
+def board(whole):
+    mechanism, built = whole
+    board = VirtualBoard(built.elf, mechanism, Plant(mechanism))
+    board.recording = False
+    yield board
+    board.close()
+
+
+def fault_of(board):
+    session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(board.mechanism))
+    session.connect()
+    return fault_name(session.status.fault)
+
+
+def test_the_last_word_of_an_image_is_the_check_sum_of_all_before_it(whole):
+    image = whole[1].image.read_bytes()
+    assert struct.unpack("<I", image[-4:]) == (zlib.crc32(image[:-4]),)
+    assert Image.load(whole[1].elf, FLASH, 1 << 20).flash == image
+
+
+def test_an_image_as_it_was_built_starts_without_a_fault(board):
+    assert fault_of(board) == "NONE"
+
+
+def test_an_image_without_its_check_sum_starts_into_a_fault_of_its_own(board):
+    board.chip.core.load(FLASH + len(board.image.flash) - 4, bytes([0xFF] * 4))
+    assert fault_of(board) == "CODE" and board.outputs_safe()
+
+
+def test_on_its_slow_clock_a_board_looks_at_its_image_and_the_fastest_watchdog_does_not_bite(board):
+    board.chip.rcc.hse_alive = False
+    board.chip.lsi_hz = 47_000
+    board.chip.reset("power")
+    assert fault_of(board) == "CLOCK" and "watchdog" not in board.chip.resets
 
 
 # ---------------------------------------------------------------- self-tests

@@ -31,7 +31,7 @@ def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
     assert len({(i.kind, i.name, i.state) for i in every}) == len(every)
 
 
-OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun")
+OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun", "bit flip in code")
 
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
