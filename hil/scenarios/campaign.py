@@ -494,14 +494,13 @@ def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
-    """One bit of the image beside the tables, in what nobody executes then: what changed code does when it runs is anybody's
-    guess. A round of the main loop looks at 64 bytes, so all of them are looked at within two passes."""
-    from hil.chip.elf import Image
-
+    """One bit of the image beside the tables, in what nobody executes then: what changed code does when it runs is
+    anybody's guess. A round of the main loop looks at 64 bytes, so all of them are looked at within two passes."""
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4
-    found = [(name, image.symbol(name)) for name in ("ft_vectors", "ft_crash", "ft_capture_start", "ft_lab_seek", "ft_telemetry")]
+    names = ("ft_vectors", "ft_crash", "ft_capture_start", "ft_lab_seek", "ft_telemetry")
+    found = [(name, image.symbol(name)) for name in names]
     places = [*((name, s.end - 1 - int(random.integers(min(s.size, 8)))) for name, s in found), ("check word", check)]
     within = 2 * len(image.flash) / 64 * 1e-3 + 0.1
     for name, at in places:
@@ -511,9 +510,10 @@ def _code_flips(elf: Path) -> Iterator[Injection]:
             core = scene.board.chip.core
             core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
 
-        yield Injection("bit flip in code", f"{name} bit {bit} at power-on", "BOOT", flip, ("FAULT",), ("CODE",), 0.5, early=True)
+        kind, name = "bit flip in code", f"{name} bit {bit}"
+        yield Injection(kind, f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CODE",), 0.5, early=True)
         for state in ("DISARMED", "HOLD", "FLOAT"):
-            yield Injection("bit flip in code", f"{name} bit {bit} in {state}", state, flip, ("FAULT",), ("CODE",), within)
+            yield Injection(kind, f"{name} in {state}", state, flip, ("FAULT",), ("CODE",), within)
 
 
 def _numbers() -> Iterator[Injection]:

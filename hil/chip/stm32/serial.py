@@ -24,8 +24,8 @@ _BITS = 10  # start, eight data, stop
 class Serial(Peripheral):
     """8 data bits, no parity, one stop bit. A family names its registers and where UE is; STEPS: of BRR a clock.
 
-    request: drives the interrupt request. dma_cycles: for which a byte that has come waits in the data register until DMA
-    takes it: some ten cycles, more while others have the bus (AN4031, total transfer time); counted here where a test asks.
+    request: drives the interrupt request. dma_cycles: for which a byte that has come waits in the data register until
+    DMA takes it: some cycles, more while others have the bus (AN4031, total transfer time). 0 unless a test asks.
     """
 
     UE: ClassVar[int]
