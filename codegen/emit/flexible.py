@@ -13,12 +13,12 @@ from codegen.emit.step import STATE, write
 from codegen.model.bodies import Model
 from codegen.reference.discrete_flexible import SETTLING
 from codegen.step.c_text import Names, literal, unit_of
-from codegen.step.flexible import ElasticStep
+from codegen.step.flexible import FlexibleStep
 
 
 def render(model: Model) -> dict[str, str]:
     """{file name: text} of the step and its flexible links."""
-    step = ElasticStep(model)
+    step = FlexibleStep(model)
     frames = {i: k for k, i in enumerate(sorted(step.turning))}
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed],
@@ -26,12 +26,11 @@ def render(model: Model) -> dict[str, str]:
     files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
                   what="mechanism with flexible links", sagging=", flexible links in their static sag")
     context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
-                   two_planes=step.two_planes,
-                   rolls=step.rolls, nested=step.nested)
+                   two_planes=step.two_planes, rolls=step.rolls, nested=step.nested)
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 
-def _modes(step: ElasticStep) -> list[dict[str, str]]:
+def _modes(step: FlexibleStep) -> list[dict[str, str]]:
     """The table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []
     scale = 2.0 / dt  # of modal coordinates
@@ -51,24 +50,24 @@ def _modes(step: ElasticStep) -> list[dict[str, str]]:
     return rows
 
 
-def _draws(step: ElasticStep) -> list[dict[str, str]]:
+def _draws(step: FlexibleStep) -> list[dict[str, str]]:
     """The table of flexible links: of the two lowest modes of a plane, by how much they draw the link to its root."""
     rows = []
     for i in step.tree.beams:
         link = step.tree.pieces[i].tip
         matrices = dict(tip=0.25 * step.tree.dt**2 * link.drawn.tip, first=link.drawn.first, second=link.drawn.second)
         rows.append({"title": link.name} | {
-            name: "{ " + ", ".join(literal(float(f"{G[r, c]:.14g}")) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
+            name: "{ " + ", ".join(literal(float(G[r, c])) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
             for name, G in matrices.items()})
     return rows
 
 
-def _springs(step: ElasticStep) -> list[dict[str, str]]:
+def _springs(step: FlexibleStep) -> list[dict[str, str]]:
     """The table of springs, in the order of the state."""
     rows = []
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]
-        K = step.stiffness(i)
+        K = step.joint(i).stiffness
         numbers = dict(stiffness=K, damping=2.0 * joint.friction.viscous / step.tree.dt, sag=1.0 / K)
         rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
     return rows

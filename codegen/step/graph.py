@@ -167,10 +167,11 @@ class Call(Statement):
     function: Function
     name: str
     arguments: tuple[Argument, ...]
+    after: tuple[Expr, ...] = ()  # results of calls that change the state which this one reads
 
     @property
     def needs(self) -> tuple[Expr, ...]:
-        return tuple(a for a in self.arguments if isinstance(a, Expr))
+        return (*(a for a in self.arguments if isinstance(a, Expr)), *self.after)
 
 
 @dataclass
@@ -311,9 +312,9 @@ class Graph:
 
     keep = output  # a number of the state, for the next tick
 
-    def call(self, function: Function, name: str, *arguments: Argument) -> tuple[Expr, ...]:
+    def call(self, function: Function, name: str, *arguments: Argument, after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """What a function returns, by its parts; `name` is that of all of it."""
-        call = Call(self.current, function, name, arguments)
+        call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
         return tuple(Result(self, call, part) for part in function.parts or ("",))
 

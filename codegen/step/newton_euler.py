@@ -143,7 +143,7 @@ class NewtonEulerStep(FrameStep):
         for sent in self.from_body[j]:
             in_body = in_body + sent
         if not b.prismatic:
-            in_body = in_body.bind(f"f{name}_b", f"n{name}_b").rotate(lambda v: self._back(j, v))
+            in_body = in_body.bind(f"f{name}_b", f"n{name}_b").map(lambda v: self._back(j, v))
         force = force + in_body
         force = SpatialForce(force.f + graph.const(b.mass * self.length**2 * self.inertia_unit) * self.a[j], force.n)
         for sent in self.from_group[j]:
@@ -162,7 +162,7 @@ class NewtonEulerStep(FrameStep):
             return
         if b.prismatic:
             force = SpatialForce(force.f, force.shift(self._slide(j)).n.bind(f"n{name}_o"))
-        force = force.rotate(lambda v: tilt(v, b)).bind(f"f{name}_t", f"n{name}_t")
+        force = force.map(lambda v: tilt(v, b)).bind(f"f{name}_t", f"n{name}_t")
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
     def _own(self, b: Body) -> tuple[SpatialForce, SpatialForce]:

@@ -146,7 +146,7 @@ class SpatialStep(FrameStep):
             if self.tree.choices[j].D == "body" and not self.from_group[j] and not b.mass:
                 wb, vb, gb = self._body_frame(j)
                 D_body = momentum.n.cross_z(wb) + momentum.f.cross_z(vb) + C.cross_z(gb)
-            momentum, C = momentum.rotate(lambda a: self._back(j, a)), self._back(j, C)
+            momentum, C = momentum.map(lambda a: self._back(j, a)), self._back(j, C)
         p = momentum.f + graph.const(b.mass * self.length**2 * self.inertia_unit) * self.v[j]
         momentum = SpatialForce(p, momentum.n)
         for sent, Cc in self.from_group[j]:
@@ -177,7 +177,7 @@ class SpatialStep(FrameStep):
             slide = self._slide(j)
             momentum = SpatialForce(p, momentum.shift(slide).n.bind(f"h{name}_o"))
             C = Vec3(C.x, C.y, C.z + graph.const(self.mass[j] * self.moment_unit) * slide.z).bind(f"C{name}_o")
-        momentum = momentum.rotate(lambda a: tilt(a, b)).bind(f"p{name}_t", f"h{name}_t")
+        momentum = momentum.map(lambda a: tilt(a, b)).bind(f"p{name}_t", f"h{name}_t")
         C = tilt(C, b).bind(f"C{name}_t")
         self.from_body[b.parent].append((momentum.shift(self._offset(j)), C))
 

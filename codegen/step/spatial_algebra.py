@@ -6,7 +6,7 @@ Components are nodes of one graph; what is zero or one in them vanishes while th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,9 @@ class Vec3:
     def __iter__(self) -> Iterator[Expr]:
         return iter((self.x, self.y, self.z))
 
+    def __getitem__(self, i: int) -> Expr:
+        return (self.x, self.y, self.z)[i]
+
     def __add__(self, other: Vec3) -> Vec3:
         return Vec3(self.x + other.x, self.y + other.y, self.z + other.z)
 
@@ -116,12 +119,65 @@ class Mat3:
     y: Vec3
     z: Vec3
 
+    @staticmethod
+    def of(entry: Callable[[int, int], Expr]) -> Mat3:
+        """From the entry of every row and column."""
+        return Mat3(*(Vec3(*(entry(r, c) for c in range(3))) for r in range(3)))
+
+    @staticmethod
+    def fixed(graph: Graph, A: Array, unit: float = 1.0) -> Mat3:
+        return Mat3(*(Vec3.of(graph, row, unit) for row in A))
+
+    def __getitem__(self, r: int) -> Vec3:
+        return (self.x, self.y, self.z)[r]
+
+    def __iter__(self) -> Iterator[Vec3]:
+        return iter((self.x, self.y, self.z))
+
+    def __add__(self, other: Mat3) -> Mat3:
+        return Mat3(*(a + b for a, b in zip(self, other, strict=True)))
+
     def __matmul__(self, v: Vec3) -> Vec3:
         return Vec3(self.x @ v, self.y @ v, self.z @ v)
 
+    @property
+    def T(self) -> Mat3:
+        return Mat3.of(lambda r, c: self[c][r])
+
+    def symmetric(self) -> Mat3:
+        """The upper triangle on both sides."""
+        return Mat3.of(lambda r, c: self[min(r, c)][max(r, c)])
+
+    def map(self, rotation: Callable[[Vec3], Vec3]) -> Mat3:
+        """R A R' of a rotation R of vectors."""
+        return Mat3(*map(rotation, Mat3(*map(rotation, self.T)).T))
+
+    def turn_back(self, pair: Pair) -> Mat3:
+        """R A R' of a symmetric A, R about z by the pair's angle."""
+        c, s = pair
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
+        cc, ss, cs = c * c, s * s, c * s
+        new_xy = cs * (xx - yy) + (cc - ss) * xy
+        return Mat3(Vec3(cc * xx - 2.0 * (cs * xy) + ss * yy, new_xy, c * xz - s * yz),
+                    Vec3(new_xy, ss * xx + 2.0 * (cs * xy) + cc * yy, s * xz + c * yz),
+                    Vec3(xz, yz, zz)).symmetric()
+
+    def pitch_back(self, pair: Pair) -> Mat3:
+        """R A R' of a symmetric A, R x = (c x - s z, y, s x + c z)."""
+        c, s = pair
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
+        cc, ss, cs = c * c, s * s, c * s
+        new_xz = cs * (xx - zz) + (cc - ss) * xz
+        return Mat3(Vec3(cc * xx - 2.0 * (cs * xz) + ss * zz, c * xy - s * yz, new_xz),
+                    Vec3(xy, yy, s * xy + c * yz),
+                    Vec3(new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz)).symmetric()
+
     def bind(self, name: str) -> Mat3:
-        return Mat3(*(Vec3(*(_bind(a, f"{name}_{r}{c}") for a, c in zip(row, "xyz", strict=True)))
-                      for row, r in zip((self.x, self.y, self.z), "xyz", strict=True)))
+        return Mat3.of(lambda r, c: _bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}"))
+
+    def bind_symmetric(self, name: str) -> Mat3:
+        bound = {(r, c): _bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}") for r in range(3) for c in range(r, 3)}
+        return Mat3.of(lambda r, c: bound[min(r, c), max(r, c)])
 
 
 def times(M: Array, v: Vec3) -> Vec3:
@@ -155,11 +211,116 @@ class SpatialForce:
         """About a point from which the old one is d away."""
         return SpatialForce(self.f, self.n + d.cross(self.f))
 
-    def rotate(self, rotation: Callable[[Vec3], Vec3]) -> SpatialForce:
+    def map(self, rotation: Callable[[Vec3], Vec3]) -> SpatialForce:
         return SpatialForce(rotation(self.f), rotation(self.n))
 
     def bind(self, f: str, n: str) -> SpatialForce:
         return SpatialForce(self.f.bind(f), self.n.bind(n))
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Of a frame: angular velocity w and acceleration e, acceleration a of its origin."""
+
+    w: Vec3
+    e: Vec3
+    a: Vec3
+
+    def swung(self, d: Vec3) -> Vec3:
+        """e x d + w x (w x d), by the components that the others leave over."""
+        return self.e.cross(d) + self.w.cross(self.w.cross(d))
+
+    def at(self, d: Vec3) -> Vec3:
+        """Acceleration of a point that is d from the origin and fixed in the frame."""
+        return self.a + self.swung(d)
+
+    def map(self, rotation: Callable[[Vec3], Vec3]) -> Motion:
+        return Motion(rotation(self.w), rotation(self.e), rotation(self.a))
+
+    def bind(self, name: str) -> Motion:
+        return Motion(self.w.bind(f"w{name}"), self.e.bind(f"e{name}"), self.a.bind(f"a{name}"))
+
+
+@dataclass(frozen=True, slots=True)
+class ArticulatedInertia:
+    """How the force and the moment on all that hangs on an origin change with its accelerations, by da and de.
+
+    Of rigid bodies f += m da + de x C, n += C x da + I de; where something gives way f += L da + N de, n += N' da + I de.
+    m: mass in kg times `unit`; C: first moment; I: none where nobody asks how they change.
+    """
+
+    kg: float
+    unit: float
+    C: Vec3
+    I: Mat3 | None = None
+    L: Mat3 | None = None
+    N: Mat3 | None = None
+
+    @property
+    def m(self) -> float:
+        return self.kg * self.unit
+
+    @property
+    def full(self) -> tuple[Mat3, Mat3, Mat3]:
+        """L, N, I."""
+        assert self.L is not None and self.N is not None and self.I is not None
+        return self.L, self.N, self.I
+
+    def general(self) -> ArticulatedInertia:
+        """With L and N, which a rigid body has too."""
+        if self.L is not None:
+            return self
+        graph = self.C.x.graph
+        x, y, z = self.C
+        mass, zero = graph.const(self.m), graph.const(0.0)
+        return replace(self, L=Mat3.of(lambda r, c: mass if r == c else zero),
+                       N=Mat3(Vec3(zero, z, -y), Vec3(-z, zero, x), Vec3(y, -x, zero)))
+
+    def __add__(self, other: ArticulatedInertia) -> ArticulatedInertia:
+        a, b = self, other
+        if a.L is not None or b.L is not None:
+            a, b = a.general(), b.general()
+        I, L, N = (None if x is None or y is None else x + y for x, y in ((a.I, b.I), (a.L, b.L), (a.N, b.N)))
+        return ArticulatedInertia(a.kg + b.kg, a.unit, a.C + b.C, I, L, N)
+
+    def answer(self, de: Vec3, da: Vec3) -> SpatialForce:
+        """The change of force and moment."""
+        if self.L is None or self.N is None:
+            assert self.I is not None
+            return SpatialForce(self.m * da + de.cross(self.C), self.C.cross(da) + self.I @ de)
+        L, N, I = self.full
+        return SpatialForce(L @ da + N @ de, N.T @ da + I @ de)
+
+    def shift(self, d: Vec3) -> ArticulatedInertia:
+        """About a point from which the old one is d away."""
+        moved = self.C + self.m * d
+        if self.I is None:
+            return replace(self, C=moved)
+        if self.L is None:  # I - [d]([C] + m[d]) - [C][d]
+            more = self.C + moved
+            dot, I = d @ more, self.I
+            return replace(self, C=moved, I=Mat3.of(
+                lambda r, c: I[r][c] - 0.5 * (d[r] * more[c] + d[c] * more[r]) + (dot if r == c else 0.0)).symmetric())
+        L, N, I = self.full
+        new = Mat3(*(n + d.cross(l) for n, l in zip(N, L, strict=True)))
+        before, after = (Mat3(*map(d.cross, M.T)) for M in (N, new))
+        return replace(self, C=moved, I=(Mat3.of(lambda r, c: I[r][c] + before[r][c] + after[c][r])).symmetric(), N=new)
+
+    def map(self, rotation: Callable[[Vec3], Vec3], symmetric: Callable[[Mat3], Mat3]) -> ArticulatedInertia:
+        """In other axes; symmetric: the same rotation of a symmetric matrix."""
+        return replace(self, C=rotation(self.C), I=self.I and symmetric(self.I), L=self.L and symmetric(self.L),
+                       N=self.N and self.N.map(rotation))
+
+    def reduce(self, give: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
+        """Where a coordinate gives way: its force and moment `of` one of it, and these over its own resistance, `give`."""
+        L, N, I = self.general().full
+        L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
+                   for A, x, y in ((L, give.f, of.f), (N, give.f, of.n), (I, give.n, of.n)))
+        return replace(self, L=L.symmetric(), N=N, I=I.symmetric())
+
+    def bind(self, name: str) -> ArticulatedInertia:
+        return replace(self, I=self.I and self.I.bind_symmetric(f"I{name}"), L=self.L and self.L.bind_symmetric(f"L{name}"),
+                       N=self.N and self.N.bind(f"N{name}"))
 
 
 def _bind(e: Expr, name: str) -> Expr:
