@@ -26,7 +26,8 @@ def render(model: Model) -> dict[str, str]:
     files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
                   what="mechanism with flexible links", sagging=", flexible links in their static sag")
     context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
-                   two_planes=step.two_planes, rolls=step.rolls, nested=step.nested)
+                   two_planes=step.two_planes, rolls=step.rolls, nested=step.nested,
+                   settles=step.nested or bool(step.springs))
     return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
 
 
