@@ -1,4 +1,4 @@
-"""The step of mechanisms with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
+"""The step of trees with flexible links, as a graph: the recursions of reference/discrete_flexible.py in body frames.
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
 link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
@@ -40,7 +40,8 @@ DRAW = Function("ft_elastic_draw", "ft_drawn",
 FREE = Function("ft_elastic_free", "ft_nod", ("at", "slope"), acts=True)
 YIELD = {2: Function("ft_elastic_yield2", "ft_nod", ("at", "slope")),
          4: Function("ft_elastic_yield4", "ft_nods", ("y.at", "y.slope", "z.at", "z.slope"))}
-BEAR = Function("ft_elastic_bear", "ft_bent", ("first", "second", "rate", "d", "d_x", "square", "swing", "rate_x"), acts=True)
+BEAR = Function("ft_elastic_bear", "ft_bent",
+                ("first", "second", "rate", "d", "d_x", "square", "swing", "rate_x"), acts=True)
 ACROSS = Function("ft_elastic_across", "ft_cross", ("spin", "product", "zdy", "ydz"))
 ROLL = Function("ft_elastic_roll", "ft_roll", ("shape", "x_shape", "square", "at", "slope"))
 ADJUST = Function("ft_elastic_adjust", "void", acts=True)
@@ -152,7 +153,8 @@ class FlexibleStep:
         pieces = self.tree.pieces
         self.axes = [np.eye(3) if piece.link else frame_to_axis(piece.axis) for piece in pieces]
         self.springs = [i for i, piece in enumerate(pieces) if piece.joint in self.tree.springs]
-        self.first_modes = np.cumsum([0, *(pieces[i].tip.modes * len(pieces[i].tip.planes) for i in self.tree.beams)]).tolist()
+        counts = [pieces[i].tip.modes * len(pieces[i].tip.planes) for i in self.tree.beams]
+        self.first_modes: list[int] = np.cumsum([0, *counts]).tolist()
         self.two_planes = any(len(pieces[i].tip.planes) == 2 for i in self.tree.beams)
         self.nodes = [self._node(i) for i in range(len(pieces))]
         for node in self.nodes:
@@ -241,7 +243,7 @@ class Node(ABC):
 
     @abstractmethod
     def lead(self, da: Vec3, by: str) -> None:
-        """Add to the forces of driven joints from here on: an acceleration da of the parent, from the link named `by`."""
+        """Add to the forces of driven joints from here on: an acceleration da of the parent, by link `by`."""
 
     def carried(self, calm: bool = False) -> Motion:
         """At the origin of the piece, in its frame at position zero."""
@@ -415,7 +417,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """What a joint moves that nothing but a spring holds: it gives way to what hangs on it and to its parent's motion."""
+    """What a joint moves that a spring alone holds: it gives way to what hangs on it and to its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -519,8 +521,8 @@ class Drawn:
 class Tip:
     """What a tip's coordinates, deflections and slopes in turn, do to what it carries.
 
-    axes: of the coordinates; d: their accelerations' corrections so far; S: lower triangle of G^-1 + H; H; forces: R, at
-    the root, for an acceleration of one of each.
+    axes: of the coordinates; d: their accelerations' corrections so far; S: lower triangle of G^-1 + H; H; forces: R,
+    at the root, for an acceleration of one of each.
     """
 
     axes: list[Vec3]
@@ -621,7 +623,8 @@ class FlexibleLink(Node):
             return A if y.slope.is_zero else A.turn_back(turn_y)
 
         s = s.map(self._from_tip, symmetric)
-        inertia = replace(s.inertia, C=s.inertia.C.bind(f"C{name}_r"), I=s.inertia.I and s.inertia.I.bind_symmetric(f"I{name}_r"))
+        I = s.inertia.I
+        inertia = replace(s.inertia, C=s.inertia.C.bind(f"C{name}_r"), I=I and I.bind_symmetric(f"I{name}_r"))
         return replace(s, force=s.force.bind(f"f{name}_r", f"n{name}_r"), inertia=inertia)
 
     def _turning(self, plane: str, slope: Expr) -> Pair:
@@ -654,14 +657,15 @@ class FlexibleLink(Node):
         whirl = graph.bind(w.y * w.y + w.z * w.z, f"whirl{n}")
         sums = [graph.const(0.0)] * 8
         for plane, modes in self.planes.items():
-            found = graph.call(DRAW, f"draw{n}{plane}", ELASTIC, self.k, modes.first, whirl, self.calm_root.a.x, self.straight.x)
+            found = graph.call(DRAW, f"draw{n}{plane}", ELASTIC, self.k, modes.first,
+                               whirl, self.calm_root.a.x, self.straight.x)
             sums = [x + y for x, y in zip(sums, found, strict=True)]
         u = [graph.bind(x, f"{part}{n}") for part, x in zip(DRAW.parts, sums, strict=True)]
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
-        """What is to be added at the link's root for driven joints, as it keeps its length; and to the forces of the driven
-        joints that it carries."""
+        """What is to be added at the link's root for driven joints, as it keeps its length; and to the forces of the
+        driven joints that it carries."""
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
         by, rate = drawn.second
@@ -712,21 +716,25 @@ class FlexibleLink(Node):
                   for name, x in other.items()]
         return graph.call(FREE, f"free{self.n}{plane}", ELASTIC, self._other(plane), *modes, *bound)
 
-    def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load, beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
+    def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
+                 beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
         """The tip's motion made one with what it carries. Forces on the tip's coordinates, corrected load.
 
         beyond: the link hangs on something that bends; what is beyond is then corrected with that.
         """
         graph, n, name, none, one = self.graph, self.n, self.name, self.step.zero(), self.graph.const(1.0)
         zero, places = graph.const(0.0), range(len(self.coordinates))
-        axis_of = {"y": Vec3(zero, one, zero), "z": Vec3(zero, zero, one), "ys": Vec3(zero, zero, one), "zs": self._slope_axis()}
+        y, z = Vec3(zero, one, zero), Vec3(zero, zero, one)
+        axis_of = {"y": y, "z": z, "ys": z, "zs": self._slope_axis()}
         axes = [axis_of[plane + kind] for plane, kind in self.coordinates]
         F0, answers = [], []
         for (plane, kind), axis in zip(self.coordinates, axes, strict=True):
             F0.append(graph.bind(axis @ (s.final.n if kind else s.final.f), f"F{name}{plane}{kind}"))
             answers.append(s.inertia.answer(axis, none) if kind else s.inertia.answer(none, axis))
-        H = {(r, c): graph.bind(axes[r] @ (answers[c].n if self.coordinates[r][1] else answers[c].f), f"H{n}_{r + 1}{c + 1}")
-             for r in places for c in range(r + 1)}
+        H = {}
+        for r, (_, kind) in enumerate(self.coordinates):
+            for c in range(r + 1):
+                H[r, c] = graph.bind(axes[r] @ (answers[c].n if kind else answers[c].f), f"H{n}_{r + 1}{c + 1}")
         G_inverse = self._stiffness()
         change = [graph.bind(free[plane][k] - self.bend[plane][4 + k], f"change{n}{plane}{kind}")
                   for plane, kind in self.coordinates for k in (1 if kind else 0,)]
@@ -753,7 +761,7 @@ class FlexibleLink(Node):
         return F, Load.of(force, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
 
     def _borne(self, F: dict[str, tuple[Expr, ...]], tip: Load | None, beyond: bool) -> Load:
-        """Let the link take the forces of its tip; what it and its tip have for the hub, about and in the root's frame."""
+        """Let the link take the forces of its tip; what it and its tip have for the hub, in the root's frame."""
         graph, n, unit, link, zero = self.graph, self.n, self.step.unit, self.link, self.graph.const(0.0)
         w, e, a = self.root.w, self.root.e, self.root.a
         sums = {plane: graph.call(BEAR, f"link{n}{plane}", ELASTIC, *modes,
@@ -801,8 +809,8 @@ class FlexibleLink(Node):
             GB = [[_sum(float(G_inverse[r, k]) * B[k][c] for k in range(size)) for c in range(6)] for r in range(size)]
             Q = [[x + y for x, y in zip((*R.f, *R.n), GB[r], strict=True)] for r, R in enumerate(self.tip.forces)]
             zero, one = self.graph.const(0.0), self.graph.const(1.0)
-            inverse = [self.step.solved(f"give{self.name}_{c + 1}", self.tip.S, [one if r == c else zero for r in range(size)])
-                       for c in range(size)]
+            unit = [[one if r == c else zero for r in range(size)] for c in range(size)]
+            inverse = [self.step.solved(f"give{self.name}_{c + 1}", self.tip.S, unit[c]) for c in range(size)]
             X = [[_sum(inverse[k][r] * Q[k][c] for k in range(size)) for c in range(6)] for r in range(size)]
             A = [[A[r][c] - _sum(B[k][r] * GB[k][c] - Q[k][r] * X[k][c] for k in range(size)) for c in range(6)]
                  for r in range(6)]
@@ -811,8 +819,8 @@ class FlexibleLink(Node):
                        I=Mat3.of(lambda r, c: full[3 + r][3 + c]).symmetric())
 
     def _root_response(self) -> tuple[list[list[Expr]], list[list[Expr]]]:
-        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other are moved
-        by e about the link's own axis."""
+        """c'A^-1 c (6, 6) and phi A^-1 c (T, 6) of the root's accelerations (a, e). Bent one way, modes of the other
+        are moved by e about the link's own axis."""
         graph, link, unit, zero = self.graph, self.link, self.step.unit, self.graph.const(0.0)
         A = [[zero] * 6 for _ in range(6)]
         B: list[list[Expr]] = []
@@ -831,7 +839,8 @@ class FlexibleLink(Node):
             put(turn, turn, graph.const(float(gamma @ (march * gamma))))
             rows = [[zero] * 6 for _ in range(2)]
             for row, shape in zip(rows, (link.tip, link.slope), strict=True):
-                row[pull], row[turn] = graph.const(float(shape @ (march * beta))), graph.const(float(shape @ (march * gamma)))
+                row[pull] = graph.const(float(shape @ (march * beta)))
+                row[turn] = graph.const(float(shape @ (march * gamma)))
             if len(self.planes) == 2:
                 by_shape, by_x, square, at, slope = graph.call(
                     ROLL, f"roll{self.n}{plane}", ELASTIC, self._other(plane), *modes, after=self.moved)

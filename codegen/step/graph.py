@@ -312,7 +312,8 @@ class Graph:
 
     keep = output  # a number of the state, for the next tick
 
-    def call(self, function: Function, name: str, *arguments: Argument, after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
+    def call(self, function: Function, name: str, *arguments: Argument,
+             after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
         """What a function returns, by its parts; `name` is that of all of it."""
         call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
