@@ -17,7 +17,7 @@ from codegen.emit import step as step_source
 from codegen.model.beam_element import joint_springs
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import frame_to_axis
-from codegen.reference.rigid import newmark_growth
+from codegen.reference.newmark import newmark_growth
 from codegen.step.c_text import literal
 from codegen.wire.units import position_unit
 

@@ -13,8 +13,7 @@ Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,9 +31,7 @@ from codegen.model.kinematics import (
     rotate,
     rotate_back,
 )
-from codegen.model.loop_assembly import Assembly, ClosedMotion, Conversion, Motion, assemble
-from codegen.model.modes import Later, has_modes, shares, stretches
-from codegen.reference import flexible as elastic_reference
+from codegen.model.loop_assembly import Conversion
 
 Array = NDArray[np.float64]
 
@@ -51,100 +48,6 @@ def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> A
 def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
     """The same by one pass from the tips to the base."""
     return joint_torque(model, R, arms, F, Phi)
-
-
-def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
-    """Feed-forward torque of the first `ticks` ticks of a motion, in the scheme the mechanism asks for.
-
-    Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
-    Raises Refused where closed loops come to a singular pose. Of a mechanism with modes, through those that the
-    motion (a Trajectory) names.
-    """
-    if has_modes(model.mechanism):
-        tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
-        return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
-    if model.mechanism.flexible:
-        return elastic_reference.torque(model, motion, ticks)
-    if model.mechanism.loops:
-        assembly = assemble(model, _near(model, motion))
-        t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
-        return t, tau[:, list(assembly.actuated)]
-    return _torque(model, motion, ticks, convert)
-
-
-def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
-    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
-
-    With flexible links, which have to be marched, t is the middles of the first N ticks, and the ticks are finer; of
-    a mechanism with modes they are these middles too.
-    """
-    if has_modes(model.mechanism):
-        return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
-            part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
-    if model.mechanism.flexible:
-        return elastic_reference.exact(model, motion, len(np.asarray(t)))
-    return of_streamed(model, *motion.at(t), near=_near(model, motion))
-
-
-def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Where a mode's loops are closed from: the positions at which a motion enters it."""
-    if not isinstance(motion, Later):
-        return None
-    q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
-    return {joint.name: float(x) for joint, x in zip(model.mechanism.streamed, q, strict=True)}
-
-
-def _through_modes(model: Model, motion: Motion, ticks: int,
-                   part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
-    """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
-
-    The cuts' forces come and go by shares (`codegen.model.modes.shares`): any share of them is exact where all joints
-    are actuated, the rest of the tree's torque being as if there were no cut.
-    """
-    mechanism = model.mechanism
-    switches = getattr(motion, "modes", ())
-    tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)
-    for part in stretches(mechanism, switches, ticks):
-        rows, own = slice(part.first, part.first + part.ticks), (Later(motion, part.first * model.dt, part.places),
-                                                                 part.ticks)
-        found = part_torque(part.model, own)
-        share = given[rows, None]
-        if np.any(share < 1.0):
-            control = replace(part.model.mechanism.control, allocation="partition")
-            apart = part_torque(Model.of(replace(part.model.mechanism, control=control)), own)
-            found = apart + share * (found - apart)
-        tau[rows, list(part.places)] = found
-    return tau
-
-
-def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
-                near: dict[str, float] | None = None) -> Array:
-    """The same of rigid links, from positions, rates and accelerations (N, J) along a motion."""
-    if not model.mechanism.loops:
-        return newton_euler(model, q, qd, qdd)
-    assembly = assemble(model, near)
-    full = assembly.whole(q, qd, qdd)
-    return newton_euler(model, *full, closed_form(assembly, recursion))[:, list(assembly.actuated)]
-
-
-def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
-    """The conversion with the loops closed; or, if the mechanism asks for the partition alone, as if they were open."""
-    return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
-
-
-def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
-    """As `torque`, of all joints."""
-    dt = model.dt
-    middles = (np.arange(ticks, dtype=float) + 0.5) * dt
-    control = model.mechanism.control
-    if control.scheme == "newmark":
-        q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
-        start = newmark_start(model, q[0], qd[0], qdd[0])
-        return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
-    if model.scheme == "newton-euler" and not model.mechanism.loops:
-        return middles, newton_euler(model, *motion.at(middles), convert)
-    q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
-    return middles, midpoint_torque(model, q, qd, convert)
 
 
 def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
@@ -233,26 +136,7 @@ def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: 
     return F, Phi
 
 
-# ---- newmark: the paper's scheme --------------------------------------------------------------------
-
-
-def newmark_matrix(beta: float, gamma: float) -> Array:
-    """How an error in (v dt, a dt^2) is carried to the next step when displacements are prescribed, (2, 2)."""
-    return np.array([
-        [1.0 - gamma / beta, 1.0 - gamma / (2.0 * beta)],
-        [-1.0 / beta, 1.0 - 1.0 / (2.0 * beta)],
-    ])
-
-
-def newmark_growth(beta: float, gamma: float) -> float:
-    """Largest |eigenvalue| of the inverse use: errors die out only if it is below 1.
-
-    The paper's beta = 1/4, gamma = 1/2 has -1 twice with one eigenvector: errors grow in proportion to time.
-    """
-    A = newmark_matrix(beta, gamma)
-    half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
-    # by the quadratic formula: a numerical eigenvalue of a defective matrix is good to half the digits only
-    return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
+# ---- accelerations ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -297,76 +181,10 @@ def newmark_start(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> 
     v += np.cross(w, arms.com)
     a += np.cross(alpha, arms.com) + np.cross(w, np.cross(w, arms.com))
     w, alpha = rotate_back(at.R, w), rotate_back(at.R, alpha)
-    return NewmarkState(v, a, w, alpha, *_inertial_loads(model, at, a - model.gravity, w, alpha))
+    return NewmarkState(v, a, w, alpha, *inertial_loads(model, at, a - model.gravity, w, alpha))
 
 
-def newmark_torque(model: Model, q: ArrayLike, start: NewmarkState, beta: float, gamma: float,
-                   convert: Conversion = matrix_form) -> Array:
-    """Torques at all sampled instants, one tick apart, positions q (samples, n), state `start` at the first one."""
-    q = np.asarray(q, float)
-    state = start
-    rows = []
-    for k in range(len(q)):
-        at = pose(model, q[k])
-        if k > 0:
-            state = newmark_step(model, state, pose(model, q[k - 1]), at, (q[k] - q[k - 1]) / 2.0, beta, gamma)
-        arms = levers(model, at)
-        F, Phi = with_springs(model, at, arms, q[k], state.F, state.Phi)
-        rows.append(convert(model, at.R, arms, F, Phi))
-    return np.array(rows).reshape(q.shape)
-
-
-def newmark_step(model: Model, state: NewmarkState, old: Pose, new: Pose, u: Array, beta: float,
-                 gamma: float) -> NewmarkState:
-    """One step: nodal increments from half increments u (n,) of the joints, Newmark, {P} <- {P} + {dp} (Eq. 18)."""
-    shift, turn = nodal_increments(model, old, u)
-    v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
-    w, alpha = newmark(turn, state.w, state.alpha, model.dt, beta, gamma)
-    before = _inertial_loads(model, old, state.a, state.w, state.alpha)
-    after = _inertial_loads(model, new, a, w, alpha)
-    dF, dPhi = after[0] - before[0], after[1] - before[1]
-    return NewmarkState(v, a, w, alpha, state.F + dF, state.Phi + dPhi)
-
-
-def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float) -> tuple[Array, Array]:
-    """Velocity and acceleration after a prescribed displacement increment du: Newmark's equations solved for them."""
-    a_next = (du - v * dt) / (beta * dt**2) - (1.0 / (2.0 * beta) - 1.0) * a
-    return v + dt * ((1.0 - gamma) * a + gamma * a_next), a_next
-
-
-def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
-    """Displacement increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
-
-    Returns the shift, global axes, m, and the rotation vector, link axes (it is the same in the old and in the new
-    ones), rad. Rotations are carried down the tree as Rodrigues vectors r = tan(angle / 2) axis; a vector x that turns
-    with one changes by 2 / (1 + r.r) r x (x + r x x).
-    """
-    arms = levers(model, old)
-    n = model.n
-    r, shift = np.zeros((n, 3)), np.zeros((n, 3))
-    for i, body in enumerate(model.bodies):
-        axis = old.R[i] @ body.axis
-        if body.parent != GROUND:
-            r[i] = r[body.parent]
-            shift[i] = shift[body.parent] + _turned(r[i], arms.joint[i])
-        if body.prismatic:
-            along = 2.0 * u[i] * axis
-            shift[i] += along + _turned(r[i], along)
-        else:
-            own = np.tan(u[i]) * axis
-            r[i] = (r[i] + own + np.cross(r[i], own)) / (1.0 - r[i] @ own)
-    shift += np.array([_turned(r[i], arms.com[i]) for i in range(n)])
-    size = np.linalg.norm(r, axis=1)
-    half = np.divide(np.arctan(size), size, out=np.ones(n), where=size > 0.0)
-    return shift, rotate_back(old.R, 2.0 * half[:, None] * r)
-
-
-def _turned(r: Array, x: Array) -> Array:
-    """R x - x of the rotation with Rodrigues vector r."""
-    return 2.0 / (1.0 + r @ r) * np.cross(r, x + np.cross(r, x))
-
-
-def _inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
+def inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
     """Nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
     M = np.array([node_mass(body) for body in model.bodies])
     mass, J = M[:, :3, :3], M[:, 3:, 3:]

@@ -37,7 +37,8 @@ from codegen.model.supported import supported
 from codegen.model.torsion import with_torsion
 from codegen.motion.trajectory import Trajectory
 from codegen.reference.discrete_flexible import STEEPEST, Elastic
-from codegen.reference.rigid import newmark_growth, newton_euler
+from codegen.reference.newmark import newmark_growth
+from codegen.reference.rigid import newton_euler
 from codegen.step.scheme import Chosen, chosen, scheme_of
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one

@@ -23,6 +23,7 @@ from codegen.model.loop_assembly import assemble
 from codegen.model.modes import has_modes, schedule
 from codegen.motion.trajectory import Trajectory
 from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.reference import wrench as external
 from codegen.reference.wrench import Wrench
 from codegen.step.scheme import model_of
@@ -85,13 +86,13 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes",
                        "name one with --mode")
     if step is None:
-        t, tau = reference.torque(model, trajectory, ticks, reference.recursion)
+        t, tau = schemes.torque(model, trajectory, ticks, reference.recursion)
     else:
         given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
         t = (np.arange(ticks, dtype=float) + 0.5) * model.dt
         tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
     q, qd, qdd = trajectory.at(t)
-    exact = reference.exact(model, trajectory, t)
+    exact = schemes.exact(model, trajectory, t)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
     if wrench is not None:
         tau, exact = tau + _held(model, q, wrench, held), exact + _held(model, q, wrench, external.torque)

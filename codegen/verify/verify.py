@@ -35,6 +35,7 @@ from codegen.motion.trajectory import Trajectory
 from codegen.reference import discrete as discretisation
 from codegen.reference import pinocchio as pinocchio_rnea
 from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.step.noise_floor import noise_floor
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
@@ -372,13 +373,13 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
         raise BadInput(motion.source or name, "duration", motion.duration,
                        f"is shorter than one control tick, {model.dt:g} s")
     positions = samples(model, motion, ticks)
-    t, matrix = reference.torque(model, motion, ticks)
+    t, matrix = schemes.torque(model, motion, ticks)
     if model.mechanism.control.scheme == "newmark":
-        plain = reference.torque(model, motion, ticks, reference.recursion)[1]
+        plain = schemes.torque(model, motion, ticks, reference.recursion)[1]
     else:
         plain = discretisation.torque(model, positions)
     own_rnea = model.mechanism.flexible or not pinocchio_rnea.version()
-    rnea = reference.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
+    rnea = schemes.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
                  single.torque(positions), chip(positions) if chip else None, _floor(model, positions))
 

@@ -14,6 +14,7 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
 from codegen.model.kinematics import pose
 from codegen.motion.trajectory import Trajectory
+from codegen.reference import newmark
 from codegen.reference import pinocchio as pinocchio_rnea
 from codegen.reference import rigid as reference
 from codegen.toolchain.step_library import CompiledStep
@@ -52,7 +53,7 @@ def eight_link(short: bool) -> Finding:
     exact, oracle = newton_euler(mechanism, motion, fem.t)
     peak = np.max(np.abs(exact))
     slow = Model.of(replace(mechanism, control=replace(mechanism.control, rate_hz=100, knot_hz=100)))
-    growth = reference.newmark_growth(*NEWMARK)
+    growth = newmark.newmark_growth(*NEWMARK)
 
     def worst(tau: Array, against: Array) -> float:
         return float(np.max(np.abs(tau - against)) / np.max(np.abs(against)))
@@ -76,7 +77,7 @@ def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
     """Torques by the paper's scheme and by the oracle at the sampled instants."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
     start = reference.newmark_start(model, *motion.at(0.0))
-    tau = reference.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
+    tau = newmark.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
     return tau, newton_euler(model.mechanism, motion, t)[0]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
 from codegen.motion.trajectory import Trajectory
-from codegen.reference.rigid import of_streamed
+from codegen.reference.schemes import of_streamed
 from codegen.verify.torque import motor_torque
 
 Array = NDArray[np.float64]

@@ -15,6 +15,7 @@ from codegen.model.loop_assembly import assemble
 from codegen.model.modes import in_mode
 from codegen.motion.trajectory import Trajectory, knots
 from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
 from codegen.wire import messages
@@ -133,7 +134,7 @@ def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarr
     record = play(app, trajectory)
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
     ticks = round(trajectory.duration * 1000)
-    expected = reference.torque(model_of(mechanism), trajectory, ticks, reference.recursion)[1]
+    expected = schemes.torque(model_of(mechanism), trajectory, ticks, reference.recursion)[1]
     found = record["torque_ff"].astype(float)
     begin = min(range(len(found) - ticks + 1), key=lambda k: float(np.abs(found[k:k + ticks] - expected).max()))
     return found[begin:begin + ticks], expected

@@ -16,7 +16,7 @@ import pytest
 
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
-from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.step.noise_floor import noise_floor
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
@@ -190,7 +190,7 @@ def test_a_feature_gives_the_torque_that_its_oracle_does(tmp_path, name):
     state = motion.at(s[1:-1])
     truth = expected(feature, [j.name for j in joints], *state)
 
-    t, tau = reference.torque(model, motion, len(truth))
+    t, tau = schemes.torque(model, motion, len(truth))
     np.testing.assert_allclose(t, s[1:-1], rtol=0.0, atol=1e-12)
     assert peak(tau - truth) <= 1e-5 * peak(truth)
     positions = motion(s)
@@ -208,5 +208,5 @@ def test_a_locked_joint_acts_where_it_is_locked(tmp_path):
     taus = []
     for position in (0.7, 0.8):
         model = load(tmp_path, Feature(extra=f"lock = {{ shoulder = {position}, slide = -0.15 }}\n"))
-        taus.append(reference.torque(model, septic(np.zeros(model.n), np.ones(model.n)), 50)[1])
+        taus.append(schemes.torque(model, septic(np.zeros(model.n), np.ones(model.n)), 50)[1])
     assert peak(taus[0] - taus[1]) >= 1e-2 * peak(taus[0])

@@ -17,6 +17,7 @@ from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemb
 from codegen.motion.random import random_motion
 from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.step.scheme import model_of
 from codegen.verify.check import examine, passive_torque
 from tests.support.closed import Closed
@@ -165,7 +166,7 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
     mechanism, _ = example(name)
     through = Trajectory.load(MECHANISMS / f"{name}_singular.csv", mechanism)
     with pytest.raises(Refused, match="singular pose"):
-        reference.torque(model_of(mechanism), through, round(through.duration * 1000))
+        schemes.torque(model_of(mechanism), through, round(through.duration * 1000))
 
 
 # ---- torque
@@ -188,7 +189,7 @@ def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(na
     peak = np.abs(expected).max()
     assert np.abs(whole - expected).max() < 1e-9 * peak
     assert np.abs(whole[:, list(assembly.passive)]).max(initial=0.0) < 1e-9 * peak
-    np.testing.assert_allclose(reference.exact(model, motion, t), expected[:, list(assembly.actuated)], atol=1e-9 * peak)
+    np.testing.assert_allclose(schemes.exact(model, motion, t), expected[:, list(assembly.actuated)], atol=1e-9 * peak)
 
 
 SECOND = ["four_bar", "five_bar_4", "three_rrr", "palletizer", pytest.param("delta", marks=pytest.mark.bench)]
@@ -200,8 +201,8 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     errors = {}
     for hz in (500, 1000):
         model = at_rate(mechanism, hz)
-        t, tau = reference.torque(model, motion, round(0.5 * motion.duration * hz), reference.recursion)
-        expected = reference.exact(model, motion, t)  # which is Pinocchio's, see above
+        t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), reference.recursion)
+        expected = schemes.exact(model, motion, t)  # which is Pinocchio's, see above
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4
     assert errors[1000] < 1e-5
@@ -212,7 +213,7 @@ def test_the_partition_alone_is_wrong(name: str) -> None:
     mechanism, motion = example(name)
     alone = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
     t = np.linspace(0.0, motion.duration, 21)
-    right, wrong = (reference.exact(model_of(m), motion, t) for m in (mechanism, alone))
+    right, wrong = (schemes.exact(model_of(m), motion, t) for m in (mechanism, alone))
     assert np.abs(wrong - right).max() > 0.05 * np.abs(right).max()
 
 
@@ -232,7 +233,7 @@ def test_power_is_the_rate_of_the_energy() -> None:
             q, qd, _ = ClosedMotion(assembly, motion).at(t + h * np.array([-2.0, -1.0, 0.0, 1.0, 2.0]))
             energy = [sum(oracle.energy(*state)) for state in zip(q, qd, strict=True)]
             rate = (energy[0] - 8.0 * energy[1] + 8.0 * energy[3] - energy[4]) / (12.0 * h)
-            tau = reference.exact(assembly.model, motion, np.array([t]))[0]
+            tau = schemes.exact(assembly.model, motion, np.array([t]))[0]
             power = float(tau @ qd[2, list(assembly.actuated)])
             assert power == pytest.approx(rate, abs=1e-8 * max(1.0, np.abs(tau).max() * np.abs(qd[2]).max()))
 
@@ -245,7 +246,7 @@ def test_redundant_torques_are_the_least_that_do_it() -> None:
     assembly = assemble(model_of(mechanism))
     t = np.linspace(0.2, 0.8, 7) * motion.duration
     q, qd, _ = ClosedMotion(assembly, motion).at(t)
-    tau = reference.exact(assembly.model, motion, t)
+    tau = schemes.exact(assembly.model, motion, t)
     weight, driven = assembly.weights(), list(assembly.actuated)
     free = assembly.rates_matrix(q)[:, driven]
     rng = np.random.default_rng(0)
@@ -304,9 +305,9 @@ def test_the_result_does_not_depend_on_where_the_loop_is_cut() -> None:
     for joint in (1, 2, 3):
         mechanism, _ = four_bar_cut_at(joint)
         motion = from_rows(["crank"], [0.0, 1.0], [[0.9], [2.4]], np.zeros((2, 1)), np.zeros((2, 1)))
-        found.append(reference.exact(model_of(mechanism), motion, t))
+        found.append(schemes.exact(model_of(mechanism), motion, t))
         bare = replace(mechanism, control=replace(mechanism.control, allocation="partition"))
-        alone.append(reference.exact(model_of(bare), motion, t))
+        alone.append(schemes.exact(model_of(bare), motion, t))
     peak = np.abs(found[0]).max()
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], atol=1e-10 * peak)

@@ -11,6 +11,7 @@ from codegen.emit import newmark as newmark_source
 from codegen.emit import sources as emit
 from codegen.model import kinematics as tree
 from codegen.model.bodies import Model
+from codegen.reference import newmark, schemes
 from codegen.reference import rigid as reference
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
@@ -26,7 +27,7 @@ DAMPED = (0.3025, 0.6)
 def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
     """Worst difference from Pinocchio over the peak, sampled from t = 0 on as the paper does."""
     t = np.arange(samples + 1) * model.dt
-    tau = reference.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *pair,
+    tau = newmark.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *pair,
                                    reference.recursion)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
@@ -55,31 +56,31 @@ def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time
     motion = quintic([0.0], [1.0])
     k = np.arange(101)
     t, jerk = k * model.dt, 60.0
-    tau = reference.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *PAPER)
+    tau = newmark.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *PAPER)
     inertia = 0.1075 * 0.2**2 / 3.0
     wrong = (tau - torque_at(model, motion, t))[:, 0] / inertia
     assert wrong[1:] == pytest.approx((np.where(k % 2 == 0, 1.0, -1.0) * t * jerk / 3.0)[1:], rel=1e-2)
 
 
 def test_growth_of_the_papers_pair_is_a_double_eigenvalue_minus_one_with_one_eigenvector():
-    A = reference.newmark_matrix(*PAPER)
+    A = newmark.newmark_matrix(*PAPER)
     assert A + np.eye(2) == pytest.approx(np.array([[0.0, 0.0], [-4.0, 0.0]]))
-    assert reference.newmark_growth(*PAPER) == 1.0
+    assert newmark.newmark_growth(*PAPER) == 1.0
 
 
 @pytest.mark.parametrize("pair, growth", [(DAMPED, 9.0 / 11.0), ((0.2, 0.5), (3.0 + np.sqrt(5.0)) / 2.0),
                                           ((0.5, 0.5), 1.0), ((1.0 / 6.0, 0.5), 2.0 + np.sqrt(3.0))])
 def test_growth_of_other_pairs(pair, growth):
-    assert reference.newmark_growth(*pair) == pytest.approx(growth)
+    assert newmark.newmark_growth(*pair) == pytest.approx(growth)
 
 
 @pytest.mark.parametrize("pair", [PAPER, DAMPED, (0.35, 0.55), (0.2, 0.5)])
 def test_growth_is_what_a_wrong_start_does(pair):
     """March a zero displacement from a wrong velocity and compare with the powers of the matrix."""
     v, a, dt = np.array([1.0]), np.array([0.0]), 0.01
-    A = reference.newmark_matrix(*pair)
+    A = newmark.newmark_matrix(*pair)
     for _ in range(7):
-        v, a = reference.newmark(np.zeros(1), v, a, dt, *pair)
+        v, a = newmark.newmark(np.zeros(1), v, a, dt, *pair)
     expected = np.linalg.matrix_power(A, 7) @ [dt, 0.0]
     assert [v[0] * dt, a[0] * dt**2] == pytest.approx(list(expected), rel=1e-9, abs=1e-12)
 
@@ -99,7 +100,7 @@ def test_first_sample_carries_gravity_and_the_first_acceleration():
     model = model_of(random_tree(rng, 6))
     motion = random_sines(rng, 6)
     start = reference.newmark_start(model, *motion.at(0.3))
-    tau = reference.newmark_torque(model, motion([0.3]), start, *PAPER)
+    tau = newmark.newmark_torque(model, motion([0.3]), start, *PAPER)
     expected = torque_at(model, motion, [0.3])
     assert tau == pytest.approx(expected, abs=1e-12 * peak(expected))
 
@@ -119,7 +120,7 @@ def test_nodal_increments_are_the_differences_of_positions(seed):
     model = model_of(random_tree(rng, 6))
     q, u = rng.uniform(-1.0, 1.0, 6), rng.uniform(-0.1, 0.1, 6)
     old, new = tree.pose(model, q), tree.pose(model, q + 2.0 * u)
-    shift, turn = reference.nodal_increments(model, old, u)
+    shift, turn = newmark.nodal_increments(model, old, u)
     centre = [at.origin + tree.levers(model, at).com for at in (old, new)]
     assert shift == pytest.approx(centre[1] - centre[0], abs=1e-14)
     for i in range(6):
@@ -150,7 +151,7 @@ def paper_torque(model: Model, positions: np.ndarray) -> np.ndarray:
     """The reference from rest at the first position on, at all but the first and the last."""
     control, rest = model.mechanism.control, np.zeros(model.n)
     start = reference.newmark_start(model, positions[0], rest, rest)
-    return reference.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, reference.recursion)[1:]
+    return newmark.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, reference.recursion)[1:]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -227,9 +228,9 @@ def test_mutations_of_the_emitted_c_are_seen(monkeypatch, right, wrong):
 def test_scheme_of_the_mechanism_is_used():
     model = at_rate(planar_chain(3), 100, scheme="newmark")
     motion = septic(np.zeros(3), np.ones(3))
-    t, tau = reference.torque(model, motion, 50)
+    t, tau = schemes.torque(model, motion, 50)
     sampled = motion((np.arange(51) - 0.5) * 0.01)
     start = reference.newmark_start(model, sampled[0], np.zeros(3), np.zeros(3))
-    assert np.array_equal(tau, reference.newmark_torque(model, sampled, start, *PAPER)[1:])
+    assert np.array_equal(tau, newmark.newmark_torque(model, sampled, start, *PAPER)[1:])
     other = replace(model, mechanism=replace(model.mechanism, control=replace(model.mechanism.control, gamma=0.6)))
-    assert not np.allclose(tau, reference.torque(other, motion, 50)[1])
+    assert not np.allclose(tau, schemes.torque(other, motion, 50)[1])

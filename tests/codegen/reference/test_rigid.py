@@ -13,6 +13,7 @@ from codegen.model import kinematics as tree
 from codegen.model.bodies import Model, skew
 from codegen.reference import discrete as discretisation
 from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.step.scheme import model_of
 from tests.support import oracle
 from tests.support.oracle import (
@@ -40,7 +41,7 @@ def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
 
 def error(model: Model, motion: oracle.Motion, ticks: int, convert=reference.recursion) -> float:
     """Worst difference from Pinocchio over the peak torque."""
-    t, tau = reference.torque(model, motion, ticks, convert)
+    t, tau = schemes.torque(model, motion, ticks, convert)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
 
@@ -82,7 +83,7 @@ def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
     rng = np.random.default_rng(8)
     model = model_of(random_chain(rng, 6))
     motion = random_quintic(rng, 6)
-    t, tau = reference.torque(model, motion, 1000, reference.recursion)
+    t, tau = schemes.torque(model, motion, 1000, reference.recursion)
     scale = peak(tau)
     middle = peak(tau - torque_at(model, motion, t)) / scale
     start = peak(tau - torque_at(model, motion, t - model.dt / 2.0)) / scale
@@ -113,7 +114,7 @@ def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_t
     mechanism = replace(base, joints=joints, lock={joints[4].name: 0.3}, payloads=(payload,))
     model = model_of(mechanism)
     motion = random_sines(rng, model.n)
-    t, tau = reference.torque(model, motion, 100, reference.recursion)
+    t, tau = schemes.torque(model, motion, 100, reference.recursion)
     expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
     assert peak(tau - expected) <= 2e-5 * peak(expected)
 
@@ -129,7 +130,7 @@ def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second
     differences = []
     for hz in (100, 200, 400):
         model, ticks = at_rate(mechanism, hz), hz // 5
-        _, matrix = reference.torque(model, motion, ticks, reference.matrix_form)
+        _, matrix = schemes.torque(model, motion, ticks, reference.matrix_form)
         emitted = discretisation.torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted) / peak(matrix))
     assert differences[0] > 1e-6  # they are two, not one
@@ -141,7 +142,7 @@ def test_planar_form_converges_on_the_matrix_form_too():
     differences = []
     for hz in (250, 500, 1000):
         model = at_rate(planar_chain(8), hz)
-        _, matrix = reference.torque(model, motion, hz, reference.recursion)
+        _, matrix = schemes.torque(model, motion, hz, reference.recursion)
         emitted = discretisation.torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted))
     assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
@@ -211,8 +212,8 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
         replace(j, stiffness=2.0 + i, rest=0.1 * i) if i in (1, 3, 4, 5) else j
         for i, j in enumerate(mechanism.joints)))
     motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
-    t, bare = reference.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
-    _, tau = reference.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
+    t, bare = schemes.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
+    _, tau = schemes.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
     springs = beam.joint_springs(model_of(sprung))
     assert np.count_nonzero(springs.stiffness) == 4
     expected = springs.stiffness * (motion(t) - springs.rest)

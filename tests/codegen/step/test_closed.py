@@ -18,7 +18,7 @@ from codegen.model.loop_assembly import assemble
 from codegen.model.modes import in_mode
 from codegen.motion.trajectory import Trajectory
 from codegen.reference import discrete as discretisation
-from codegen.reference import rigid as reference
+from codegen.reference import schemes
 from codegen.reference.discrete import Discretisation
 from codegen.step.scheme import model_of
 from codegen.toolchain.host_compiler import build
@@ -63,7 +63,7 @@ def test_the_discretisation_converges_to_the_reference_at_second_order(name: str
         model = example(name, hz)[0]
         motion = Trajectory.load(MECHANISMS / f"{name}.csv", model.mechanism)
         ticks = round(0.6 * motion.duration * hz)
-        exact = reference.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
+        exact = schemes.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
         errors.append(peak(discretisation.torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
     assert 3.5 < errors[0] / errors[1] < 4.6
 

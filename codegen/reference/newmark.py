@@ -1,0 +1,98 @@
+"""Newmark's scheme as the paper has it: {P} carried on by increments of what the nodes do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.model.bodies import GROUND, Model
+from codegen.model.kinematics import Pose, levers, pose, rotate_back
+from codegen.model.loop_assembly import Conversion
+from codegen.reference.rigid import NewmarkState, inertial_loads, matrix_form, with_springs
+
+Array = NDArray[np.float64]
+
+
+def newmark_matrix(beta: float, gamma: float) -> Array:
+    """How an error in (v dt, a dt^2) is carried to the next step when displacements are prescribed, (2, 2)."""
+    return np.array([
+        [1.0 - gamma / beta, 1.0 - gamma / (2.0 * beta)],
+        [-1.0 / beta, 1.0 - 1.0 / (2.0 * beta)],
+    ])
+
+
+def newmark_growth(beta: float, gamma: float) -> float:
+    """Largest |eigenvalue| of the inverse use: errors die out only if it is below 1.
+
+    The paper's beta = 1/4, gamma = 1/2 has -1 twice with one eigenvector: errors grow in proportion to time.
+    """
+    A = newmark_matrix(beta, gamma)
+    half_trace, determinant = np.trace(A) / 2.0, 1.0 + (0.5 - gamma) / beta
+    # by the quadratic formula: a numerical eigenvalue of a defective matrix is good to half the digits only
+    return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
+
+
+def newmark_torque(model: Model, q: ArrayLike, start: NewmarkState, beta: float, gamma: float,
+                   convert: Conversion = matrix_form) -> Array:
+    """Torques at all sampled instants, one tick apart, positions q (samples, n), state `start` at the first one."""
+    q = np.asarray(q, float)
+    state = start
+    rows = []
+    for k in range(len(q)):
+        at = pose(model, q[k])
+        if k > 0:
+            state = newmark_step(model, state, pose(model, q[k - 1]), at, (q[k] - q[k - 1]) / 2.0, beta, gamma)
+        arms = levers(model, at)
+        F, Phi = with_springs(model, at, arms, q[k], state.F, state.Phi)
+        rows.append(convert(model, at.R, arms, F, Phi))
+    return np.array(rows).reshape(q.shape)
+
+
+def newmark_step(model: Model, state: NewmarkState, old: Pose, new: Pose, u: Array, beta: float,
+                 gamma: float) -> NewmarkState:
+    """One step: nodal increments from half increments u (n,) of the joints, Newmark, {P} <- {P} + {dp} (Eq. 18)."""
+    shift, turn = nodal_increments(model, old, u)
+    v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
+    w, alpha = newmark(turn, state.w, state.alpha, model.dt, beta, gamma)
+    before = inertial_loads(model, old, state.a, state.w, state.alpha)
+    after = inertial_loads(model, new, a, w, alpha)
+    dF, dPhi = after[0] - before[0], after[1] - before[1]
+    return NewmarkState(v, a, w, alpha, state.F + dF, state.Phi + dPhi)
+
+
+def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float) -> tuple[Array, Array]:
+    """Velocity and acceleration after a prescribed displacement increment du: Newmark's equations solved for them."""
+    a_next = (du - v * dt) / (beta * dt**2) - (1.0 / (2.0 * beta) - 1.0) * a
+    return v + dt * ((1.0 - gamma) * a + gamma * a_next), a_next
+
+
+def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
+    """Displacement increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
+
+    Returns the shift, global axes, m, and the rotation vector, link axes (it is the same in the old and in the new
+    ones), rad. Rotations are carried down the tree as Rodrigues vectors r = tan(angle / 2) axis; a vector x that turns
+    with one changes by 2 / (1 + r.r) r x (x + r x x).
+    """
+    arms = levers(model, old)
+    n = model.n
+    r, shift = np.zeros((n, 3)), np.zeros((n, 3))
+    for i, body in enumerate(model.bodies):
+        axis = old.R[i] @ body.axis
+        if body.parent != GROUND:
+            r[i] = r[body.parent]
+            shift[i] = shift[body.parent] + _turned(r[i], arms.joint[i])
+        if body.prismatic:
+            along = 2.0 * u[i] * axis
+            shift[i] += along + _turned(r[i], along)
+        else:
+            own = np.tan(u[i]) * axis
+            r[i] = (r[i] + own + np.cross(r[i], own)) / (1.0 - r[i] @ own)
+    shift += np.array([_turned(r[i], arms.com[i]) for i in range(n)])
+    size = np.linalg.norm(r, axis=1)
+    half = np.divide(np.arctan(size), size, out=np.ones(n), where=size > 0.0)
+    return shift, rotate_back(old.R, 2.0 * half[:, None] * r)
+
+
+def _turned(r: Array, x: Array) -> Array:
+    """R x - x of the rotation with Rodrigues vector r."""
+    return 2.0 / (1.0 + r @ r) * np.cross(r, x + np.cross(r, x))

@@ -1,0 +1,112 @@
+"""The reference torque of a motion in the scheme of its mechanism: open or closed, rigid or flexible, through modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Assembly, ClosedMotion, Conversion, Motion, assemble
+from codegen.model.modes import Later, has_modes, shares, stretches
+from codegen.reference import flexible as elastic_reference
+from codegen.reference.newmark import newmark_torque
+from codegen.reference.rigid import matrix_form, midpoint_torque, newmark_start, newton_euler, recursion
+
+Array = NDArray[np.float64]
+
+
+def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matrix_form) -> tuple[Array, Array]:
+    """Feed-forward torque of the first `ticks` ticks of a motion, in the scheme the mechanism asks for.
+
+    Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
+    Raises Refused where closed loops come to a singular pose. Of a mechanism with modes, through those that the
+    motion (a Trajectory) names.
+    """
+    if has_modes(model.mechanism):
+        tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
+        return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
+    if model.mechanism.flexible:
+        return elastic_reference.torque(model, motion, ticks)
+    if model.mechanism.loops:
+        assembly = assemble(model, _near(model, motion))
+        t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
+        return t, tau[:, list(assembly.actuated)]
+    return _torque(model, motion, ticks, convert)
+
+
+def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
+    """Torques (N, J) of the streamed joints by Newton-Euler at times t (N,) s, without increments.
+
+    With flexible links, which have to be marched, t is the middles of the first N ticks, and the ticks are finer; of
+    a mechanism with modes they are these middles too.
+    """
+    if has_modes(model.mechanism):
+        return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
+            part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
+    if model.mechanism.flexible:
+        return elastic_reference.exact(model, motion, len(np.asarray(t)))
+    return of_streamed(model, *motion.at(t), near=_near(model, motion))
+
+
+def _near(model: Model, motion: Motion) -> dict[str, float] | None:
+    """Where a mode's loops are closed from: the positions at which a motion enters it."""
+    if not isinstance(motion, Later):
+        return None
+    q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
+    return {joint.name: float(x) for joint, x in zip(model.mechanism.streamed, q, strict=True)}
+
+
+def _through_modes(model: Model, motion: Motion, ticks: int,
+                   part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
+    """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
+
+    The cuts' forces come and go by shares (`codegen.model.modes.shares`): any share of them is exact where all joints
+    are actuated, the rest of the tree's torque being as if there were no cut.
+    """
+    mechanism = model.mechanism
+    switches = getattr(motion, "modes", ())
+    tau, given = np.zeros((ticks, len(mechanism.streamed))), shares(mechanism, switches, ticks)
+    for part in stretches(mechanism, switches, ticks):
+        rows, own = slice(part.first, part.first + part.ticks), (Later(motion, part.first * model.dt, part.places),
+                                                                 part.ticks)
+        found = part_torque(part.model, own)
+        share = given[rows, None]
+        if np.any(share < 1.0):
+            control = replace(part.model.mechanism.control, allocation="partition")
+            apart = part_torque(Model.of(replace(part.model.mechanism, control=control)), own)
+            found = apart + share * (found - apart)
+        tau[rows, list(part.places)] = found
+    return tau
+
+
+def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
+                near: dict[str, float] | None = None) -> Array:
+    """The same of rigid links, from positions, rates and accelerations (N, J) along a motion."""
+    if not model.mechanism.loops:
+        return newton_euler(model, q, qd, qdd)
+    assembly = assemble(model, near)
+    full = assembly.whole(q, qd, qdd)
+    return newton_euler(model, *full, closed_form(assembly, recursion))[:, list(assembly.actuated)]
+
+
+def closed_form(assembly: Assembly, convert: Conversion) -> Conversion:
+    """The conversion with the loops closed; or, if the mechanism asks for the partition alone, as if they were open."""
+    return convert if assembly.model.mechanism.control.allocation == "partition" else assembly.conversion(convert)
+
+
+def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tuple[Array, Array]:
+    """As `torque`, of all joints."""
+    dt = model.dt
+    middles = (np.arange(ticks, dtype=float) + 0.5) * dt
+    control = model.mechanism.control
+    if control.scheme == "newmark":
+        q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
+        start = newmark_start(model, q[0], qd[0], qdd[0])
+        return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
+    if model.scheme == "newton-euler" and not model.mechanism.loops:
+        return middles, newton_euler(model, *motion.at(middles), convert)
+    q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
+    return middles, midpoint_torque(model, q, qd, convert)
