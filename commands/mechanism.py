@@ -49,10 +49,11 @@ def check(
     from codegen.mechanism.reader import load_mechanism
     from codegen.motion.trajectory import Trajectory
     from codegen.verify.check import examine
+    from codegen.verify.check_tables import renderable
 
     mechanism = load_mechanism(mech)
     report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
-    return Answer(report.data(), report.renderable())
+    return Answer(report.data(), renderable(report))
 
 
 def torque(

@@ -18,6 +18,7 @@ from codegen.mechanism.description import BoardUse, Control, Encoder, Gains, Hom
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.supported import supported
 from codegen.verify.check import Report, examine
+from codegen.verify.check_tables import renderable
 from codegen.verify.new_file import text
 from tests.support.oracle import random_tree
 
@@ -39,7 +40,7 @@ def joint(arm: Mechanism, name: str) -> Joint:
 
 def rendered(report: Report) -> str:
     console = Console(width=200, record=True, file=open("/dev/null", "w"))
-    console.print(report.renderable())
+    console.print(renderable(report))
     return console.export_text()
 
 

@@ -1,0 +1,115 @@
+"""What check found, as tables for a terminal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from codegen.control.gains import DAMPING, MARGIN
+from codegen.mechanism.description import Mechanism
+from codegen.model.loop_assembly import Assembly
+from codegen.step.scheme import scheme_of
+from codegen.verify.check import Report
+
+
+def _assembly_table(mode: str, a: Assembly) -> Table:
+    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints "
+                   f"actuated, "
+                   f"{a.margin(a.start):.2g} from a singular pose at the start", "joint", "at the start", "is")
+    for i, body in enumerate(a.model.bodies):
+        kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
+        table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)
+    kept = ", ".join(a.row_name(row) for row in a.kept)
+    dropped = ", ".join(a.row_name(row) for row in a.dropped)
+    table.caption = f"equations: {kept}" + (f"; contained in them, dropped: {dropped}" if dropped else "")
+    return table
+
+
+def renderable(report: Report) -> RenderableType:
+    """Tables for a terminal."""
+    parts: list[RenderableType] = [_heading(report)]
+    if report.chosen:
+        parts.append(Text(f"scheme {report.chosen}"))
+    parts += [_joint_table(report.mechanism), _drive_table(report), _link_table(report.mechanism)]
+    parts += [_assembly_table(name, a) for name, a in report.assemblies if a.cuts]
+    if report.rule:
+        parts += [_gain_table(report), _loop_line(report)]
+    parts += [Text(line) for line in (*report.loads, *report.falls)]
+    parts += [Text(f"warning: {w}", style="yellow") for w in report.warnings]
+    return Group(*parts)
+
+
+def _heading(report: Report) -> Text:
+    m, c = report.mechanism, report.mechanism.control
+    board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
+    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {scheme_of(m)} at "
+            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
+    return Text(text, style="bold")
+
+
+def _table(title: str, *columns: str) -> Table:
+    """Its first column tells the rows apart: a narrow terminal folds the others."""
+    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False,
+                  collapse_padding=True)
+    for k, column in enumerate(columns):
+        table.add_column(column, no_wrap=not k, overflow="fold")
+    return table
+
+
+def _joint_table(mechanism: Mechanism) -> Table:
+    table = _table("joints", "joint", "type", "parent > child", "range", "velocity", "effort")
+    for j in mechanism.joints:
+        kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
+        where = f"{j.parent} > {j.child}"
+        if j.type == "fixed":
+            table.add_row(j.name, kind, where)
+            continue
+        span = "any" if math.isinf(j.limits.upper - j.limits.lower) else f"{j.limits.lower:.4g} .. {j.limits.upper:.4g}"
+        most = ("any" if math.isinf(x) else f"{x:g}" for x in (j.limits.velocity, j.limits.effort))
+        table.add_row(j.name, kind, where, span, *most)
+    return table
+
+
+def _drive_table(report: Report) -> Table:
+    gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
+    table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
+    for j in report.mechanism.moving:
+        motor = "-" if j.motor is None else (
+            f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
+        encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
+        table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
+                      *(f"{getattr(j.gains, name):g}" for name in gains))
+    return table
+
+
+def _link_table(mechanism: Mechanism) -> Table:
+    table = _table("links", "link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz")
+    bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links]
+    bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    for name, mass, com, J in bodies:
+        table.add_row(name, f"{mass:.4g}", ", ".join(f"{x:.4g}" for x in com),
+                      ", ".join(f"{x:.3g}" for x in np.diag(J)),
+                      ", ".join(f"{x:.3g}" for x in (J[0, 1], J[0, 2], J[1, 2])))
+    return table
+
+
+def _gain_table(report: Report) -> Table:
+    table = _table("gains", "joint", "ku", "kv", "stiffest ku", "stiffest kv")
+    for j in report.mechanism.streamed:
+        fit = report.rule[j.name]
+        table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")
+    return table
+
+
+def _loop_line(report: Report) -> Text:
+    text = (f"stiffest: stable at every pose with all gains times {MARGIN:g}, damping ratio {DAMPING:g}, "
+            f"lead {report.lead}")
+    if report.stability is not None:
+        text += (f"\nthe file's gains: spectral radius {report.stability.radius:.5f} (stable below 1), "
+                 f"Kv M^-1 dt at most {report.stability.rate_gain:.3f}")
+    return Text(text)
