@@ -15,13 +15,14 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory, knots
+from codegen.wire.names import flag, state_name
 from codegen.wire.units import from_wire
 from host.link import requests as lab
 from host.link.clock import Clock
 from host.link.configuration import Configuration
 from host.link.link import BAUD, Link
 from host.link.ports import find, is_auto
-from host.link.session import Session, flag, state_name
+from host.link.session import Session
 from host.plan import plan as planning
 from host.plan.plan import SAME
 from host.record.log import Log

@@ -15,7 +15,8 @@ from codegen.control.constants import lab_row
 from codegen.control.lab_constants import WHOLE
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.wire.codec import Float, Gains, Jog, Seek
-from host.link.session import PERIOD, Session, flag
+from codegen.wire.names import flag
+from host.link.session import PERIOD, Session
 
 ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
 RELEASE = 2.0  # s in which a jog comes to rest

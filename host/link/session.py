@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.board import reader as boards
 from codegen.common.errors import Refused
 from codegen.wire import messages
 from codegen.wire.codec import About, Command, Data, Hello, Home, Ident, Poll, Status, text
+from codegen.wire.names import explain, fault_name, fault_words, state_name
 from codegen.wire.units import from_wire, position_unit, to_wire
+from host.link.about import brown_out, crash, history
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.retransmit import Sender
@@ -31,7 +32,6 @@ ANSWER = 1.0  # s a board has to acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
 SILENCE = 1.0  # s without a good frame after which the board is gone
 
-_STATE = {number: name for name, (number, _) in messages.STATES.items()}
 _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
@@ -41,77 +41,6 @@ def mode_name(session: Session) -> str:
     if number >= len(modes):
         return str(number) if number else ""
     return modes[number] if len(modes) > 1 else ""
-
-
-def state_name(status: Any) -> str:
-    """The name of a STATUS's state."""
-    return _STATE.get(status.state, f"state {status.state}")
-
-
-def flag(status: Any, name: str) -> bool:
-    """Whether a STATUS has one of messages.FLAGS set."""
-    return bool(status.flags & messages.FLAGS[name][0])
-
-
-def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
-    """The names of the bits that are set (FLAGS, LIMITS)."""
-    return tuple(name for name, row in table.items() if bits & row[0])
-
-
-def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
-    """`NAME at joint X: what it means; what to do`, from FAULTS or REFUSALS."""
-    for name, (value, meaning, mend) in table.items():
-        if value == number:
-            where = f" at joint {joint}" if joint else ""
-            return f"{name}{where}: {meaning}" + (f"; {mend}" if mend else "")
-    return f"number {number}, which this host has no name for; host and board differ in version"
-
-
-def driver_words(word: int) -> str:
-    """What STATUS.driver_status says, as `driver 1: FETHA_OC, PVDD_UV`; empty where it says nothing."""
-    bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
-    return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
-
-
-def fault_words(status: Any, joint: str = "") -> str:
-    """A STATUS's fault in words, with what a gate driver says of it."""
-    told = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
-    return explain(messages.FAULTS, status.fault, joint) + (f" ({told})" if told else "")
-
-
-def fault_name(number: int) -> str:
-    """The name of one of messages.FAULTS."""
-    return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
-
-
-EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
-
-
-def crash(about: Any) -> str:
-    """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
-    if not about.crash:
-        return ""
-    at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
-    at += f" 0x{about.lr:08X}"
-    return (f"{EXCEPTIONS.get(about.crash, f'exception {about.crash}')}{at}, CFSR 0x{about.cfsr:08X}, HFSR "
-            f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
-
-
-def history(about: Any) -> dict[str, Any]:
-    """An ABOUT in plain words. crash: None, or the registers as numbers."""
-    fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
-    return {
-        "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
-        "resets": about.resets, "options": about.options,
-        "faults": {fault_name(n): count for n, count in enumerate(about.faults) if count},
-        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None,
-    }
-
-
-def brown_out(board: str, options: int) -> str:
-    """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
-    name = board.removesuffix("-pil")
-    return boards.load(name).chip.brown_out.told(options) if name in boards.names() else ""
 
 
 class Faulted(Refused):

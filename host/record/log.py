@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import Joint
 from codegen.wire import messages
+from codegen.wire.names import state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
-from host.link.session import state_name
 from host.record.telemetry import tick_budget
 
 Array = NDArray[np.float64]

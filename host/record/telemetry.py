@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
 from codegen.wire import messages
+from codegen.wire.names import fault_name, fault_words, flag, names, state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
-from host.link.session import Session, fault_name, fault_words, flag, mode_name, names, state_name
+from host.link.session import Session, mode_name
 
 Array = NDArray[np.float64]
 

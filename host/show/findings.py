@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.wire import messages
-from host.link.session import names
+from codegen.wire.names import names
 from host.record.log import Run
 
 Array = NDArray[np.float64]

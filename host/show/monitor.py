@@ -13,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.wire import messages
+from codegen.wire.names import fault_words, names, state_name
 from codegen.wire.units import from_wire
-from host.link.session import PERIOD, Session, crash, fault_words, mode_name, names, state_name
+from host.link.about import crash
+from host.link.session import PERIOD, Session, mode_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from codegen.common.errors import Refused
 from codegen.motion.trajectory import Knots
 from codegen.wire import messages
+from codegen.wire.names import flag, names, state_name
 from host.link.configuration import Configuration
 from host.link.retransmit import Sender
-from host.link.session import PERIOD, Session, flag, names, state_name
+from host.link.session import PERIOD, Session
 
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen

@@ -10,11 +10,12 @@ from codegen.common.errors import Refused
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Knots, from_rows, knots
 from codegen.wire.codec import Knot
+from codegen.wire.names import flag
 from hil.board.virtual import VirtualBoard, VirtualClock
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.retransmit import message
-from host.link.session import Session, flag
+from host.link.session import Session
 from host.stream.stream import Interrupts, stream
 
 REACH = 0.3  # rad

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from codegen.common.errors import BadInput, Refused
 from codegen.wire import messages
+from host.link.about import crash
 from host.link.link import Link
-from host.link.session import Session, crash
+from host.link.session import Session
 from tests.support.fake_board import FakeBoard, ManualClock, configuration
 
 

@@ -1,0 +1,38 @@
+"""What a board tells of itself in ABOUT, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.board import reader as boards
+from codegen.wire.codec import text
+from codegen.wire.names import fault_name
+
+EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
+
+
+def crash(about: Any) -> str:
+    """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
+    if not about.crash:
+        return ""
+    at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
+    at += f" 0x{about.lr:08X}"
+    return (f"{EXCEPTIONS.get(about.crash, f'exception {about.crash}')}{at}, CFSR 0x{about.cfsr:08X}, HFSR "
+            f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
+
+
+def history(about: Any) -> dict[str, Any]:
+    """An ABOUT in plain words. crash: None, or the registers as numbers."""
+    fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
+    return {
+        "unique": bytes(about.unique).hex(), "version": text(about.version), "uptime_s": about.uptime,
+        "resets": about.resets, "options": about.options,
+        "faults": {fault_name(n): count for n, count in enumerate(about.faults) if count},
+        "crash": {"exception": about.crash, **{f: getattr(about, f) for f in fields}} if about.crash else None,
+    }
+
+
+def brown_out(board: str, options: int) -> str:
+    """The brown-out level that option bytes choose; empty where the board is not one of this host's board files."""
+    name = board.removesuffix("-pil")
+    return boards.load(name).chip.brown_out.told(options) if name in boards.names() else ""
