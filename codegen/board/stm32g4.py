@@ -3,7 +3,7 @@ table 13)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import BrownOut, Chip, Converter, Pll, Rom, Timer, Usart, signals
+from codegen.board.chip import BrownOut, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 
@@ -91,6 +91,11 @@ _ANALOGUE = {  # of ADC1
     "PB1": 12, "PB11": 14, "PB0": 15,
 }
 
+_ANALOGUE_2 = {  # of ADC2
+    "PA0": 1, "PA1": 2, "PA6": 3, "PA7": 4, "PC4": 5, "PC0": 6, "PC1": 7, "PC2": 8, "PC3": 9, "PF1": 10, "PC5": 11,
+    "PB2": 12, "PA5": 13, "PB11": 14, "PB15": 15, "PA4": 17,
+}
+
 
 def _pll(hse_hz: int) -> Pll | None:
     """The divisors that make _SYSCLK_HZ exactly; the lowest VCO input that does."""
@@ -118,7 +123,8 @@ CHIP = Chip(
     analogue=_ANALOGUE,
     # of four: the first one is converted twice
     sense=Converter("AHB2ENR_ADC12EN", places=3, again=1, conversion_s=(92.5 + 12.5) / 42.5e6),
-    sampling=None,
+    sampling=Sampling(_ANALOGUE_2, "AHB2ENR_ADC12EN", "TIM1", ("TIM1", "TIM8", "TIM20"), places=4, clock_hz=42.5e6,
+                      latency=3.125, window=24.5, conversion=12.5, interrupt=18),
     pll=_pll,
     crystals="4, 8, 16, 20, 24 and 25 MHz can",
     buses=("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR"),

@@ -47,6 +47,11 @@ class Motors:
         self.current = np.where(self._live != 0.0, self.current, 0.0)
         self.damping = self._live**2 / self.R * (1.0 - self._lag)
 
+    def rewind(self, j: int, ohm: float, henry: float, turns: float = 1.0) -> None:
+        """Give a motor another winding: shorted, cut, or with that share of its turns left. From the next step on."""
+        self.R[j], self.L[j], self.constant[j] = ohm, henry, turns * self.constant[j]
+        self._step = 0.0
+
     def torque(self) -> Array:
         """Mean torque (n,) of the coming step, at the joint, but for the damping."""
         return self._live * (self._lag * self.current + (1.0 - self._lag) * self._steady)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
 class Injection:
     """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched,
     within `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be.
-    """
+    amperes: the most that may flow in a motor or its cable."""
 
     kind: str
     name: str
@@ -59,11 +60,13 @@ class Injection:
     after: float = BEFORE
     early: bool = False
     dark: bool = False
+    amperes: float = math.inf
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """good: the state was reached in time, stayed, and outputs were safe. seconds: from the strike to it."""
+    """good: the state was reached in time, stayed, outputs were safe, and no more current flowed than may. seconds: from the
+    strike to it. amperes: the largest current from the strike on."""
 
     injection: Injection
     state: str
@@ -71,6 +74,7 @@ class Outcome:
     seconds: float
     good: bool
     why: str
+    amperes: float
 
 
 def mechanism_of(source: Mechanism) -> Mechanism:
@@ -105,8 +109,20 @@ class Scene:
         configuration = Configuration.of(mechanism)
         self.session = Session(Link(self.board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
         self.strained = False  # a motor was driven while the chip ran out of its specification
+        self.worst = 0.0  # A, in any motor or its cable
+        self._measure()
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
+
+    def _measure(self) -> None:
+        """Look at the currents whenever time has passed."""
+        plant, drive = self.board.plant, self.board.plant.drive
+
+        def measured(seconds: float, voltage: Any) -> None:
+            drive(seconds, voltage)
+            self.worst = max(self.worst, float(np.abs(plant.current).max()))
+
+        plant.drive = measured  # type: ignore[method-assign]
 
     def close(self) -> None:
         self.session.close()
@@ -172,6 +188,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         else:
             scene.enter(injection.state)
             scene.run(injection.after)
+            scene.worst = 0.0
             injection.strike(scene)
             struck = scene.board.seconds
 
@@ -186,9 +203,10 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         arrived = there()
         scene.run(STAY)
         stayed = there()
-        why = "" if arrived and stayed else "not in time" if not arrived else "did not stay"
+        why = "not in time" if not arrived else "did not stay" if not stayed else (
+            f"{scene.worst:.1f} A" if scene.worst > injection.amperes else "")
         fault = scene.witness.faults[-1] if scene.witness.faults else ""
-        return Outcome(injection, scene.witness.state, fault, seconds, arrived and stayed, why)
+        return Outcome(injection, scene.witness.state, fault, seconds, not why, why, scene.worst)
     finally:
         done()
         scene.close()
@@ -564,13 +582,13 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed."""
-    lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9}  ends in"]
+    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed, the largest current."""
+    lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9} {'worst':>8}  ends in"]
     for kind in dict.fromkeys(o.injection.kind for o in outcomes):
         own = [o for o in outcomes if o.injection.kind == kind]
         slowest = max(own, key=lambda o: o.seconds / o.injection.within)
         ends = sorted({f"{o.state} {o.fault}".strip() if o.state == "FAULT" else o.state for o in own})
         lines.append(f"{kind:24} {len(own):5} {sum(o.good for o in own):5} {slowest.seconds:8.3f}s "
-                     f"{slowest.injection.within + STATUS:8.3f}s  {', '.join(ends)}")
+                     f"{slowest.injection.within + STATUS:8.3f}s {max(o.amperes for o in own):6.1f} A  {', '.join(ends)}")
     lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
     return "\n".join(lines)

@@ -23,10 +23,12 @@
 
 #ifdef FT_CURRENTS
 
-enum { FT_FAR = 2, FT_TOO_FAR = 4, /* a reading beyond the trip adds so much,
-                                      one within it takes one away */
+enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
+                      takes one away: two in eight periods are too many */
        FT_MEAN = 4,      /* readings that judge the pulse */
        FT_AGAINST = 4,   /* periods in a row against the voltage */
+       FT_SWINGS = 6,    /* from bound to bound, none in more than */
+       FT_SWING = 8,     /* so many periods: a loop that is not stable */
        FT_BAD_ZEROS = 4, /* readings in a row */
        FT_SETTLE = 256 };/* periods until the current has died away */
 #define FT_NOISE 4.0f     /* counts */
@@ -50,6 +52,8 @@ typedef struct {
     float sum;            /* A, of the last readings of the pulse */
     uint32_t far;         /* see FT_FAR */
     uint32_t against, idle;  /* periods in a row */
+    uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
+    bool down;               /* the last bound was the negative one */
     volatile uint32_t bad;   /* zeros in a row that cannot be right */
 } ft_loop;
 
@@ -92,7 +96,7 @@ void ft_currents_on(void)
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
         ft_loop *l = &ft_loops[i];
         l->sum = l->integral = l->error = 0.0f;
-        l->far = l->against = l->idle = 0;
+        l->far = l->against = l->idle = l->swings = 0;
     }
     ft_loops_state.pulse = FT_CURRENT_PULSE;
     ft_loops_state.cause = FT_CURRENT_GOOD;
@@ -199,6 +203,22 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
+/* A duty is at its bound. Count how often it has come there from the other
+ * one, as it does where a winding has much less inductance than the file says.
+ * Return whether that is too often. */
+static bool ft_loop_swings(ft_loop *l, bool down)
+{
+    bool swung = down != l->down;
+    if (l->since > FT_SWING)
+        l->swings = 0;
+    else if (swung)
+        l->swings++;
+    if (swung)
+        l->since = 0;
+    l->down = down;
+    return l->swings >= FT_SWINGS;
+}
+
 /* A duty is at its bound. Return what is wrong, if the current goes away from
  * what is asked for against the voltage, or stays next to none. */
 static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
@@ -213,7 +233,9 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     l->idle = none ? l->idle + 1u : 0u;
     if (l->against >= FT_AGAINST)
         return FT_CURRENT_SIGN;
-    return l->idle >= c->patience ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
+    if (ft_loop_swings(l, error < 0.0f) || l->idle >= c->patience)
+        return FT_CURRENT_LOOP;
+    return FT_CURRENT_GOOD;
 }
 
 /* Drive one joint for a PWM period. Return what is wrong. */
@@ -224,6 +246,7 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
     float duty = c->kp * error + l->integral;
     bool inside = __builtin_fabsf(duty) <= c->bound;
     uint32_t wrong = FT_CURRENT_GOOD;
+    l->since++;
     if (inside || duty * error < 0.0f)
         l->integral += c->ki * error;
     if (inside)
@@ -243,7 +266,7 @@ static bool ft_loop_trips(const ft_loop_config *c, ft_loop *l, float amperes)
         l->far += FT_FAR;
     else if (l->far > 0u)
         l->far--;
-    return l->far >= FT_TOO_FAR;
+    return l->far > FT_FAR;
 }
 
 /* Serve one joint for a PWM period. */

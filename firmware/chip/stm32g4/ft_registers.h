@@ -234,17 +234,21 @@ typedef struct {
     volatile uint32_t JDR[4];
 } ADC_TypeDef;
 #define ADC1 ((ADC_TypeDef *)0x50000000u)
+#define ADC2 ((ADC_TypeDef *)0x50000100u)
 #define ADC12_CCR (*(volatile uint32_t *)0x50000308u)
 
 #define ADC_ISR_ADRDY (1u << 0)
 #define ADC_ISR_JEOC (1u << 5)
 #define ADC_ISR_JEOS (1u << 6)
+#define ADC_IER_JEOSIE (1u << 6)
 #define ADC_CR_ADEN (1u << 0)
 #define ADC_CR_JADSTART (1u << 3)
 #define ADC_CR_ADVREGEN (1u << 28)
 #define ADC_CR_ADCAL (1u << 31)
 #define ADC_JSQR_JL_Pos 0u
+#define ADC_JSQR_JEXTEN_RISING (1u << 7)
 #define ADC_JSQR_JSQ1_Pos 9u
+#define ADC_SMPR_24_CYCLES 3u
 #define ADC_SMPR_92_CYCLES 5u
 #define ADC_CCR_CKMODE_DIV4 (3u << 16)
 

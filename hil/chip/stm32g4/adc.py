@@ -1,4 +1,4 @@
-"""ADC1 of the STM32G474 (RM0440 section 21), as far as injected sequences that software starts."""
+"""ADC1 and ADC2 of the STM32G474 (RM0440 section 21), as far as injected sequences that software or TIM1 starts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 from hil.chip.events import Events
 from hil.chip.registers import Peripheral, Register, Unmodelled
+from hil.chip.stm32.injected import COUNTS, Injected
 
-COUNTS, REFERENCE_V = 4096, 3.3
 _ADEN, _JADSTART, _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 0, 1 << 3, 1 << 28, 1 << 29, 1 << 31
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6
+_JEOSIE = 1 << 6
+_JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO (RM0440 table 164)
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
-_CONVERSION, _CALIBRATION = 12.5, 116  # clocks
+_CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
 _STALE_S = 1e-3  # after so long without a conversion the next one may be wrong (erratum)
 
@@ -33,33 +35,29 @@ class AdcCommon(Peripheral):
         return 1 << mode - 1
 
 
-class Adc(Peripheral):
-    """hz: of its bus. volts(channel): what is on its pin. before_read: called before it is looked at. dead: it converts
-    no more."""
+class Adc(Injected):
+    """hz: of its bus. The first conversion of a sequence long after the last one may be wrong (erratum): here it is."""
 
-    SIZE = 1 << 8
+    CONVERSION = 12.5
+    LATENCY = 3.125  # DS12288 table 69, injected channels, clock of the bus by four
     REGISTERS = {
-        0x00: Register("ISR", 0, 0x7FF), 0x08: Register("CR", _DEEPPWD, _ADEN | _JADSTART | _ADVREGEN | _ADCAL),
+        0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
+        0x08: Register("CR", _DEEPPWD, _ADEN | _JADSTART | _ADVREGEN | _ADCAL),
         0x14: Register("SMPR1", 0, 0x3FFFFFFF), 0x18: Register("SMPR2", 0, 0x07FFFFFF),
-        0x4C: Register("JSQR", 0, 0xFBEFBE03), 0x80: Register("JDR1", 0, 0), 0x84: Register("JDR2", 0, 0),
+        0x4C: Register("JSQR", 0, 0xFBEFBFFF), 0x80: Register("JDR1", 0, 0), 0x84: Register("JDR2", 0, 0),
         0x88: Register("JDR3", 0, 0), 0x8C: Register("JDR4", 0, 0),
     }
 
     def __init__(self, name: str, base: int, events: Events, common: AdcCommon, hz: Callable[[], int]) -> None:
-        self.events, self._common, self._hz = events, common, hz
-        self.volts: Callable[[int], float] = lambda channel: 0.0
-        self.before_read: Callable[[], None] = lambda: None
-        self.dead = False
-        super().__init__(name, base)
-        self.reset()
+        self._common, self._hz = common, hz
+        super().__init__(name, base, events)
 
     def reset(self) -> None:
-        self.clear()
+        super().reset()
         self._awake: float | None = None  # when the regulator is there
         self._calibrated: float | None = None
         self._ready: float | None = None  # to convert
-        self._done: float | None = None  # the sequence under way
-        self._finished: float | None = None  # the last one
+        self._finished: float | None = None  # the last sequence
 
     def _past(self, moment: float | None) -> bool:
         return moment is not None and self.events.now >= moment
@@ -74,10 +72,6 @@ class Adc(Peripheral):
         if self._past(self._ready):
             self.value["ISR"] |= _ADRDY
             self._ready = None
-        if self._past(self._done):
-            self.value["ISR"] |= _JEOC | _JEOS
-            self.value["CR"] &= ~_JADSTART
-            self._finished, self._done = self._done, None
 
     def read_CR(self) -> int:
         self._settle()
@@ -90,39 +84,64 @@ class Adc(Peripheral):
     def write_ISR(self, value: int) -> None:
         self._settle()
         self.value["ISR"] &= ~value
+        self._ask()
+
+    def write_IER(self, value: int) -> None:
+        self.value["IER"] = value
+        self._ask()
+
+    def _ask(self) -> None:
+        self.request(bool(self.value["IER"] & _JEOSIE and self.value["ISR"] & _JEOS))
+
+    def write_JSQR(self, value: int) -> None:
+        if value & (_JEXTSEL | _JEXTEN) not in (0, _RISING):
+            raise Unmodelled(f"{self.name}.JSQR = 0x{value:X}: of triggers only the rising edge of TIM1's is modelled")
+        if self.value["CR"] & _JADSTART:
+            raise Unmodelled(f"{self.name}.JSQR written while the sequence is under way or waited for")
+        self.value["JSQR"] = value
 
     def write_CR(self, value: int) -> None:
         now = self.read_CR()
         if value & _ADVREGEN and not now & _ADVREGEN:
             if now & _DEEPPWD:
-                raise Unmodelled("the regulator of ADC1 switched on in deep power-down")
+                raise Unmodelled(f"the regulator of {self.name} switched on in deep power-down")
             self._awake = self.events.now + _REGULATOR_S * self._hz()
         if value & _ADCAL:
             if now & _ADEN or not self._past(self._awake):
-                raise Unmodelled("ADC1 calibrated while it is on, or before its regulator is there")
+                raise Unmodelled(f"{self.name} calibrated while it is on, or before its regulator is there")
             self._calibrated = self._clocks(_CALIBRATION)
         if value & _ADEN and not now & _ADEN:
             if self._calibrated is None or self.events.now < self._calibrated + 4 * self._common.divider:
-                raise Unmodelled("ADC1 switched on without its calibration, or within four clocks of it")
+                raise Unmodelled(f"{self.name} switched on without its calibration, or within four clocks of it")
             self._ready = self._clocks(1)
         set_only = _ADEN | _ADCAL | _JADSTART
         self.value["CR"] = value & (_ADVREGEN | _DEEPPWD) | (now | value) & set_only
-        if value & _JADSTART:
-            self._start(now)
-
-    def _start(self, before: int) -> None:
-        if self.dead:
+        if not value & _JADSTART:
             return
-        if not before & _ADEN or before & _JADSTART:
-            raise Unmodelled("ADC1 started while it is off, or while it converts")
-        sequence, clocks = self.value["JSQR"], 0.0
-        self.before_read()
-        for i in range((sequence & 3) + 1):
-            channel = sequence >> 9 + 6 * i & 31
-            clocks += _CONVERSION + self._sampling(channel)
-            counts = min(max(round(self.volts(channel) / REFERENCE_V * COUNTS), 0), COUNTS - 1)
-            self.value[f"JDR{i + 1}"] = COUNTS - 1 if i == 0 and self._stale() else counts
-        self._done = self._clocks(clocks)
+        if not now & _ADEN or now & _JADSTART:
+            raise Unmodelled(f"{self.name} started while it is off, or while it converts or waits to")
+        if not self._armed() and not self.dead:
+            self._start(self.events.now)
+
+    def _armed(self) -> bool:
+        return bool(self.value["CR"] & _JADSTART and self.value["JSQR"] & _JEXTEN)
+
+    def _cycles(self) -> float:
+        return self._common.divider
+
+    def _channels(self) -> list[tuple[int, float]]:
+        sequence = self.value["JSQR"]
+        channels = [sequence >> 9 + 6 * i & 31 for i in range((sequence & 3) + 1)]
+        return [(channel, self._sampling(channel)) for channel in channels]
+
+    def _ended(self) -> None:
+        if self._stale():
+            self.value["JDR1"] = COUNTS - 1
+        self._finished = self.events.now
+        self.value["ISR"] |= _JEOC | _JEOS
+        if not self._armed():
+            self.value["CR"] &= ~_JADSTART
+        self._ask()
 
     def _stale(self) -> bool:
         """Whether the last conversion is long ago; a tick of 1 kHz is about as long as that."""
@@ -131,3 +150,19 @@ class Adc(Peripheral):
     def _sampling(self, channel: int) -> float:
         register, place = ("SMPR2", channel - 10) if channel >= 10 else ("SMPR1", channel)
         return _SAMPLING[self.value[register] >> 3 * place & 7]
+
+
+class SecondAdc(Adc):
+    """Its clock is the first one's."""
+
+    def __init__(self, first: Adc, name: str, base: int) -> None:
+        self._first = first
+        super().__init__(name, base, first.events, first._common, first._hz)
+
+    @property
+    def clocked(self) -> bool:
+        return self._first.clocked
+
+    @clocked.setter
+    def clocked(self, value: bool) -> None:
+        pass

@@ -12,7 +12,7 @@ from hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from hil.chip.stm32.debug import DebugUnitG4
 from hil.chip.stm32.serial import Serial
 from hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
-from hil.chip.stm32g4.adc import Adc, AdcCommon
+from hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
 from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 
@@ -23,6 +23,8 @@ _USARTS = {
     "USART3": (Usart, 0x40004800, False, ("APB1ENR1", 18), 28),
     "LPUART1": (LpUart, 0x40008000, False, ("APB1ENR2", 0), 34),
 }
+
+_ADC_INTERRUPT = 18  # of ADC1 and ADC2 (RM0440 table 97)
 
 
 class Stm32G474(Stm32):
@@ -55,7 +57,7 @@ class Stm32G474(Stm32):
         return not self.flash.value["ACR"] & DBG_SWEN
 
     def _ungated(self) -> tuple[Peripheral, ...]:
-        return self.flash, self._adc_common
+        return self.flash, self._adc_common, self.adc
 
     @property
     def detector_breaks(self) -> bool:
@@ -72,7 +74,10 @@ class Stm32G474(Stm32):
             for name, (*_, request) in _USARTS.items():
                 dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
         adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
-        self.converters = (adc,)
+        self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # of the motors' currents
+        self.converters = (self.adc, adc)
+        self.adc.request = self._line(_ADC_INTERRUPT)
+        self.timers["TIM1"].on_trigger = self.adc.triggered
         gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
                                          ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}

@@ -1,0 +1,13 @@
+/* What the two converters are set up with. */
+#ifndef FT_ADC_H
+#define FT_ADC_H
+
+#include "ft_registers.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool ft_adc_wake(ADC_TypeDef *adc); /* false: it does not come up */
+void ft_adc_sampling(ADC_TypeDef *adc, uint32_t channel, uint32_t cycles);
+
+#endif
