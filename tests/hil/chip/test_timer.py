@@ -98,3 +98,32 @@ def test_registers_outputs_and_interrupts_are_those_of_a_timer_with_an_event_for
                 bench.what.append((now, "duties", bench.timer.duty(1) + 2.0 * bench.timer.duty(2)))
                 bench.what.append((now, "seen", -1 if seen is None else seen))
         assert benches[0].what == benches[1].what and len(benches[0].what) > 600
+
+
+def test_updates_that_are_put_out_as_triggers_come_at_their_cycles():
+    """Of a centred counter with a repetition counter of 1: at its tops alone."""
+    bench, triggers = Bench("TIM8", 1.0, False), []
+    bench.timer.on_trigger = triggers.append
+    bench.start(1000, 1, True)
+    bench.until(9_000)
+    assert triggers == [] and bench.events.next() == NEVER
+    bench.timer.write(0x04, 4, 2 << 4)
+    bench.until(17_000)
+    assert triggers == [10_000, 14_000]  # 2 top clocks of two cycles (PSC 1)
+
+
+def test_a_low_switch_conducts_about_the_top_and_the_longer_the_less_its_half_bridge_is_high():
+    bench = Bench("TIM8", 1.0, False)
+    bench.start(1000, 1, True)
+    bench.timer.write(BDTR, 4, 0x8015)  # with a dead time
+    bench.timer.write(CCER, 4, 0x55)
+    bench.timer.write(CCR1, 4, 900)
+    bench.timer.on_trigger = lambda at: None
+    bench.timer.write(0x04, 4, 2 << 4)
+    bench.until(10_010)
+    on = bench.timer.low_switch_on
+    assert on(1, 10_000, 10_199) and not on(1, 10_000, 10_201)  # 100 counts of two cycles
+    assert on(1, 9_801, 10_000) and not on(1, 9_799, 10_000)
+    assert on(2, 9_000, 11_000)  # never high
+    bench.timer.write(BDTR, 4, 0x0015)
+    assert not on(1, 10_000, 10_001)  # both switches are off

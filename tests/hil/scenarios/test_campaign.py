@@ -2,7 +2,7 @@
 
 import pytest
 
-from hil.scenarios import campaign
+from hil.scenarios import campaign, campaign_currents
 from tests.support import boards
 from tests.support.rig import ROOT, three_link
 
@@ -56,6 +56,26 @@ def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
+def on_loops(name, folder):
+    """The arm with current loops, and what goes wrong with them."""
+    mechanism = boards.driven(boards.three_link(name, folder), "current")
+    names = {(i.kind, i.name) for i in campaign_currents.injections(mechanism)}
+    return mechanism, lambda injections: [i for i in injections if (i.kind, i.name) in names]
+
+
+@pytest.mark.parametrize(("name", "kinds"), [
+    ("f405rg-4", ("shorted cable", "sensor backwards", "amplifier saturated", "converter of currents", "sensor off its zero")),
+    ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor backwards", "sensor shows nothing")),
+    ("odrive-v3.6", ("much asked, low R", "sensor backwards")),
+])
+def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows(name, kinds, tmp_path):
+    mechanism, own = on_loops(name, tmp_path)
+    outcomes = campaign.run(mechanism, ROOT / "build" / f"campaign-{name}-current",
+                            lambda all_: [next(i for i in own(all_) if i.kind == kind) for kind in kinds])
+    print(campaign.table(outcomes))
+    assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
+
+
 OF_GATE_DRIVERS = ("gate driver forgets", "phase shorted", "gate drivers' supply dips")
 
 
@@ -71,6 +91,16 @@ def test_that_every_fault_of_gate_drivers_and_of_a_loaded_arm_ends_well(tmp_path
     print("\n" + campaign.table(every))
     assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in every if not o.good] == []
     assert len(every) >= 100
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", "odrive-v3.6"])
+def test_that_everything_that_goes_wrong_with_currents_ends_where_it_must(name, tmp_path):
+    mechanism, own = on_loops(name, tmp_path)
+    outcomes = campaign.run(mechanism, ROOT / "build" / f"campaign-{name}-current", own, on_outcome=said)
+    print("\n" + campaign.table(outcomes))
+    assert len(outcomes) >= 60 and len({(o.injection.kind, o.injection.name) for o in outcomes}) == len(outcomes)
+    assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
 def said(outcome):
