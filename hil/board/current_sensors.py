@@ -54,7 +54,7 @@ _SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V = 500e-6, 1.65, 0.3
 # by board and pin; M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h, and half bridge B is output 2 of TIM1 and of TIM8
 PARTS: dict[str, dict[str, InLine | LowShunt]] = {
     "f405rg-4": {pin: _HALL for pin in ("PC0", "PC1", "PC2", "PC3")},
-    "nucleo-g474re-6": {pin: _HALL for pin in ("PA4", "PA6", "PA7", "PC4")},
+    "nucleo-g474re-6": {pin: _HALL for pin in ("PB11", "PA6", "PA7", "PC4")},
     "odrive-v3.6": {"PC0": LowShunt("TIM1", 2, 0), "PC3": LowShunt("TIM8", 2, 1)},
 }
 
