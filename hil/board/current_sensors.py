@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 
 from hil.board.drv8301 import Drv8301
 from hil.chip.stm32.chip import Stm32
@@ -60,12 +61,14 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor:
-    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows."""
+    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows. noise: V up
+    to which it is off, either way, each time."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
         self.backwards = False
         self.stuck: float | None = None
+        self.noise, self._random = 0.0, Random(1)
 
     def volts(self, amperes: float) -> float:
         """V on the pin in the window in which it is sampled, A flowing."""
@@ -73,7 +76,8 @@ class CurrentSensor:
             return self.stuck
         amperes = -amperes if self.backwards else amperes
         part = self._part
-        return part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
+        volts = part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
+        return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
     def _of_shunt(self, part: LowShunt, amperes: float) -> float:
         """Nothing flows through the shunt unless the low switch above it conducts."""

@@ -15,6 +15,7 @@ SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the c
 SHORTED_WINDING = (0.2, 0.1e-3, 0.2)
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
+NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
 PUSH = 3.0  # N m of a hand on the first joint, for which its motor needs most of what it may have
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
@@ -67,6 +68,7 @@ def _sensors() -> Iterator[Injection]:
     for j in range(2):
         def backwards(scene: Scene, j: int = j) -> None:
             scene.board.current_sensors[j].backwards = True
+            scene.board.current_sensors[j].noise = NOISE  # without any a loop at rest would stay so
 
         yield Injection("sensor backwards", f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("FAULT",),
                         ("CURRENT_SIGN",), 0.1, amperes=2.0)
