@@ -61,8 +61,8 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor:
-    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows. noise: V up
-    to which it is off, either way, each time."""
+    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows.
+    noise: V up to which it is off, either way, each time."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window

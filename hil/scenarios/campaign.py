@@ -65,8 +65,8 @@ class Injection:
 
 @dataclass(frozen=True)
 class Outcome:
-    """good: the state was reached in time, stayed, outputs were safe, and no more current flowed than may. seconds: from the
-    strike to it. amperes: the largest current from the strike on."""
+    """good: the state was reached in time, stayed, outputs were safe, and no more current flowed than may.
+    seconds: from the strike to it. amperes: the largest current from the strike on."""
 
     injection: Injection
     state: str
@@ -582,13 +582,15 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed, the largest current."""
+    """A line a kind: how many, how many good, where they ended, the slowest against the time allowed, the largest
+    current."""
     lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9} {'worst':>8}  ends in"]
     for kind in dict.fromkeys(o.injection.kind for o in outcomes):
         own = [o for o in outcomes if o.injection.kind == kind]
         slowest = max(own, key=lambda o: o.seconds / o.injection.within)
+        worst = max(o.amperes for o in own)
         ends = sorted({f"{o.state} {o.fault}".strip() if o.state == "FAULT" else o.state for o in own})
         lines.append(f"{kind:24} {len(own):5} {sum(o.good for o in own):5} {slowest.seconds:8.3f}s "
-                     f"{slowest.injection.within + STATUS:8.3f}s {max(o.amperes for o in own):6.1f} A  {', '.join(ends)}")
+                     f"{slowest.injection.within + STATUS:8.3f}s {worst:6.1f} A  {', '.join(ends)}")
     lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
     return "\n".join(lines)

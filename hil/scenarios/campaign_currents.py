@@ -1,4 +1,4 @@
-"""What goes wrong with motors on current loops: cables, windings, sensors, the converter; with the current that flows."""
+"""What goes wrong with motors on current loops: cables, windings, sensors, the converter. And the most that flows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from codegen.common.errors import Refused
 from codegen.mechanism.description import Mechanism
-from hil.scenarios.campaign import Injection, Scene
+from hil.scenarios.campaign import BEFORE, Injection, Scene
 
 SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
 SHORTED_WINDING = (0.2, 0.1e-3, 0.2)
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
 NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
+MOST = 16.0  # A, some more than the bus can drive through a motor at rest
 PUSH = 3.0  # N m of a hand on the first joint, for which its motor needs most of what it may have
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
@@ -47,21 +48,25 @@ def _then_armed(strike: Strike) -> Strike:
     return armed
 
 
+def _faulted(kind: str, name: str, state: str, strike: Strike, faults: tuple[str, ...], amperes: float,
+             within: float = 0.1, after: float = BEFORE) -> Injection:
+    """One that ends in a fault."""
+    return Injection(kind, name, state, strike, ("FAULT",), faults, within, after, amperes=amperes)
+
+
 def _shorts() -> Iterator[Injection]:
-    for kind, winding, worst, late in (("shorted cable", SHORTED_CABLE, 60.0, 110.0),
-                                       ("partly shorted winding", SHORTED_WINDING, 40.0, 40.0)):
+    for kind, winding, before, later in (("shorted cable", SHORTED_CABLE, 60.0, 110.0),
+                                         ("partly shorted winding", SHORTED_WINDING, 40.0, 40.0)):
         for j in range(2):
             strike = _rewound(j, winding)
-            yield Injection(kind, f"joint {j} when armed", "DISARMED", _then_armed(strike), ("FAULT",), ("OVER_CURRENT",), 0.1,
-                            amperes=worst)
+            yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(strike), ("OVER_CURRENT",), before)
             for state in ("TRACK", "HOLD", "JOG", "PROBE"):
-                yield Injection(kind, f"joint {j} in {state}", state, strike, ("FAULT",), ("OVER_CURRENT", "CURRENT_LOOP"), 0.8,
-                                0.2, amperes=late)
+                yield _faulted(kind, f"joint {j} in {state}", state, strike, ("OVER_CURRENT", "CURRENT_LOOP"), later,
+                               0.8, 0.2)
     for j in range(2):
         off = _rewound(j, CABLE_OFF)
-        yield Injection("cable off", f"joint {j} when armed", "DISARMED", _then_armed(off), ("FAULT",), ("CURRENT_LOOP",), 0.1,
-                        amperes=16.0)
-        yield Injection("cable off", f"joint {j} in TRACK", "TRACK", off, ("FAULT",), LOST, 0.8, 0.2, amperes=16.0)
+        yield _faulted("cable off", f"joint {j} when armed", "DISARMED", _then_armed(off), ("CURRENT_LOOP",), MOST)
+        yield _faulted("cable off", f"joint {j} in TRACK", "TRACK", off, LOST, MOST, 0.8, 0.2)
 
 
 def _sensors() -> Iterator[Injection]:
@@ -70,30 +75,27 @@ def _sensors() -> Iterator[Injection]:
             scene.board.current_sensors[j].backwards = True
             scene.board.current_sensors[j].noise = NOISE  # without any a loop at rest would stay so
 
-        yield Injection("sensor backwards", f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("FAULT",),
-                        ("CURRENT_SIGN",), 0.1, amperes=2.0)
+        kind, faults = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
+        yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
         for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
-            yield Injection("sensor backwards", f"joint {j}, turned round in {state}", state, backwards, ("FAULT",),
-                            ("CURRENT_SIGN", "OVER_CURRENT"), 0.2, amperes=16.0)
+            yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, faults, MOST, 0.2)
         for volts in (0.0, 0.3, 3.0, 3.3):
-            def stuck(scene: Scene, j: int = j, volts: float = volts) -> None:
-                scene.board.current_sensors[j].stuck = volts
-
+            name = f"joint {j}, {volts:g} V in"
             for state in ("HOLD", "TRACK", "PROBE"):
-                yield Injection("amplifier saturated", f"joint {j}, {volts:g} V in {state}", state, stuck, ("FAULT",),
-                                ("OVER_CURRENT",), 0.01, amperes=16.0)
+                yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",), MOST,
+                               0.01)
+        kind, blind = "sensor shows nothing", _stuck(j, 1.65)
+        yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(blind), ("CURRENT_LOOP",), 2.0)
+        yield _faulted(kind, f"joint {j} in TRACK", "TRACK", blind, LOST, MOST, 0.8)
+        yield Injection("sensor off its zero", f"joint {j}", "DISARMED", _then_armed(_stuck(j, 2.2)), ("DISARMED",),
+                        amperes=0.1)
 
-        def blind(scene: Scene, j: int = j) -> None:
-            scene.board.current_sensors[j].stuck = 1.65
 
-        yield Injection("sensor shows nothing", f"joint {j} when armed", "DISARMED", _then_armed(blind), ("FAULT",),
-                        ("CURRENT_LOOP",), 0.1, amperes=2.0)
-        yield Injection("sensor shows nothing", f"joint {j} in TRACK", "TRACK", blind, ("FAULT",), LOST, 0.8, amperes=16.0)
+def _stuck(j: int, volts: float) -> Strike:
+    def strike(scene: Scene) -> None:
+        scene.board.current_sensors[j].stuck = volts
 
-        def off_zero(scene: Scene, j: int = j) -> None:
-            scene.board.current_sensors[j].stuck = 2.2
-
-        yield Injection("sensor off its zero", f"joint {j}", "DISARMED", _then_armed(off_zero), ("DISARMED",), (), 0.1, amperes=0.1)
+    return strike
 
 
 def _silence() -> Iterator[Injection]:
@@ -101,8 +103,7 @@ def _silence() -> Iterator[Injection]:
         scene.board.chip.converters[0].dead = True
 
     for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
-        yield Injection("converter of currents", f"stops in {state}", state, stopped, ("FAULT",), ("CURRENT_SENSOR",), 0.01,
-                        amperes=16.0)
+        yield _faulted("converter of currents", f"stops in {state}", state, stopped, ("CURRENT_SENSOR",), MOST, 0.01)
 
 
 def _pushes() -> Iterator[Injection]:
@@ -121,4 +122,5 @@ def _pushes() -> Iterator[Injection]:
             plant.hand = hand  # type: ignore[attr-defined]
             scene.run(0.5)
 
-        yield Injection("much asked, low R", f"a hand pushes with {push:g} N m", "HOLD", pushed, ("HOLD",), (), 0.1, amperes=12.0)
+        yield Injection("much asked, low R", f"a hand pushes with {push:g} N m", "HOLD", pushed, ("HOLD",), (), 0.1,
+                        amperes=12.0)
