@@ -82,8 +82,8 @@ def _sensors() -> Iterator[Injection]:
         for volts in (0.0, 0.3, 3.0, 3.3):
             name = f"joint {j}, {volts:g} V in"
             for state in ("HOLD", "TRACK", "PROBE"):
-                yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",), MOST,
-                               0.01)
+                yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",),
+                               MOST, 0.01)
         kind, blind = "sensor shows nothing", _stuck(j, 1.65)
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(blind), ("CURRENT_LOOP",), 2.0)
         yield _faulted(kind, f"joint {j} in TRACK", "TRACK", blind, LOST, MOST, 0.8)
