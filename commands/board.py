@@ -14,7 +14,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from commands.answer import Answer
-from commands.options import Json, Mech, Port
+from commands.options import Home, Json, Mech, Port, Rezero
 
 
 def flash(
@@ -103,6 +103,7 @@ def home(
     port: Port,
     at: Annotated[list[str] | None, typer.Option("--at", metavar="JOINT=POSITION", show_default=False,
                                                  help="where a joint stands, rad or m, as read from its scale")] = None,
+    rezero: Rezero = False,
     json: Json = False,
 ) -> Answer:
     """Give every joint its zero, told or sought.
@@ -116,6 +117,8 @@ def home(
     mechanism, told, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
+        if not rezero:
+            lab.check_zeros(board.session, mechanism, told)
         lab.home(board.session, mechanism, told, how.__setitem__)
         positions = dict(zip(how, board.positions.tolist(), strict=True))
     words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f}" for name in how)
@@ -140,7 +143,8 @@ def float_(
     friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
                                           help="share of the Coulomb friction to carry too, 0 to 80")] = 0,
     seconds: Annotated[float, typer.Option(min=0.0, show_default="until Ctrl-C", help="for so long")] = math.inf,
-    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    home: Home = False,
+    rezero: Rezero = False,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
     json: Json = False,
 ) -> Answer:
@@ -153,8 +157,8 @@ def float_(
     from host.stream.stream import Interrupts
 
     with Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
-        if home:
-            board.home()
+        if home or rezero:
+            board.home(rezero=rezero)
         end = board.session.clock.now() + seconds
         with board.logged(log):
             board.float(friction, lambda: interrupts.count > 0 or board.session.clock.now() >= end)
@@ -169,7 +173,8 @@ def jog(
     rate: Annotated[float, typer.Option(help="rad/s or m/s, with a sign; at most [safety] jog_speed of the limit",
                                         show_default="half of the most")] = math.nan,
     seconds: Annotated[float, typer.Option(min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
-    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    home: Home = False,
+    rezero: Rezero = False,
     json: Json = False,
 ) -> Answer:
     """Move one joint slowly, for as long as the host keeps asking.
@@ -190,8 +195,8 @@ def jog(
         raise BadInput("command line", "--rate", rate, f"must be within {-most:g} .. {most:g} for {joint}",
                        "[safety] jog_speed is the share of limits.velocity")
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
-        if home:
-            board.home()
+        if home or rezero:
+            board.home(rezero=rezero)
         before = board.positions[number]
         board.jog(joint, rate, seconds, lambda: interrupts.count > 0)
         after = board.positions[number]
@@ -203,7 +208,8 @@ def identify(
     port: Port,
     joint: Annotated[list[str] | None, typer.Option("--joint", "-j", show_default="every driven one",
                                                     help="may be given more than once")] = None,
-    home: Annotated[bool, typer.Option("--home", help="give the joints their zeros first")] = False,
+    home: Home = False,
+    rezero: Rezero = False,
     write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
     json: Json = False,
 ) -> Answer:
@@ -222,8 +228,8 @@ def identify(
     for name in names:
         joint_number(mechanism, name)
     with Board.connect(port, mechanism) as board:
-        if home:
-            board.home()
+        if home or rezero:
+            board.home(rezero=rezero)
         found = [measure(board, mechanism, name, partial(print, f"{name}:", file=sys.stderr)) for name in names]
     for result in found if write else ():
         set_joint(mech, result.joint, result.values(), result.comment())

@@ -14,7 +14,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from commands.answer import Answer, warn_of_open_loop
-from commands.options import Json, Mech, Port, Traj, Udp, Web
+from commands.options import Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
 RESERVE = 0.1  # of the effort
 
@@ -95,7 +95,8 @@ def stream(
     traj: Traj,
     port: Port,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
-    home: Annotated[bool, typer.Option("--home", help="the joints stand at their start pose now")] = False,
+    home: Home = False,
+    rezero: Rezero = False,
     clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,
     speed: Annotated[float, typer.Option(metavar="TIMES", min=0.001, max=100.0,
                                          help="times as fast as the trajectory says")] = 1.0,
@@ -122,8 +123,8 @@ def stream(
         configuration = board.session.configuration
         if clear:
             board.clear()
-        if home:
-            board.home()
+        if home or rezero:
+            board.home(rezero=rezero)
         if dry_run:
             found = board.check(traj, speed=speed, loop=loop, approach=approach)
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},

@@ -28,4 +28,8 @@ Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=655
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
                                          help="send every STATUS as JSON, for PlotJuggler")]
+Home = Annotated[bool, typer.Option("--home", help="give the joints their zeros first, if the board has none; the arm "
+                                    "stands at its start pose")]
+Rezero = Annotated[bool, typer.Option("--rezero", help="give them anew where the board has some: the arm does stand at "
+                                      "its start pose, whatever the board believes")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]

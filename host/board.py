@@ -85,17 +85,21 @@ class Board:
         self.session.pump()
         return self.session.positions()
 
-    def home(self, positions: ArrayLike | None = None) -> None:
+    def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
         """The joints stand at these positions, (J,) rad or m.
 
         Without them each joint is homed the way its encoder has it: told its `start`, or sent to its index or stop.
+        A board that has its zeros keeps them; if it does not stand at its start, this raises Refused. rezero: home it
+        all the same, the joints do stand at their start.
         """
         self.session.pump()
         self.session.faulted()
-        if positions is None:
+        if positions is not None:
+            self.session.home(positions)
+        elif rezero or not flag(self.session.status, "HOMED"):
             lab.home(self.session, self._known())
         else:
-            self.session.home(positions)
+            lab.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Move one joint at a rate, rad/s or m/s, for so long, or until told otherwise; arming first if need be."""
@@ -235,7 +239,7 @@ class Board:
         self.session.faulted()
         if not flag(self.session.status, "HOMED"):
             raise Refused(f"{self.session.link.port}: the joints have no zero yet; put them at their start pose and "
-                          "home (`--home` on the command line)")
+                          "home (`femtorque home`, or `--home`)")
 
     def _known(self) -> Mechanism:
         if self.mechanism is None:

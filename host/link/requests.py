@@ -5,7 +5,7 @@ Each holds on to the board for as long as it is asked for again and again; whoev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -37,6 +37,24 @@ def joint_number(mechanism: Mechanism, name: str) -> int:
 def sought(mechanism: Mechanism) -> list[Joint]:
     """The joints whose zero the board seeks: by index or stop."""
     return [j for j in mechanism.streamed if j.encoder is not None and j.encoder.zero in ("index", "stop")]
+
+
+def check_zeros(session: Session, mechanism: Mechanism, told: Collection[str] = ()) -> None:
+    """Raises Refused if joints have zeros that homing them as standing at their `start` would shift.
+
+    told: joints whose positions the user gives. A board that has no zeros, or stands at its start, loses nothing.
+    """
+    if not flag(session.status, "HOMED"):
+        return
+    believed = [joint.name not in told and (joint.encoder is None or joint.encoder.zero == "start")
+                for joint in mechanism.streamed]
+    away = np.abs(session.positions() - np.array([joint.start for joint in mechanism.streamed]))
+    for j in np.flatnonzero(believed & (away > session.configuration.start_tolerance)).tolist()[:1]:
+        raise Refused(
+            f"{session.link.port}: the joints have their zeros, and {session.joint(j)} stands {away[j]:.4g} "
+            f"{session.unit(j)} from its start, so homing would shift its zero by as much; go on without `--home` "
+            "(`stream --approach` goes to where a motion starts), or put the joints at their start and say `--rezero`"
+        )
 
 
 def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | None = None,

@@ -91,7 +91,12 @@ class Line:
     unit: str
 
 
-NOTHING, CONSTANT = "nothing found", "a constant torque"
+NOTHING, INERTIA, CONSTANT = "nothing found", "inertia", "a constant torque"
+LIKE_A_ZERO = (INERTIA, CONSTANT)  # what torques computed for another pose than the arm's leave to the feedback
+ZERO_FIRST = (
+    "A shifted zero would look like what follows: before the model is changed, put the arm at its start, see "
+    "whether `femtorque monitor` shows its start pose; `femtorque home --rezero` gives it its zeros anew."
+)
 
 
 class Findings:
@@ -162,7 +167,7 @@ class Findings:
         y = _averaged(raw)
         length, effort = self.unit(j), self.effort_unit(j)
         causes = (
-            ("inertia", self.acceleration[rows, j], "kg" if run.prismatic[j] else "kg m^2"),
+            (INERTIA, self.acceleration[rows, j], "kg" if run.prismatic[j] else "kg m^2"),
             ("viscous friction", run.target_rate[rows, j], f"{effort} s/{length}"),
             ("Coulomb friction", np.sign(run.target_rate[rows, j]), effort),
             (CONSTANT, np.ones(len(raw)), effort),
@@ -291,7 +296,8 @@ class Findings:
                     "too small "
                     "to say."] if self.left else []
         worst = max(known, key=lambda x: x.of_peak)
-        return [f"The model was farthest from the arm at {worst}."]
+        first = [ZERO_FIRST] if worst.cause in LIKE_A_ZERO else []
+        return [*first, f"The model was farthest from the arm at {worst}."]
 
     def _of_tick(self) -> str:
         worst = int(self.run.scalars["cycles_max"].max())
