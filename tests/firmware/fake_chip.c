@@ -55,7 +55,7 @@ uint32_t ft_chip_line_errors(void) { return 0; }
 bool ft_chip_estop(void) { return fake.estop != 0u; }
 float ft_chip_bus_voltage(void) { return fake.bus_voltage; }
 float ft_chip_temperature(void) { return fake.temperature; }
-bool ft_chip_stack_whole(void) { return true; }
+bool ft_chip_stack_whole(void) { return fake.stack_left == 0u; }
 
 /* All zero until a test changes a byte. */
 ft_image ft_chip_image(void)

@@ -90,7 +90,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "leads_back: torque > FT_C(0.0): boundary": "a torque of exactly 0",
         "leads_back: torque < FT_C(0.0): boundary": "a torque of exactly 0",
         "limit: ft_size(torque) <= c->effort: boundary": "a torque that is the bound in every bit",
-        "supply: ft_size(volts) <= in->bus_voltage: boundary": "a voltage that is the bound in every bit",
+        "supply: ft_size(volts) <= most: boundary": "a voltage that is the bound in every bit",
         "ft_law_tick: per_volt < BOUNDLESS: boundary": "a bus of exactly 1e-30 V",
         "ft_law_tick: FT_RARELY(!(per_volt < BOUNDLESS)): never": "such a bus is under voltage, which no arm is held under",
         "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held under",
@@ -261,8 +261,10 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
     """A sample of what `make bench` does: conditions of the safety states that never hold, refusals and faults without
     their row."""
     outcomes = campaign(
-        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety",
-        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up or sought",
+        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link",
+        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up"
+                   " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or brakes_are_open"
+                   " or overloaded_motor or its_rom or whose_rom",
         "--like", "^(command|permitted|take_request|fault|take_coming): .*: never"
                   "|^ft_(conditions|faults): (?!.*(LOOPS|MODE|HOMING))")
     assert alive(outcomes) <= named()

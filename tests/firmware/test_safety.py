@@ -912,6 +912,15 @@ def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
     expect(app, "CONFIGURATION")
 
 
+@pytest.mark.parametrize("state", ["DISARMED", "HOLD"])
+def test_that_a_stack_that_has_left_its_place_is_a_fault_that_only_a_reset_mends(state):
+    app = in_state(state)
+    app.chip.stack_left = 1
+    app.run(2)
+    expect(app, "STACK")
+    assert app.command("CLEAR") == "FAULT_LATCHED"
+
+
 def test_that_outputs_dropped_without_an_e_stop_are_a_fault():
     app = in_state("HOLD")
     app.chip.dropped = 1
