@@ -51,7 +51,7 @@ def test_the_python_api_is_importable_by_name():
 
 def test_version():
     shown = femtorque("--version")
-    assert shown.returncode == 0 and shown.stdout == "femtorque 0.1.0\n"
+    assert shown.returncode == 0 and shown.stdout == "femtorque 0.2.0\n"
 
 
 @pytest.mark.parametrize("arguments, words", [
