@@ -140,13 +140,18 @@ def remembers_a_fault_over_the_reset(board: Board) -> None:
     board.await_message("STATUS", lambda s: s.state == messages.STATES["DISARMED"][0])
 
 
+MARK, MARK_WORDS = 0x57AC4E4D, 8  # ft_start.c
+
+
 def needs_no_more_stack_than_its_bound(board: Board) -> None:
-    """RAM starts as zeros here: the lowest word of the stack that is not zero was its deepest use."""
+    """RAM starts as zeros here: the lowest word that is not zero, above the mark at its end, was the deepest use."""
     takes_knots_in_order(board)
     top = board.machine.symbols["ft_stack_top"]
     board.machine.symbols["ft_stack"] = RAM_START
     words = board.machine.words("ft_stack", (top - RAM_START) // 4)
-    used = 4 * (len(words) - next(i for i, word in enumerate(words) if word))
+    marked = sum(1 for word in words[:MARK_WORDS] if word == MARK)
+    assert marked == MARK_WORDS, words[:MARK_WORDS]
+    used = 4 * (len(words) - next(i for i, word in enumerate(words) if word and i >= MARK_WORDS))
     files = sorted((board.project / ".pio" / "build" / "emulator").rglob("*.ci"))
     bound = stack.bound(stack.read(files)).bytes
     assert 100 < used <= bound, (used, bound)
