@@ -108,6 +108,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "doubt: ft_size(o->u[j]) <= ft_joint[j].overspeed: boundary": "a filtered rate that is the bound in every bit",
     },
     "ft_watch.c": {
+        "ft_watch_code: at < image.size: one round less": "it takes one byte off: the last piece has more",
+        "ft_watch_code: left < START_PIECE: boundary": "a last piece of full size is all that is left",
+        "look_at_code: left < CODE_PIECE: boundary": "a last piece of full size is all that is left",
         "look_at_constants: left < PIECE: boundary": "a last piece of full size is all that is left",
         "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
     },
