@@ -185,7 +185,7 @@ def build(
         return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
     above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
     words += (
-        f"in motion at most {cost.instructions_tick} instructions a tick, {cost.instructions_step} of them the step\n"
+        f"in motion at most {cost.instructions_tick} instructions per tick, {cost.instructions_step} of them the step\n"
         f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} "
         f"more "
         f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}"

@@ -232,7 +232,7 @@ A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the b
 
 {frame}
 
-`J` is the number of joints, in the order of IDENT's mechanism. STATUS comes {messages.STATUS_HZ} times a second.
+`J` is the number of joints, in the order of IDENT's mechanism. STATUS comes {messages.STATUS_HZ} times per second.
 
 """
     for message in messages.MESSAGES:

@@ -159,7 +159,7 @@ def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
 
 
 def tick_cycles(mechanism: Mechanism, board: Board) -> int:
-    """Processor cycles a tick: whole, and within SysTick's 24 bits."""
+    """Processor cycles per tick: whole, and within SysTick's 24 bits."""
     rate_hz, sysclk_hz, bits = mechanism.control.rate_hz, board.chip.sysclk_hz, board.chip.systick_bits
 
     def fits(rate: int) -> bool:

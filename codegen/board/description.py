@@ -73,7 +73,7 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
-    """index: input of the index pulse, high once a turn; looked at once a tick."""
+    """index: input of the index pulse, high once per turn; looked at once per tick."""
 
     timer: TimerName
     a: PinName
@@ -221,7 +221,7 @@ class Board:
 
     @property
     def tick_preload(self) -> bool:
-        """Whether the hardware can take duties over once a tick, and neutral where none came: all its output timers
+        """Whether the hardware can take duties over once per tick, and neutral where none came: all its output timers
         have a repetition counter."""
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 

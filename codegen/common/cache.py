@@ -105,7 +105,7 @@ def _remove_old(made: Path, now: float) -> None:
 
 
 def _time(path: Path) -> float:
-    """When it was used last, s; never, as it were, of what is gone."""
+    """When it was last used, s; infinite if it no longer exists."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:

@@ -51,19 +51,19 @@ class JointConstants:
     """One joint's row of ft_joint, in the order of the C struct: reals, then one angle, then 32 bit."""
 
     unit: float  # rad or m a wire step
-    per_unit: float  # wire steps a rad or m
+    per_unit: float  # wire steps per rad or m
     count: float  # rad or m of one count, signed
     ku: float  # N m a wire step
-    kv: float  # N m a rad of half increment
+    kv: float  # N m per rad of half increment
     ki: float  # N m a wire step and tick
-    rotor: float  # N m a rad: 2 J N^2 / dt^2
-    viscous: float  # N m a rad: D / dt
+    rotor: float  # N m per rad: 2 J N^2 / dt^2
+    viscous: float  # N m per rad: D / dt
     coulomb_half: float  # N m: half of it
-    coulomb_half_slope: float  # N m a rad
+    coulomb_half_slope: float  # N m per rad
     effort: float  # N m
-    resistance: float  # V a N m at the terminals, signed: R / (K N)
-    inductance: float  # V a N m of change: L / (K N dt)
-    back_emf: float  # V a rad: K N / dt
+    resistance: float  # V per N m at the terminals, signed: R / (K N)
+    inductance: float  # V per N m of change: L / (K N dt)
+    back_emf: float  # V per rad: K N / dt
     speed: float  # rad/s or m/s: no knot may ask for more
     overspeed: float  # rad or m of half increment: more is a fault
     rest: float  # rad or m of half increment: less counts as at rest
@@ -71,7 +71,7 @@ class JointConstants:
     following: int  # wire steps: farther from the target is a fault
     start: int  # wire steps: farther from a motion's first knot, it is not started
     step: int  # fine position steps an encoder count, signed
-    counts: int  # encoder counts a tick: more is a fault
+    counts: int  # encoder counts per tick: more is a fault
     lower: int  # coarse position of the limits
     room: int  # coarse, unsigned: from lower to upper
     upper: int
@@ -170,7 +170,7 @@ def start_tolerance(joint: Joint) -> float:
 def fine_digits(mechanism: Mechanism) -> int:
     """Binary digits of fine encoder positions beyond the wire's: as many as let every joint's count be 32 bits.
 
-    The position of a joint with N counts a turn is then wrong by at most N 2^-(33 + digits) turn a turn. Raises
+    The position of a joint with N counts per turn is then wrong by at most N 2^-(33 + digits) turn per turn. Raises
     BadInput where one count is half a turn or more.
     """
     most = FINE_MOST
@@ -185,7 +185,7 @@ def fine_digits(mechanism: Mechanism) -> int:
 
 
 def _count(joint: Joint) -> float:
-    """rad or m of the joint a count, signed. A joint without an encoder is read at the wire's resolution."""
+    """rad or m of the joint per count, signed. A joint without an encoder is read at the wire's resolution."""
     encoder = joint.encoder
     if encoder is None:
         return position_unit(joint)

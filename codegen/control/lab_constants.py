@@ -1,4 +1,4 @@
-"""Constants of the lab modes and of the reactions to faults, for ft_config: one row a joint, and one number a fault.
+"""Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, and a number per fault.
 
 What the mechanism file has no key for follows from it by a rule stated at each constant below.
 """
@@ -34,7 +34,7 @@ class LabConstants:
     friction_slope: float  # N m s/rad: of Coulomb friction about rest
     coarse_unit: float  # rad or m a coarse position
     jog_rate: float  # rad/s or m/s: the most that may be asked for
-    rate_step: float  # rad/s or m/s a tick
+    rate_step: float  # rad/s or m/s per tick
     stop_way: float  # rad or m a (rad/s)^2: to stop from a rate
     probe_torque: float  # N m or N: the most that may be asked for
     seek_rate: float  # rad/s or m/s, signed
@@ -79,7 +79,7 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
 
 
 def _slow_enough(mechanism: Mechanism, joint: Joint, home: Home, rate: float, most: float) -> float:
-    """An index is one count wide and looked at once a tick: no faster than a count a tick."""
+    """An index is one count wide and looked at once per tick: no faster than one count per tick."""
     if home.speed and home.speed > most:
         raise BadInput(mechanism.source or mechanism.name, f"joint.{joint.name}.home.speed", home.speed,
                        "would pass the index between two ticks", f"at most {most:.3g}")

@@ -149,7 +149,7 @@ def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
-    """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles a count, 12 bits."""
+    """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
     cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1

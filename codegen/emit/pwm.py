@@ -67,8 +67,8 @@ class PwmTimer:
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
     """The output timers and, a joint, what its duty means to them.
 
-    A centred counter runs up and down, 2 top counts a period; the others begin anew after top. With repetition
-    counters the update comes once a tick, for centred timers always at the top, so a tick holds a whole number of
+    A centred counter runs up and down, 2 top counts per period; the others begin anew after top. With repetition
+    counters the update comes once per tick, for centred timers always at the top, so a tick holds a whole number of
     PWM periods; the others start in the middle of their period to come at the same time. Without them every period
     has its update.
     """
@@ -173,7 +173,7 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 @dataclass(frozen=True)
 class CurrentLoop:
     """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
-    may differ. amperes: a count. full: A at a duty of 1. proportional: duty an ampere of error. integral: duty an
+    may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
     ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience:
     PWM periods in which a current must follow."""
 

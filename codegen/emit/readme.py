@@ -9,19 +9,19 @@ from codegen.step.scheme import chosen
 
 WHAT = {
     "ft_tree.h": "the open tree",
-    "ft_tree.c": "the open tree's step, one block a link",
+    "ft_tree.c": "the open tree's step, one block per link",
     "ft_loop.h": "the closed loops",
     "ft_loop.c": "closing them, one block a side of each",
     "ft_model.h": "sizes, rates, number types, units",
     "ft_trig.h": "sine and cosine of a binary fraction of a turn",
     "ft_step.h": "the API",
-    "ft_step.c": "the step, one block a link",
+    "ft_step.c": "the step, one block per link",
     "ft_elastic.h": "flexible links and springs: what the step asks of them",
     "ft_elastic.c": "the march of flexible links and springs, a table of modes",
     "ft_wrench.h": "what the joints bear against an external wrench",
     "ft_wrench.c": "the same, a loop along the path from a link to the ground",
     "ft_newmark.h": "Newmark's integration and small vectors",
-    "ft_newmark.c": "the step, one block a link",
+    "ft_newmark.c": "the step, one block per link",
 }
 
 

@@ -1,7 +1,7 @@
 """One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
 
 Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
-motor. `gear` is motor turns a joint turn, signed. Positive torque moves the joint along its axis. Gravity is an
+motor. `gear` is motor turns per joint turn, signed. Positive torque moves the joint along its axis. Gravity is an
 acceleration vector. Inertias are about the centre of gravity in link axes.
 
 Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
@@ -48,7 +48,7 @@ class Friction:
 
 @dataclass(frozen=True)
 class Motor:
-    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns a joint turn, signed.
+    """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns per joint turn, signed.
 
     continuous: A that it carries for good. thermal_s: time constant of its winding's temperature, s. None: not told.
     """
@@ -68,7 +68,7 @@ class Motor:
 
 @dataclass(frozen=True)
 class Encoder:
-    """counts: counts a turn after x4 quadrature decoding, of the joint or of the motor as `at` says."""
+    """counts: counts per turn after x4 quadrature decoding, of the joint or of the motor as `at` says."""
 
     counts: int
     at: str = "joint"

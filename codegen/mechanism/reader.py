@@ -342,7 +342,7 @@ class _Reader:
                   "close a kinematic loop with [[loop]]")
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
-        """Motor channel a joint: as given, else the joint's own number among the motors of the file."""
+        """Motor channel per joint: as given, else the joint's own number among the motors of the file."""
         motors = [t for t in self.table.joint if t.motor is not None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
@@ -436,7 +436,7 @@ class _Reader:
         if motor is None:
             return
         if abs(motor.gear) < 1e-6:
-            self.fail(f"{key}.motor.gear", motor.gear, "must not be zero", "motor turns a joint turn, signed")
+            self.fail(f"{key}.motor.gear", motor.gear, "must not be zero", "motor turns per joint turn, signed")
         if self.table.board is not None and np.isfinite(limits.effort):
             stall = abs(motor.gear) * motor.K * self.table.board.bus_voltage / motor.R
             if limits.effort > stall * (1.0 + 1e-9):

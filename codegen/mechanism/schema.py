@@ -52,7 +52,7 @@ def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
 
 
 class ControlTable(Table):
-    rate_hz: int = key("control ticks a second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
+    rate_hz: int = key("control ticks per second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
     knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
     scheme: Literal["auto", "midpoint", "newmark", "newton-euler"] = key(
         "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
@@ -160,7 +160,7 @@ class MotorTable(Table):
     R: Positive = key("ohm")
     L: Positive = key("henry")
     K: Positive = key("N m/A = V s/rad")
-    gear: Number = key("motor turns a joint turn, signed (rad a metre for prismatic joints)", Motor.gear)
+    gear: Number = key("motor turns per joint turn, signed (rad per metre for prismatic joints)", Motor.gear)
     inertia: NotNegative = key("of the rotor, at the motor, kg m²", Motor.inertia)
     continuous: Positive | None = key("A that it carries for good; without it its peak counts as continuous", None)
     thermal_s: Positive | None = key("s: time constant of the winding's temperature; goes with continuous", None)

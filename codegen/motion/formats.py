@@ -109,7 +109,7 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
         return None
     for i, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != width:
-            raise BadInput(path, f"points.{i + 1}.{key}", shown(row), f"must hold {width} numbers, one a joint")
+            raise BadInput(path, f"points.{i + 1}.{key}", shown(row), f"must hold {width} numbers, one per joint")
         if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in row):
             raise BadInput(path, f"points.{i + 1}.{key}", shown(row), "must hold numbers")
     return _finite(path, key, np.array(rows, float))

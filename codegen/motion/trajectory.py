@@ -235,7 +235,7 @@ def _csv(path: Path, mechanism: Mechanism) -> Trajectory:
     header, rows = _cells(path)
     columns = _columns(path, header, mechanism)
     if len(rows) < 2:
-        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one a time, from rest to rest")
+        raise BadInput(path, "rows", len(rows), "at least two rows are needed", "one per time, from rest to rest")
     lines = [line for line, _ in rows]
     modes = _modes(path, rows, columns.pop(MODE), mechanism) if MODE in columns else []
     table = np.array([_numbers(path, line, header, cells) for line, cells in rows])

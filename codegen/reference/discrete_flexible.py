@@ -14,7 +14,7 @@ is predicted from the last two, d = 2 d_k-1 - d_k-2, and with it z'. F is linear
 
 corrects the prediction; velocity-dependent forces, and what the shortening of bent links does (`Dynamics.drawn`), stay
 as predicted. Here the matrix is formed and solved as it is. The emitted step has it factorised by modes, but for what
-hangs on the links (step/flexible.py), which is the same by the Woodbury identity. Solved once a tick, as emitted, or
+hangs on the links (step/flexible.py), which is the same by the Woodbury identity. Solved once per tick, as emitted, or
 again and again until z' is that of the solution (`iterations`).
 """
 

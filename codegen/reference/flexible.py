@@ -2,7 +2,7 @@
 
 The joints follow the motion, the flexible links march forwards from their static sag, and the joints' torques are the
 reactions (discrete_flexible.py, iterated until nothing changes). What the emitted step leaves out by solving only
-once a tick is of third order in the tick, what the rule itself leaves out of second; `exact` shows both, by ticks a
+once per tick is of third order in the tick, what the rule itself leaves out of second; `exact` shows both, with ticks a
 third as long.
 """
 

@@ -87,7 +87,7 @@ class Tree:
 
 
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
-    """Frames and regrouped parameters of a model under the given choices (one a joint) and unit of length (m)."""
+    """Frames and regrouped parameters of a model under the given choices (one per joint) and unit of length (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
     placed = poses(model, np.zeros(n))

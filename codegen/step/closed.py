@@ -66,7 +66,7 @@ class Moving:
 
 @dataclass
 class Row:
-    """One equation: entries a joint, what is left open, and a number by which `Rotation`s know it."""
+    """One equation: entries per joint, what is left open, and a number by which `Rotation`s know it."""
 
     entries: dict[int, Expr]
     left: Expr

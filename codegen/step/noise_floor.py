@@ -1,4 +1,4 @@
-"""The noise that single precision puts on the emitted torque: an absolute amount a joint, whatever the torque is.
+"""The noise that single precision puts on the emitted torque: an absolute amount per joint, whatever the torque is.
 
 Every rounding errs by up to eps / 2 of the number rounded (eps = 2^-23). The torque is a difference of generalised
 momenta over a tick, tau = (P - D - X) / dt, and P is a sum of terms as large as the momenta themselves; so
@@ -11,7 +11,7 @@ adds about a dozen roundings, of random sign and mostly of smaller numbers; c is
 one sign.
 
 w is half of what the fastest frame turns in a tick, rad. The leapfrog (templates/ft_trig.h.j2) is right to w^2 / 2
-half-way and drifts by w^3 / 3 a tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
+half-way and drifts by w^3 / 3 per tick until the frame's turn to be made exact comes: f = 2 n w^3 / 3 for n frames, and
 that is a step in P. So are the roundings of those 2 n ticks, of random sign, which are undone at once too: c is larger
 by the root of 2 n.
 

@@ -10,7 +10,7 @@ total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exa
 - choice of frames and base parameters by the graph's count: UR5 272 -> 257, Panda 659 -> 638, half of it by the unit of
   length;
 - a difference and its opposite as one value: Panda 638 -> 632;
-- one component instead of one pair made exact a tick, by one odd polynomial: 18 less in the worst tick;
+- one component instead of one pair made exact per tick, by one odd polynomial: 18 less in the worst tick;
 - links kept apart (FT_KEEP_ORDER), branch after branch: Panda 632 -> 626, a random tree of 32 joints 8082 -> 5896;
 - values that wait for the way in stored by name beyond 8 joints: random trees of 32 joints 5066 -> 4933, chains 6173 ->
   5860 (all of it copies from register to register), but UR5 259 -> 297: fewer joints keep them in registers.
@@ -23,8 +23,8 @@ times (newton-euler 86 to 160 and 150 to 226).
 
 What did not pay: second differences of the link vectors formed from those of u, in the nodal form, against its noise:
 on a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings of u
-itself, but six instructions more a link cost as much as scheme "newton-euler", which is told du; a staggered leapfrog,
-with one rounding less a tick, would gain a tenth; the compiler's scheduling flags (-fno-schedule-insns is worth between
+itself, but six more instructions per link cost as much as scheme "newton-euler", given du; a staggered leapfrog,
+with one rounding fewer per tick, would gain 10 %; the compiler's scheduling flags (-fno-schedule-insns is worth between
 -1 % and 1 % once links are kept apart); D in the body's frame below some eight joints; common normals wherever they are
 (those of nearly parallel axes are far away, and single precision's noise rises with the lever arms).
 """

@@ -163,7 +163,7 @@ class CompiledStep:
             raise Refused(f"{self.model.mechanism.name}: the loops cannot be followed from their start to the motion's")
 
     def run(self, samples: NDArray[Any], modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
-        """Torque (N, J), N m or N, of N steps, one a sample (N,) of Turns.samples; modes (N, 2) as in `schedule`.
+        """Torque (N, J), N m or N, of N steps, one per sample (N,) of Turns.samples; modes (N, 2) as in `schedule`.
 
         Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
         """

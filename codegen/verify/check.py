@@ -268,7 +268,7 @@ def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
         return None
     growth = newmark_growth(c.beta, c.gamma)
     if growth >= 1.0 - 1e-9:
-        how = "grow linearly" if growth < 1.0 + 1e-6 else f"grow {growth:.3g} times a tick"
+        how = "grow linearly" if growth < 1.0 + 1e-6 else f"grow {growth:.3g} times per tick"
         warnings.append(
             f"control.scheme: newmark with beta = {c.beta:g}, gamma = {c.gamma:g} is unstable when displacements are "
             f"prescribed: its largest eigenvalue has modulus {growth:.4g}, so errors of acceleration {how}; "

@@ -21,7 +21,7 @@ def check_format(path: Path, key: str = "figure") -> None:
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
-    """Three panels, one curve a joint: Newton-Euler, what was `computed`, difference. N m or N over s.
+    """Three panels, one curve per joint: Newton-Euler, what was `computed`, difference. N m or N over s.
     Raises BadInput for a suffix that is none of a picture."""
     check_format(path)
     with matplotlib.rc_context({"font.size": 9}):

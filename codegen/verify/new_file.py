@@ -21,7 +21,7 @@ COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
 STALL, NO_LOAD = 1.5, 1.3  # of a made-up motor, over the joint's limits of effort and velocity
 RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
-GEAR = {False: 100.0, True: 2000.0}  # motor turns a joint turn; rad a metre where the joint slides
+GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
 
 HEAD = """\
@@ -96,7 +96,7 @@ DRIVE = """\
 limits = {{ lower = -2.5, upper = 2.5, velocity = 10.0, effort = {effort} }}
 friction = {{ viscous = 1e-3, coulomb = {coulomb} }}              # N m s/rad, N m
 motor = {{ R = {R}, L = {L}, K = {K}, gear = 1.0, inertia = {rotor}, channel = {channel}, sign = 1 }}
-encoder = {{ counts = 8192, at = "joint", sign = 1, zero = "start" }}   # counts a turn after quadrature x4
+encoder = {{ counts = 8192, at = "joint", sign = 1, zero = "start" }}   # counts per turn after quadrature x4
 gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest with margin"""
 
 

@@ -65,7 +65,7 @@ JOINT_COLUMNS = ("joint", "own peak", "float32", "noise floor", "of peak", "of o
 
 
 def joint_rows(v: Verification) -> list[tuple[str, ...]]:
-    """A row a joint: largest error in single precision and, of that motion, the joint's peak and floor; error in
+    """One row per joint: largest error in single precision and, of that motion, the joint's peak and floor; error in
     double."""
     rows: list[tuple[str, ...]] = []
     for j, joint in enumerate(v.joints):
@@ -157,7 +157,7 @@ def _figure(v: Verification, trial: Trial) -> Figure:
         (torque, f"torque: {v.rnea} (lines), C in float32 (dots)", "N m or N"),
         (rounding, f"|C in float32 - emitted form|; dashed: its noise floor; dotted: {SINGLE:g} of peak", "N m or N"),
         (envelope, "worst joint's error over peak torque; dotted: what is allowed", "of peak"),
-        (cost, "instructions of the step on the chip", "instructions a tick"),
+        (cost, "instructions of the step on the chip", "instructions per tick"),
     ):
         axes.set_title(title, fontsize=9)
         axes.set_ylabel(label)

@@ -57,7 +57,7 @@ class Torque:
         }
 
     def write(self, path: Path) -> None:
-        """As CSV: t and a column a joint, in digits enough to read every number back exactly."""
+        """As CSV: t and one column per joint, with enough digits to read every number back exactly."""
         with open(path, "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["t", *self.joints])

@@ -31,7 +31,7 @@ class BadFrame(Exception):
 
 
 def _empty(f: Field) -> Any:
-    """What a field is where it is not given; arrays of a value a joint must be, but for those of bytes."""
+    """What a field is where it is not given; arrays of a value per joint must be, but for those of bytes."""
     if f.length == 1:
         return 0.0 if f.type == "f32" else 0
     if isinstance(f.length, str):  # J

@@ -23,7 +23,7 @@ FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
 
 @dataclass(frozen=True)
 class Field:
-    """type: u8 u16 u32 i32 f32; length: 1, a number, or J for one value a joint."""
+    """type: u8 u16 u32 i32 f32; length: 1, a number, or J for one value per joint."""
 
     name: str
     type: str
@@ -104,13 +104,13 @@ MESSAGES = (
         Field("name", "u8", "mechanism name, zero padded", 32),
         Field("board", "u8", "board name, zero padded", 16),
         Field("joints", "u8", "number of joints; STATUS and KNOT arrays have this length"),
-        Field("rate_hz", "u32", "control ticks a second"),
-        Field("knot_hz", "u32", "knots a second"),
+        Field("rate_hz", "u32", "control ticks per second"),
+        Field("knot_hz", "u32", "knots per second"),
         Field("ring", "u16", "knots the ring can hold"),
         Field("reset_cause", "u8", "one of RESETS"),
         Field("last_fault", "u8", "the fault that was latched before the reset, 0 if none"),
     )),
-    Message("STATUS", 65, "host", "Acknowledgement, credit and telemetry; FT_STATUS_HZ times a second.", (
+    Message("STATUS", 65, "host", "Acknowledgement, credit and telemetry; FT_STATUS_HZ times per second.", (
         Field("tick", "u32", "control ticks since reset; wraps"),
         Field("state", "u8", "one of STATES"),
         Field("fault", "u8", "latched fault, one of FAULTS"),
@@ -126,7 +126,7 @@ MESSAGES = (
         Field("credit", "u16", "knots there is room for"),
         Field("buffered", "u16", "knots not yet reached"),
         Field("knots_played", "u32", "knots passed since START"),
-        Field("pace", "f32", "path time a tick: 1 in motion, 0 stopped"),
+        Field("pace", "f32", "path time per tick: 1 in motion, 0 stopped"),
         Field("frames", "u32", "good frames received"),
         Field("bad_frames", "u16", "frames with a wrong check sum or length"),
         Field("wrong_tag", "u16", "frames of another configuration"),

@@ -30,7 +30,7 @@ uint32_t ft_chip_start(void);
 void ft_chip_run(void);
 
 /* Outputs: duties -1..1 of all joints, taken over together at the next tick
- * boundary (FT_LEAD ticks later); what is no number is 0. Disabled outputs
+ * boundary (FT_LEAD ticks later); NaN is output as 0. Disabled outputs
  * are safe whatever the duties say. */
 void ft_chip_duties(const float duty[]);
 void ft_chip_outputs(bool enabled);
@@ -48,7 +48,7 @@ void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the e-stop loop is open */
 
-/* V, once a tick; the nominal one where it is not measured. A single reading
+/* V, once per tick; the nominal one where it is not measured. A single reading
  * that is off counts nothing. */
 float ft_chip_bus_voltage(void);
 

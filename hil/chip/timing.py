@@ -86,7 +86,7 @@ class FlashFetch:
 
     - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
     - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
-      straight code of 4-byte instructions of one cycle takes 6 cycles a line instead of 4;
+      straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4;
     - a jump to a line that is nowhere waits for all of it; only such lines enter the instruction cache (CODE_LINES,
       least recently used goes first), prefetched ones do not;
     - constants come through a cache of their own (DATA_LINES); a line that is not there costs all wait states, during

@@ -40,7 +40,7 @@ def closed_loops(short: bool) -> Finding:
     worse = float(four_bar["PD + partition"].tracking_rms[0] / four_bar["PD"].tracking_rms[0])
     numbers.append(Number("four_bar: rms error of PD + partition over that of PD", f"{worse:.2f}",
                           "above 1: the partition, cut here, is worse than nothing", worse > 1.0))
-    table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad a joint",
+    table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad per joint",
                   ("mechanism", *LAWS), tuple(
                       (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS))
                       for p in played))
@@ -65,7 +65,7 @@ def changing(short: bool) -> Finding:
     # the right arm carries nothing of the object but through the closure
     with_ramp, without = (float(np.abs(np.diff(steps[ramp].record.torque_ff[steps[ramp].moving, 2:], axis=0)).max())
                           for ramp in (True, False))
-    numbers.append(Number("largest step of feed-forward a tick, the arm that is joined",
+    numbers.append(Number("largest step of feed-forward per tick, the arm that is joined",
                           f"{with_ramp:.3f} N m with a ramp of "
                           f"{1e3 * max(mode.ramp_s for mode in mechanism.modes):g} ms, {without:.3f} without",
                           f"at most {SMOOTHER:g} of that without", with_ramp <= SMOOTHER * without))

@@ -25,7 +25,7 @@ FINER = 2  # elements of the plant's flexible links to one of the inverse model'
 
 
 class Driven(Protocol):
-    """What a board's motors drive and its encoders see: an entry of each array a joint."""
+    """What a board's motors drive and its encoders see: one entry of each array per joint."""
 
     @property
     def q(self) -> Array: ...

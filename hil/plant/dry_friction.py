@@ -10,7 +10,7 @@ Array = NDArray[np.float64]
 _ROUNDING = 1e-12
 _CREEP = 1e-10  # of the mean compliance
 _AT_ONCE = 6  # rounds in which all change
-_ROUNDS = 20  # a joint, in which one does
+_ROUNDS = 20  # per joint, in which one does
 
 
 def clamped(compliance: Array, rate: Array, bound: Array) -> Array:

@@ -30,7 +30,7 @@ class Encoders:
 
 
 def counts_per_unit(joint: Joint) -> float:
-    """Signed encoder counts a radian (metre) of the joint."""
+    """Signed encoder counts per radian (metre) of the joint."""
     encoder, motor = joint.encoder, joint.motor
     if encoder is None:
         return 0.0

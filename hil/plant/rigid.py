@@ -9,7 +9,7 @@ One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
 The velocity forces C(v) v' are bilinear and symmetric in old and new rates, so the step is linear in v', second order
 and reverses in time. The motor current follows its exponential exactly for the voltage and the mean rate of the step,
 which makes the back-EMF part of D; no electrical time constant limits h. Coulomb friction is an impulse of at most
-h f_c a joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it cannot.
+h f_c per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it cannot.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Plant(Driven):
         return self.encoders.counts(self.q)
 
     def index(self, joint: int) -> bool:
-        """Whether a joint's index pulse is there: one count wide, once a turn about `indexes[joint]`; False if not
+        """Whether a joint's index pulse is there: one count wide, once per turn about `indexes[joint]`; False if not
         given."""
         if joint not in self.indexes:
             return False

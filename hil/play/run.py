@@ -42,7 +42,7 @@ _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if num
 class Result:
     """What one run showed.
 
-    tracking_rms, tracking_max: desired minus the plant's true position, rad or m a joint, over the ticks in motion.
+    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion.
     ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
     instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
@@ -265,7 +265,7 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     changing = bool(mechanism.loops or mechanism.modes)
     if changing and not record.steps:
         return None
-    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact a tick
+    held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact per tick
     starts: list[dict[str, Any]] = [dict(held=k) for k in held] if not changing else [
         dict(state=state, mode=motion.mode) for tick, state in record.steps.items() if around - STEPS <= tick < around]
     if not starts:

@@ -29,7 +29,7 @@ AT_REST = 1e-9  # rad/s and rad/s^2
 
 @dataclass(frozen=True)
 class Played:
-    """One example under the three laws: on the virtual board, and with an ideal board (rms error a joint)."""
+    """One example under the three laws: on the virtual board, and with an ideal board (rms error per joint)."""
 
     name: str
     mechanism: Mechanism

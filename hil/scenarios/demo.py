@@ -125,7 +125,7 @@ def pairs(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
 
 
 def tracking_table(outcomes: list[Outcome]) -> Table:
-    """Errors, one row a joint and gain: PD beside feed-forward + PD."""
+    """Errors, one row per joint and gain: PD beside feed-forward + PD."""
     shown = Table(title="target minus the plant's true angle, mrad (FF: feed-forward + PD)", title_justify="left")
     for name in ("tick", "gains", "joint", "rms PD", "rms FF", "FF/PD", "worst PD", "worst FF"):
         shown.add_column(name, justify="left" if name in ("tick", "joint") else "right")

@@ -11,7 +11,7 @@ similar motors (length as s^1/3) wound for one K: R as s^-5/3 (K^2/R grows as le
 continuous torque as s^7/6 (its heat leaves through a surface that grows as s^2/3). tau_ID is linear in the masses
 carried: one inverse dynamics a motor, before the search. Solved by SLSQP (SciPy).
 
-Then the servos, one bandwidth w a joint and one damping ratio z, Ku = m w^2, Kv = 2 z m w, with m the smallest apparent
+Then the servos, a bandwidth w per joint and a damping ratio z, Ku = m w^2, Kv = 2 z m w, with m the smallest apparent
 inertia. Objective: the rms tracking error of the articulated plant under its own voltage servos, the plant with motors,
 friction and voltage limit, root mean square over the joints. Constraint: the board's sampled loop stays stable with all
 gains times `margin`, at every pose. Each trial is a simulation, so there are no gradients: COBYLA (SciPy).
@@ -280,7 +280,7 @@ class Choice:
         ]
 
     def table(self) -> list[tuple[str, ...]]:
-        """A row a joint: motor mass, gear, gains, before and after."""
+        """One row per joint: motor mass, gear, gains, before and after."""
         rows: list[tuple[str, ...]] = []
         for a, b, size in zip(self.start.moving, self.chosen.moving, self.sizes, strict=True):
             assert a.motor is not None and b.motor is not None

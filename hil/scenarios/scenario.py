@@ -99,7 +99,7 @@ class Solid(Table):
 
 class Design(Table):
     """What hil/scenarios/design.py may choose. mass kg, continuous N m: of the motors in the mechanism file. carried:
-    joint to the payload that its motor is. size: of the masses, relative. gear: motor turns a joint turn. voltage:
+    joint to the payload that its motor is. size: of the masses, relative. gear: motor turns per joint turn. voltage:
     share of the bus. margin: gain margin of the servos. damping: of the gains."""
 
     mass: Positive

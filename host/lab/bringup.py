@@ -84,7 +84,7 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
         values.setdefault("encoder", {})["sign"] = -joint.encoder.sign
     if ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG:
         counts = round(joint.encoder.counts * abs(ratio))
-        problems.append(f"its encoder has about {counts} counts a turn, not {joint.encoder.counts}")
+        problems.append(f"its encoder has about {counts} counts per turn, not {joint.encoder.counts}")
         values.setdefault("encoder", {})["counts"] = counts
     other = int(np.argmax(np.abs(moved)))
     if torque == 0.0:

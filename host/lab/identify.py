@@ -103,7 +103,7 @@ class Identified:
 
 @dataclass(frozen=True)
 class Take:
-    """One recording, a sample a tick: q (S, J) rad or m measured, of joints that were not recorded where they stood;
+    """One recording, one sample per tick: measured q (S, J), rad or m, constant for joints that were not recorded;
     duty (S,) commanded of the joint in question; bus_voltage V."""
 
     q: Array

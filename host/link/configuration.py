@@ -24,7 +24,7 @@ class Configuration:
     knot_hz: int
     source: str = ""
     baud: int = 1_000_000
-    start_tolerance: tuple[float, ...] = ()  # rad or m a joint: farther from a motion's first knot, it is not started
+    start_tolerance: tuple[float, ...] = ()  # rad or m per joint: farther from a motion's first knot, it is not started
     pil: bool = False  # the image whose plant is at the host
     brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between

@@ -77,7 +77,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     """
     arm = flexible_arm(mechanism)
     hz = mechanism.control.knot_hz
-    every = int(np.ceil(STEPS * 1000 / hz))  # steps a knot
+    every = int(np.ceil(STEPS * 1000 / hz))  # steps per knot
     dt = 1.0 / (hz * every)
     longest = boundary_value.most_steps(arm.beam.n) * dt
     start = np.array([body.joint.start for body in arm.rigid.bodies]) if begin is None else begin

@@ -23,8 +23,8 @@ STRAIGHT = 1e-3  # sine of the elbow's angle below which rates of the joints are
 
 
 def chord_motion(arm: FlexibleArm, path: Timed, duration: float, dt: float, start: Array) -> Trajectory:
-    """Chord positions with the tip at path.at(t) (..., 3), m, global, sampled every dt s. start (J,): pose from which
-    the beginning is looked for, rad; it decides the side of the elbow. Raises Refused, with the instant and the
+    """Chord positions with the tip at path.at(t) (..., 3), m, global, sampled every dt s. start (J,): pose, rad, from
+    which the first point is searched; it decides the side of the elbow. Raises Refused, with the instant and the
     distance, where the path leaves what the arm reaches."""
     t = np.arange(int(round(duration / dt)) + 1, dtype=float) * dt
     x, xd, xdd = path.at(t)

@@ -11,7 +11,7 @@ TOML:
     line = true                                        # the tip goes straight to it
     speed = 0.5                                        # of the limits, on the way to it
     pause = 0.2                                        # s of rest at it
-CSV: a column a joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause.
+CSV: one column per joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def about(session: Session) -> dict[str, Any]:
 
 
 def sample(session: Session) -> dict[str, Any]:
-    """The last STATUS. Lists are one number a joint: rad or m, per s, N m or N.
+    """The last STATUS. Lists are one number per joint: rad or m, per s, N m or N.
 
     pd is the share of the gains in the mechanism file, rest all that is neither that nor feed-forward: friction, rotor,
     integral, what limits cut off. Without a mechanism file the gains are not known, and all of it is rest.

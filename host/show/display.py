@@ -64,7 +64,7 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
 
 
 def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> RenderableType:
-    """Tracking errors (J,), a row a joint."""
+    """Tracking errors (J,), one row per joint."""
     table = Table()
     for column in ("joint", "tracking rms", "tracking worst", "unit"):
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")

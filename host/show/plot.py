@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 def draw(run: Run, path: Path) -> None:
-    """One column a joint (tracking, error, torque) and a row below for the stream. Raises BadInput."""
+    """One column per joint (tracking, error, torque) and a row below for the stream. Raises BadInput."""
     check_format(path, "output")
     t = run.t - run.t[0]
     n = len(run.joints)

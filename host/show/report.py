@@ -81,7 +81,7 @@ def _shown(found: Findings) -> list[int]:
 
 def _grid(found: Findings, shown: Sequence[int], rows: int, drawers: Sequence[Callable[[Findings, int, Axes], None]],
           heights: Sequence[float]) -> str:
-    """A column a joint, at most four beside each other."""
+    """One column per joint, at most four beside each other."""
     across = min(len(shown), 4)
     down = -(-len(shown) // across)
     figure = _figure(max(4.0 * across, 6.0), (0.8 + 2.1 * sum(heights)) * down)

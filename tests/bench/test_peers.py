@@ -127,8 +127,8 @@ def _instructions(costs: dict[str, dict[str, Cost]]) -> str:
         of = [costs[name][method] for name in LIMITS]
         rows.append([title, *(f"{c.worst} ({c.mean:.0f})" for c in of)])
         if any(c.outside for c in of):
-            rows.append(["  and once a knot, outside the tick", *(c.outside for c in of)])
-            rows.append(["  and once a knot, to take them over", *(c.handover for c in of)])
+            rows.append(["  and once per knot, outside the tick", *(c.outside for c in of)])
+            rows.append(["  and once per knot, to take them over", *(c.handover for c in of)])
     rows += [[f"{title}: recorded, not run here", *(f"({x})" for x in row)] for title, row in RECORDED.items()]
     return table.show(
         "Instructions of one inverse-dynamics call, Cortex-M4F, worst (mean) of a motion", ["method", *LIMITS], rows,

@@ -127,7 +127,7 @@ def _picture():
         n = np.array([s.n for s in of])
         for axes, key in ((left, "instructions"), (right, "flash_bytes")):
             axes.plot(n, np.array([getattr(s, key) for s in of]) / n, "o-", color=colour, label=name)
-    left.set_ylabel("executed instructions a link, step, worst tick")
+    left.set_ylabel("executed instructions per link, step, worst tick")
     right.set_ylabel("flash a link, bytes")
     for axes in (left, right):
         axes.set_xscale("log", base=2)
@@ -163,7 +163,7 @@ def test_a_link_of_a_large_tree_takes_hardly_more_flash_than_one_of_a_small_tree
 
 
 def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small_tree(tmp_path):
-    """The whole control tick and the whole image, at 50 knots a second, which the link carries for 32 joints too."""
+    """The whole control tick and the whole image, at 50 knots per second, which the link carries for 32 joints too."""
     rows = []
     for n in (SPATIAL[0], SPATIAL[-1]):
         tree = rooted_tree(np.random.default_rng(0), n)
@@ -171,8 +171,8 @@ def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small
         built = build.build(tree, tmp_path / str(n))
         found = measure(tree, built)
         rows.append((n, found.instructions_tick / n, found.cycles_tick_flash / n, built.flash_bytes / n))
-    table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions a joint",
-               "cycles a joint, with flash", "flash a joint, bytes"], [[n, *(f"{x:.0f}" for x in row)] for n, *row in rows])
+    table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions per joint",
+               "cycles per joint, with flash", "flash bytes per joint"], [[n, *(f"{x:.0f}" for x in row)] for n, *row in rows])
     assert all(large <= GROWTH * small for small, large in zip(rows[0][1:], rows[1][1:], strict=True))
 
 
@@ -219,7 +219,7 @@ def on_compute(n: int) -> Mechanism:
 
 
 def test_an_image_of_64_links_fits_and_runs(tmp_path):
-    """With 50 knots a second: 250 of 64 joints are more than the link at 1 Mbaud carries."""
+    """With 50 knots per second: 250 of 64 joints are more than the link at 1 Mbaud carries."""
     mechanism = on_compute(64)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
     built = build.build(mechanism, tmp_path)

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Path:
-    """Quintics through knots: position rad or m, rate and acceleration, each (K, J); hz knots a second of path time."""
+    """Quintics through knots: position rad or m, rate, acceleration, each (K, J); hz knots per second of path time."""
 
     position: Array
     rate: Array
@@ -85,7 +85,7 @@ def play(path: Path, dt: float) -> Samples:
 
 @dataclass
 class Observer:
-    """Tracking observer of positions measured once a tick (codegen/control/observer.py). position, rate (J,).
+    """Tracking observer of positions measured once per tick (codegen/control/observer.py). position, rate (J,).
 
     It is told what the target's rate changes by, so that a motion that is followed is observed without lag.
     """

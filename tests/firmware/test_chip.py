@@ -533,7 +533,7 @@ void ft_app_tick(void) { ticks++; }
 
 
 def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
-    """The main loop sleeps; at 50 ticks a second an idle line must wake it, not the next tick."""
+    """The main loop sleeps; at 50 ticks per second an idle line must wake it, not the next tick."""
     board = machine(START + SLEEPY, rate_hz=50, pwm_hz=5000).run(0.091)
     done = board["ticks"]
     board.usart.line_in(b"are you there?")

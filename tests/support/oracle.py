@@ -174,7 +174,7 @@ def _rest_to_rest(start: ArrayLike, end: ArrayLike, duration: float, coefficient
 
 def sines(amplitude: ArrayLike, frequency: ArrayLike, phase: ArrayLike, offset: ArrayLike = 0.0,
           duration: float = 1.0) -> Motion:
-    """offset + amplitude sin(frequency t + phase), one value a joint each; starts with a rate. rad, rad/s, rad."""
+    """offset + amplitude sin(frequency t + phase), one value per joint each; starts with a rate. rad, rad/s, rad."""
     A, w, p, o = (np.asarray(x, float) for x in (amplitude, frequency, phase, offset))
 
     def angle(t: ArrayLike) -> Array:

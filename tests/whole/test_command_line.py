@@ -254,7 +254,7 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
         f"femtorque.main(['build', '{MECHANISM}'])\n"
     )
     again = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert first.returncode == again.returncode == 0 and "instructions a tick" in first.stdout
+    assert first.returncode == again.returncode == 0 and "instructions per tick" in first.stdout
     assert again.stdout == first.stdout and again.stderr == "\n"
 
 

@@ -8,8 +8,8 @@
  *
  *   duty = kp e + integral,  integral += ki e   unless that is beyond its bound
  *
- * with kp = 2 pi f L / V, ki = 2 pi f R / V a period, and the bound that leaves
- * a shunt its time to be seen (codegen/emit/pwm.py).
+ * with kp = 2 pi f L / V, ki = 2 pi f R / V per period, and the bound that
+ * leaves time for the shunt to be sampled (codegen/emit/pwm.py).
  *
  * A loop is as good as its sensor, and a wrong one means full voltage. So each
  * time that the outputs come on a pulse of a few per cent is given first, with
@@ -38,7 +38,7 @@ enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
 typedef struct {
     uint8_t joint;
     uint16_t zero, off;  /* counts; by which it may differ */
-    float amperes;       /* a count */
+    float amperes;       /* per count */
     float full;          /* A that 1 asks for */
     float kp, ki, bound; /* of the duty */
     float pulse, rise;   /* duty; A that it brings */

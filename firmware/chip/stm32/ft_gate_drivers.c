@@ -161,7 +161,7 @@ static bool ft_awake(void)
     return ft_chip_cycles() - ft_woken_at >= FT_WAKE_US * mhz;
 }
 
-/* Set lost drivers up again, a step a round, while no switch may move. */
+/* Set lost drivers up again, one step per round, while no switch may move. */
 static void ft_set_up(void)
 {
     if (ft_outputs_wanted())

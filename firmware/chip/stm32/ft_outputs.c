@@ -1,7 +1,7 @@
-/* Outputs: PWM and direction a joint, driver enable, e-stop, driver fault.
+/* Outputs: PWM and direction per joint, driver enable, e-stop, driver fault.
  *
  * Where every output timer has a repetition counter (FT_TICK_PRELOAD) compare
- * values are preloaded and the timers' updates come together, once a tick. A
+ * values are preloaded and the timers' updates come together, once per tick. A
  * centred timer's comes at its top, in the middle of the time in which its
  * outputs are low; one that only counts up begins its period low (mode 2).
  *
@@ -318,7 +318,7 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
-/* Return a duty within a bound; what is no number is 0. */
+/* Return a duty within a bound; NaN becomes 0. */
 static inline float ft_bounded(float x, float bound)
 {
     if (!(__builtin_fabsf(x) <= bound))

@@ -1,4 +1,4 @@
-/* Processor in the loop; see ft_pil.h. SysTick comes FT_WAKES times a tick to
+/* Processor in the loop; see ft_pil.h. SysTick comes FT_WAKES times per tick to
  * let the main loop look at the link, and is pended to run a tick: the tick
  * has the priority and the path that it has on a board with a plant. */
 #include "ft_board.h" /* FT_PIL, FT_WAKES */

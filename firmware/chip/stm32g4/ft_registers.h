@@ -254,7 +254,7 @@ typedef struct {
 
 /****************************************************************
  * DMA, section 12, and its request multiplexer, section 13. Four flags and
- * their clear bits a channel. Channels of DMA2 follow those of DMA1.
+ * their clear bits per channel. Channels of DMA2 follow those of DMA1.
  ****************************************************************/
 
 typedef struct {

@@ -168,9 +168,9 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
 
 /* ---- limits ----------------------------------------------------------- */
 
-/* Return the bound that x is cut off at; what is no number is nothing. A joint
- * that is given all it may have, and no count comes, is blocked, or its
- * encoder does not tell. */
+/* Return x limited to the bound; NaN or beyond BOUNDLESS gives 0. A joint at
+ * its bound whose encoder counts nothing is blocked, or its encoder has
+ * failed. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
                            const ft_law_input *in, ft_findings *found)
 {

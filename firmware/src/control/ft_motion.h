@@ -32,7 +32,7 @@ typedef enum {
 /* What a tick of it brought: 0 or an event of ft_safety.h. */
 #define FT_MOTION_NOTHING 0u
 
-/* So far ahead is looked for another mode. */
+/* How many ticks ahead to look for a mode change. */
 #define FT_MOTION_AHEAD 0xFFFFu
 
 /* Targets known: of this tick's boundary and of those FT_LEAD + 1 ahead. */

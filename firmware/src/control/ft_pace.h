@@ -1,8 +1,8 @@
-/* The pace of path time: how much path a tick plays, 1 in motion, 0 at rest.
+/* The pace of path time: how much path one tick plays, 1 in motion, 0 at rest.
  *
  * Path time is counted in whole units, FT_HALF_ONE of them in half a tick, so
  * that it cannot drift. The pace changes with bounded, stepwise linear slope:
- * the slope moves by one unit a tick, and FT_HALF_ONE = FT_RAMP^2 makes a
+ * the slope moves by one unit per tick, and FT_HALF_ONE = FT_RAMP^2 makes a
  * full stop take exactly 2 FT_RAMP ticks and end at pace 0 with slope 0. */
 #ifndef FT_PACE_H
 #define FT_PACE_H

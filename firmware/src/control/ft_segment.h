@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     ft_turn q0;           /* position at t = 0 */
-    ft_real c[FT_DEGREE]; /* rad or m a s, s^2, ..., s^5 */
+    ft_real c[FT_DEGREE]; /* rad or m per s, s^2, ..., s^5 */
 } ft_quintic;
 
 typedef struct {
@@ -95,7 +95,7 @@ static FT_INLINE ft_real ft_segment_sum(const ft_quintic *p,
            + w[0] * c[0];
 }
 
-/* Return the position that the powers give; per_unit: steps a rad or m. */
+/* Return the position that the powers give; per_unit: steps per rad or m. */
 static FT_INLINE ft_turn ft_segment_position(const ft_quintic *p,
                                              const ft_weights *powers,
                                              ft_real per_unit)

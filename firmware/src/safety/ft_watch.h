@@ -1,5 +1,6 @@
 /* What the main loop watches, because it changes slowly: temperature, motor
- * drivers, the stack's end, and constants and code in flash, some bytes a round. */
+ * drivers, the stack's end, and constants and code in flash, some bytes per
+ * round. */
 #ifndef FT_WATCH_H
 #define FT_WATCH_H
 

@@ -34,7 +34,7 @@ void ft_report_start(uint32_t chip_errors)
                                                        : ft_chip_remembered();
 }
 
-/* Copy one number a joint. */
+/* Copy one number per joint. */
 static inline void copy_reals(float to[FT_JOINTS],
                               const ft_real from[FT_JOINTS])
 {
@@ -48,7 +48,7 @@ static inline void copy_reals(float to[FT_JOINTS],
 #endif
 }
 
-/* Copy one rate a joint, rad/s or m/s, from half increments. */
+/* Copy one velocity per joint, rad/s or m/s, from half increments. */
 static inline void copy_rates(float to[FT_JOINTS],
                               const ft_real from[FT_JOINTS])
 {
@@ -58,7 +58,7 @@ static inline void copy_rates(float to[FT_JOINTS],
         to[j] = (float)(from[j] * RATE_OF_U);
 }
 
-/* Copy one position a joint. */
+/* Copy one position per joint. */
 static inline void copy_positions(int32_t to[FT_JOINTS],
                                   const ft_turn from[FT_JOINTS])
 {

@@ -32,7 +32,7 @@ def with_gains(model: Model, gains: dict[str, Gains], factor: float = 1.0) -> Mo
 
 
 def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_000, finer: int = 500) -> float:
-    """Growth a tick of a small error, by running the loop: motors and plant by Heun's rule, the law once a tick.
+    """Growth per tick of a small error, by running the loop: motors and plant by Heun's rule, the law once per tick.
 
     Written from the equations of law, observer and motor; shares no code with the stability analysis.
     """

@@ -138,7 +138,7 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
             for part in parts:
                 part(life)
             done()
-    for part in forced.LIVES.values():  # another image's ticks, as it were: not among the worst
+    for part in forced.LIVES.values():  # in effect another image's ticks: not among the worst
         with tour.board(built.elf, arm) as board:
             done = ledger.watch(board, None)
             part(forced.Forced(board, arm, memory))

@@ -87,7 +87,7 @@ def test_a_loop_that_never_ran_goes_round_as_often_as_is_said(watched):
 
 
 def test_a_loop_that_another_loop_leads_to_is_come_to_once(watched):
-    """The first has gone round four times a tick; it may leave for the second in one of them."""
+    """The first has gone round four times per tick; it may leave for the second in one of them."""
     tick = watched("movs r2, #4; 2: cmp r1, #99; beq 3f; subs r2, #1; bne 2b; bx lr; "
                    ".balign 16; 3: subs r2, #1; nop; nop; bne 3b; bx lr").run(2.5)
     few, many = tick.path(2, unseen=True), tick.path(12, unseen=True)
@@ -117,7 +117,7 @@ def test_a_loop_of_which_only_the_condition_ran_can_go_round(watched):
 
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
-    """It has been called once a tick; its return is fetched anew, too."""
+    """It has been called once per tick; its return is fetched anew, too."""
     more = '__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n .endr\\n bx lr"); }'
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"
     once = twice.replace("; bl work; 1:", "; nop; 1:")

@@ -71,7 +71,7 @@ def test_residual_vibration_is_a_twentieth_of_what_rigid_feed_forward_leaves(tmp
     t = flexible.times[knots]
     stiff, shaken = played(rigidly(ARM), streamed(t, *PATH.at(t - LEAD)), tmp_path / "rigid")
     print(f"left swinging: {1e3 * left:.3f} mm with flexible, {1e3 * shaken:.3f} mm with rigid feed-forward; "
-          f"{bent.instructions_step} instructions a step, {bent.instructions_tick} a tick; "
+          f"{bent.instructions_step} instructions per step, {bent.instructions_tick} per tick; "
           f"tracking {bent.tracking_max} and {stiff.tracking_max} rad")
     assert bent.ended == stiff.ended == "done"
     assert bent.bit_identical

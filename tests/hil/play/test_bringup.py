@@ -55,7 +55,7 @@ def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be
     said, file = looked_at("--write", wired=lambda _: wired, spoil=turn_motor_round)
     assert "encoder counts the wrong way" in said["shoulder"] and "motor" not in said["shoulder"]
     assert said["elbow"] == "its motor turns it the wrong way"
-    assert "counts a turn, not 8192" in said["wrist"]
+    assert "counts per turn, not 8192" in said["wrist"]
     mended = {j.name: j for j in file.moving}
     assert mended["shoulder"].encoder.sign == -1 and mended["elbow"].motor.sign == -1
     assert abs(mended["wrist"].encoder.counts / 16384 - 1.0) < 0.02
