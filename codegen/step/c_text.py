@@ -155,8 +155,7 @@ class Printer:
 
     def _value(self, e: Expr) -> str:
         """What the name of an expression stands for."""
-        minus, text, kind = self._formula(e)
-        return _with_sign(minus != e.negated, text, kind)
+        return _with_sign(*self._formula(e, e.negated))
 
     def _name(self, e: Expr) -> str:
         """Of a value that is at hand; empty for one that is written out."""
@@ -174,21 +173,22 @@ class Printer:
             return e.value < 0.0, literal(abs(e.value)), "atom"
         return self._formula(e)
 
-    def _formula(self, e: Expr) -> tuple[bool, str, str]:
-        """The same of an operation, whatever its name."""
+    def _formula(self, e: Expr, negate: bool = False) -> tuple[bool, str, str]:
+        """The same of an operation, whatever its name, or of minus it."""
         assert isinstance(e, Op)
         if e.op == "neg":
             minus, text, kind = self._signed(e.args[0])
-            return not minus, text, kind
+            return minus == negate, text, kind
         if e.op == "inverse":
             minus, text, kind = self._signed(e.args[0])
-            return minus, f"{literal(1.0)} / {text if kind == 'atom' else f'({text})'}", "product"
+            return minus != negate, f"{literal(1.0)} / {_atom(text, kind)}", "product"
         (minus_a, a, kind_a), (minus_b, b, kind_b) = map(self._signed, e.args)
+        minus_a ^= negate
         if e.op == "mul" and a == literal(1.0):  # to rounding
             return minus_a != minus_b, b, kind_b
         if e.op == "mul":
             return minus_a != minus_b, f"{_atom(a, kind_a)} * {_atom(b, kind_b)}", "product"
-        minus_b ^= e.op == "sub"
+        minus_b ^= negate ^ (e.op == "sub")
         if minus_a and not minus_b:
             minus_a, minus_b, a, b, kind_a, kind_b = minus_b, minus_a, b, a, kind_b, kind_a
         return minus_a, f"{a} {'+' if minus_a == minus_b else '-'} {f'({b})' if kind_b == 'sum' else b}", "sum"
