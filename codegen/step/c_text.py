@@ -155,7 +155,13 @@ class Printer:
 
     def _value(self, e: Expr) -> str:
         """What the name of an expression stands for."""
-        return _with_sign(*self._formula(e, e.negated))
+        minus, text, kind = self._formula(e, e.negated)
+        return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
+
+    def _all_negative(self, e: Expr) -> str:
+        """Minus a sum: a product first, whose sign costs nothing."""
+        (_, a, kind_a), (_, b, kind_b) = sorted(map(self._signed, e.args), key=lambda part: part[2] != "product")
+        return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
     def _name(self, e: Expr) -> str:
         """Of a value that is at hand; empty for one that is written out."""

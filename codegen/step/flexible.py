@@ -68,11 +68,12 @@ the joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z
 are its planes of bending, ys and zs the slopes there. Other places have an
 ending:
 
-    _j  before the joint turns it
-    _r  in axes of a flexible link's root
-    _o  the same about the old origin
-    _t  a sum on its way to the parent
-    _d  corrected by what bends
+    _j    before the joint turns it
+    _r    in axes of a flexible link's root
+    _o    the same about the old origin
+    _t    a sum on its way to the parent
+    _d    corrected by what bends
+    _neg  with the other sign
 
 Bent links keep their length. _s is what would be were all links straight and
 springs at constant rates, p the force f: along a link it is its tension, which

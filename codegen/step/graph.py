@@ -298,11 +298,16 @@ class Graph:
         return left
 
     def bind(self, expr: Expr, name: str) -> Expr:
-        """Give a computed expression a name; a plain copy or sign change of something keeps its own."""
+        """Give a computed expression a name; a plain copy or sign change of something keeps its own.
+
+        A difference is turned round to have the sign of its name; what would cost an instruction for that keeps its own
+        sign, and says so in its name.
+        """
         minus = _negative(expr)
         inner = minus or expr
         if isinstance(inner, Op) and not inner.name:
-            inner.name, inner.negated = name, minus is not None
+            inner.negated = minus is not None and inner.op == "sub"
+            inner.name = f"{name}_neg" if minus and not inner.negated else name
             self.statements.append(Value(self.current, inner))
         return expr
 

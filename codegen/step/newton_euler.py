@@ -43,6 +43,7 @@ frame, which turns with none of them. Other places have an ending:
     _b    in the body's own frame, turned by the pair r
     _o    about where a slide begins
     _t    about the joint's origin, in the parent body's frame
+    _neg  with the other sign
 
 r is cosine and sine of a frame and turn_half half the angle it turns by, l the
 way to an origin, k what is used twice; _again is loaded from memory once more.

@@ -35,6 +35,7 @@ them. Other places have an ending:
     _own  the same, of the body alone
     _o    about where a slide begins
     _t    about the joint's origin, in the parent body's frame
+    _neg  with the other sign
 
 r is cosine and sine of a frame, l the way to an origin, k what is used twice;
 _again is loaded from memory once more.

@@ -84,6 +84,17 @@ def test_what_nothing_needs_is_not_printed():
     assert lines == ["const ft_real used = FT_C(2.0) * a;", "result = used;"]
 
 
+def test_a_value_has_the_sign_of_its_name_or_says_that_it_has_not():
+    graph = Graph()
+    graph.block("all")
+    a, b = read(graph, "a"), read(graph, "b")
+    difference, product = graph.bind(-(a - b), "d"), graph.bind(-(a * b), "p")
+    graph.output("result", -1, a - difference)
+    graph.output("other", -1, a - product)
+    lines = [line for block in Printer(graph).blocks for line in block.lines]
+    assert lines == ["const ft_real d = b - a;", "const ft_real p_neg = a * b;", "result = a - d;", "other = a + p_neg;"]
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
 def test_a_literal_reads_back_as_the_same_number(x):
     """To 14 digits, or 12 where that makes it round; in single precision it is the same number."""
