@@ -14,7 +14,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from commands.answer import Answer
-from commands.options import Home, Json, Mech, Port, Rezero
+from commands.options import Force, Home, Json, Mech, Port, Rezero
 
 
 def flash(
@@ -146,6 +146,7 @@ def float_(
     home: Home = False,
     rezero: Rezero = False,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Carry the arm's weight so that it can be led by hand.
@@ -154,8 +155,11 @@ def float_(
     """
     from codegen.mechanism.reader import load_mechanism
     from host.board import Board
+    from host.record.log import claim_log
     from host.stream.stream import Interrupts
 
+    if log is not None:
+        claim_log(log, force)
     with Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts:
         if home or rezero:
             board.home(rezero=rezero)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
+from codegen.common.output import GENERATED, TORQUES, claim, claim_folder, page, picture
 from commands.answer import Answer
-from commands.options import EXTRA, Json, Mech, Traj
+from commands.options import EXTRA, Force, Json, Mech, Traj
 
 if TYPE_CHECKING:
     from codegen.mechanism.description import Mechanism
@@ -72,6 +73,7 @@ def torque(
                                              help="the mode to stay in")] = None,
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png",
                                                 help="draw the curves, beside those of Newton-Euler")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Feed-forward torques of every control tick of a motion.
@@ -88,6 +90,8 @@ def torque(
         from codegen.verify.figures import check_format, torque_curves
 
         check_format(figure)
+        claim(figure, picture("torque"), force)
+    claim(out, TORQUES, force)
     mechanism = _in_mode(load_mechanism(mech), mode)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
     step, held = _step(backend, precision)
@@ -141,6 +145,7 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
 def generate(
     mech: Mech,
     out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Write the C of the inverse dynamics and its README.
@@ -150,6 +155,7 @@ def generate(
     from codegen.emit import sources as emit
     from codegen.mechanism.reader import load_mechanism
 
+    claim_folder(out, "ft_model.h", GENERATED, force)
     files = emit.generate(load_mechanism(mech), out)
     return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
 
@@ -235,6 +241,7 @@ def verify(
     motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="of the random motions")] = 0,
     mode: Annotated[str | None, typer.Option(metavar="M", help="one of the mechanism's modes")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Hold the emitted C against theory, the chip against this PC.
@@ -249,6 +256,8 @@ def verify(
 
     if report is not None and not report.parent.is_dir():
         raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")
+    if report is not None:
+        claim(report, page("verify"), force)
     mechanism = _in_mode(load_mechanism(mech), mode)
     result = verify(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()], chip_step.run, motions, seed)
     written = {} if report is None else {"report": verify_report.write(result, report)}

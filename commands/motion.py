@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
+from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, claim, page, picture
 from commands.answer import Answer, warn_of_open_loop
-from commands.options import Home, Json, Mech, Port, Rezero, Traj, Udp, Web
+from commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
 RESERVE = 0.1  # of the effort
 
@@ -41,6 +42,7 @@ def plan(
         help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
                                                 help="draw a preview")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
@@ -64,8 +66,10 @@ def plan(
     if port:
         with Board.connect(port, mechanism, look=True) as board:
             begin = board.positions
+    claim(out, MOTION_NPZ if out.suffix.lower() == ".npz" else MOTION, force)
     if figure is not None:
         check_format(figure)
+        claim(figure, picture("plan"), force)
     flexible = any(link.beam for link in mechanism.links)
     if flexible and (back or reserve != RESERVE):
         raise BadInput("command line", "--back" if back else "--reserve", None,
@@ -107,6 +111,7 @@ def stream(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="look at everything, arm nothing")] = False,
     web: Web = None,
     udp: Udp = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Play a motion on a board.
@@ -115,10 +120,13 @@ def stream(
     """
     from codegen.mechanism.reader import load_mechanism
     from host.board import Board
+    from host.record.log import claim_log
     from host.show.display import outcome_table, stream_bar
     from host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
+    if log is not None:
+        claim_log(log, force)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
         if clear:
@@ -185,6 +193,7 @@ def plot(
     out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
                                                    help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
                                                    "may be given again")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Report on a run in words and figures, or export it."""
@@ -199,6 +208,9 @@ def plot(
     for file in files:
         if file.suffix not in writers:
             raise BadInput(file, "output", None, f"must end in one of {', '.join(writers)}")
+    kinds = {".html": page("plot"), ".csv": TABLE, ".parquet": PARQUET}
+    for file in files:
+        claim(file, kinds.get(file.suffix, picture("plot")), force)
     for file in files:
         writers[file.suffix](what, file)
     said = Findings(what).sentences

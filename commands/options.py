@@ -32,4 +32,6 @@ Home = Annotated[bool, typer.Option("--home", help="give the joints their zeros 
                                     "stands at its start pose")]
 Rezero = Annotated[bool, typer.Option("--rezero", help="give them anew where the board has some: the arm does stand at "
                                       "its start pose, whatever the board believes")]
+Force = Annotated[bool, typer.Option("--force", help="replace a file of the same kind that is there already; one of "
+                                     "another kind never is")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]

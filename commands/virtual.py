@@ -12,7 +12,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from commands.answer import Answer, warn_of_open_loop
-from commands.options import Json
+from commands.options import Force, Json
 
 
 def _faults(incomplete: str) -> list[str]:
@@ -47,6 +47,7 @@ def hil(
     only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
                                              help="with --scenario: only this run of it")] = None,
     short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Play a motion on the virtual board, which runs the image.
@@ -60,6 +61,7 @@ def hil(
     from codegen.mechanism.reader import load_mechanism
     from codegen.motion.trajectory import Trajectory
     from hil.play import run as virtual
+    from host.record.log import claim_log
     from host.show.display import stream_bar, tracking_table
     from host.stream.stream import Interrupts
 
@@ -84,6 +86,8 @@ def hil(
         raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
     if pil:
         raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
+    if log is not None:
+        claim_log(log, force)
     run = virtual.run if board is None else partial(import_module("hil.play.pil").run, board)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
@@ -101,6 +105,7 @@ def reproduce(
     out: Annotated[Path,
                    typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),
     short: Annotated[bool, typer.Option("--short", help="brief motions and few trials, for a quick look")] = False,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Make the figures and tables of the papers anew, on one page.
@@ -109,5 +114,6 @@ def reproduce(
     """
     from hil.papers import reproduce
 
-    report = reproduce.reproduce(name, out, short=short, on_progress=partial(print, file=sys.stderr, flush=True))
+    report = reproduce.reproduce(name, out, short=short, force=force,
+                                on_progress=partial(print, file=sys.stderr, flush=True))
     return Answer(report.data(), report.renderable(), good=report.good)

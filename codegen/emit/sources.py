@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen.board.description import Board
+from codegen.common.output import write_text
 from codegen.control import constants as control_source
 from codegen.emit import (
     board_header,
@@ -94,6 +95,6 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     paths = []
     for name, text in files.items():
         path = out / name
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_text(path, text)
         paths.append(path)
     return paths

@@ -11,6 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
+from codegen.common.output import write_text
 
 DIGITS = 4  # significant ones
 
@@ -35,7 +36,7 @@ def set_joint(path: Path, joint: str, values: Mapping[str, Mapping[str, float | 
             table[name][key] = _rounded(value)
         if comment and place == 0:
             table[name].comment(comment)
-    path.write_text(tomlkit.dumps(document), encoding="utf-8", newline="\n")
+    write_text(path, tomlkit.dumps(document))
 
 
 def _rounded(value: float | int) -> Any:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import shown
+from codegen.common.output import replacing
 
 Array = NDArray[np.float64]
 
@@ -204,11 +205,12 @@ def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd:
     """As CSV, or as NPZ where the suffix says so. Raises BadInput for another suffix, OSError if it cannot be
     written."""
     if path.suffix.lower() == ".npz":
-        np.savez(path, t=t, q=q, qd=qd, qdd=qdd, joints=np.array(joints))
+        with replacing(path) as part:
+            np.savez(part, t=t, q=q, qd=qd, qdd=qdd, joints=np.array(joints))
         return
     if path.suffix.lower() != ".csv":
         raise BadInput(path, "output", None, "must end in .csv or .npz")
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["t", *(name + what for name in joints for what in ("", ".vel", ".acc"))])
         for i, time in enumerate(t.tolist()):

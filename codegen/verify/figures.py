@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from codegen.common.errors import BadInput
+from codegen.common.output import drawn_by, replacing
 from codegen.verify.torque import Torque
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -38,4 +39,5 @@ def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None
         left.set_ylabel("torque, N m (force, N)")
         right.legend(ncols=1 + len(result.joints) // 8, fontsize=7, loc="best")
         figure.suptitle(f"{title}: worst difference {result.error:.1e} of peak")
-        figure.savefig(path, dpi=130)
+        with replacing(path) as part:
+            figure.savefig(part, dpi=130, metadata=drawn_by(path, "torque"))

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.common.errors import BadInput
+from codegen.common.output import write_text
 from codegen.common.templating import template
 from codegen.mechanism.description import Joint
 from codegen.step.scheme import chosen, model_of
@@ -110,7 +111,7 @@ class Figure:
 def write(v: Verification, path: Path) -> Path:
     """Write the page. Raises BadInput if it cannot be written there."""
     try:
-        path.write_text(page(v), encoding="utf-8", newline="\n")
+        write_text(path, page(v))
     except OSError as error:
         raise BadInput(path, "report", None, f"cannot be written: {error.strerror}") from None
     return path

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput
+from codegen.common.output import replacing
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
 from codegen.model.loop_assembly import assemble
@@ -58,7 +59,7 @@ class Torque:
 
     def write(self, path: Path) -> None:
         """As CSV: t and one column per joint, with enough digits to read every number back exactly."""
-        with open(path, "w", newline="", encoding="utf-8") as file:
+        with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
             table = csv.writer(file, lineterminator="\n")
             table.writerow(["t", *self.joints])
             for t, row in zip(self.t.tolist(), self.tau.tolist(), strict=True):

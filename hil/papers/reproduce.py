@@ -16,6 +16,8 @@ from rich.text import Text
 
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
+from codegen.common.output import check_place, claim, write_text
+from codegen.common.output import page as page_of
 from codegen.common.templating import template
 from hil.papers import (
     chapter as figures_chapter,
@@ -249,13 +251,14 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
-              on_progress: Callable[[str], None] = lambda line: None) -> Report:
-    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials.
+              force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Report:
+    """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace the
+    page that is there.
 
     Raises BadInput, before anything is made, if the page cannot be written there.
     """
     subjects, parts = chosen(name), []
-    page = _writable(out)
+    page = _writable(out, force)
     for subject in subjects:
         began = time.monotonic()
         if subject.make is not None:
@@ -266,12 +269,13 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
     return Report(tuple(parts), page)
 
 
-def _writable(out: Path) -> Path:
+def _writable(out: Path, force: bool) -> Path:
     """Where the page goes: a file that can be opened for writing."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with (out / PAGE).open("ab"):
-            return out / PAGE
+        claim(out / PAGE, page_of("reproduce"), force)
+        check_place(out / PAGE)
+        return out / PAGE
     except OSError as error:
         raise BadInput(out, "output", None, f"cannot be written: {error.strerror}") from None
 
@@ -280,4 +284,4 @@ def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
     """One self-contained page."""
     papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
     text = template("reproduce.html", "hil.papers", page=True).render(papers=[p for p in papers if p[1]], short=short)
-    page.write_text(text, encoding="utf-8", newline="\n")
+    write_text(page, text)

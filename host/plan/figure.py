@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from codegen.common.output import drawn_by, replacing
 from codegen.mechanism.description import Mechanism
 from codegen.verify.figures import check_format
 from host.plan import effort
@@ -58,7 +59,8 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
         above, beside = right.subplots(2, 1)
         _way(above, plan, 0, 1, "tip from above")
         _way(beside, plan, 0, 2, "tip from the side")
-    figure.savefig(path, dpi=110)
+    with replacing(path) as part:
+        figure.savefig(part, dpi=110, metadata=drawn_by(path, "plan"))
 
 
 def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.output import drawn_by, replacing
 from codegen.mechanism.description import Mechanism
 from codegen.model.loop_assembly import Timed
 from codegen.motion.trajectory import Trajectory, check_limits
@@ -151,7 +152,8 @@ def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
         axes.grid(alpha=0.3)
         axes.margins(x=0.0)
         axes.axvline(motion.path_start, color="0.6", linewidth=0.8)
-    figure.savefig(path, dpi=110)
+    with replacing(path) as part:
+        figure.savefig(part, dpi=110, metadata=drawn_by(path, "plan"))
 
 
 def _as_if_rigid(mechanism: Mechanism, arm: FlexibleArm) -> Mechanism:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.output import replacing
 from host.record.log import PER_JOINT, Run
 
 
@@ -33,7 +34,7 @@ def write(run: Run, path: Path) -> None:
 
 def _csv(run: Run, path: Path) -> None:
     columns = table(run)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         for row in zip(*columns.values(), strict=True):
@@ -47,4 +48,5 @@ def _parquet(run: Run, path: Path) -> None:
     except ModuleNotFoundError:
         raise Refused(f"{path}: Parquet takes pyarrow: pip install 'femtorque[parquet]'") from None
     about = {"mechanism": run.mechanism, "digest": run.digest, "rate_hz": str(run.rate_hz), "knot_hz": str(run.knot_hz)}
-    parquet.write_table(pyarrow.table(table(run)).replace_schema_metadata(about), path)
+    with replacing(path) as part:
+        parquet.write_table(pyarrow.table(table(run)).replace_schema_metadata(about), part)

@@ -26,6 +26,7 @@ from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput
+from codegen.common.output import LOG, LOG_TABLE, claim
 from codegen.mechanism.description import Joint
 from codegen.wire import messages
 from codegen.wire.names import state_name
@@ -69,17 +70,22 @@ class Log:
     """Writes RUN.mcap and RUN.csv. `write` is a listener for Session."""
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None) -> None:
-        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. Raises BadInput."""
+        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. Raises BadInput.
+
+        Logs of that name are replaced, once this one is closed; anything else there is refused.
+        """
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
                            f"write {path.with_suffix('.mcap').name}; a .csv comes beside it")
         self.path, self.csv_path = path, path.with_suffix(".csv")
+        claim_log(path, force=True)
+        self._live = {place: _live(place) for place in (path, self.csv_path)}
         self._configuration = configuration
         self._joints = configuration.joints
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("wb")
-            self._csv_file = self.csv_path.open("w", newline="", buffering=1, encoding="utf-8")
+            self._file = self._live[path].open("wb")
+            self._csv_file = self._live[self.csv_path].open("w", newline="", buffering=1, encoding="utf-8")
         except OSError as error:
             raise BadInput(path, "log", None, f"cannot be written ({error.strerror})") from error
         self._csv = csv.writer(self._csv_file)
@@ -132,13 +138,33 @@ class Log:
         self._writer.finish()
         self._file.close()
         self._csv_file.close()
-        _pack(self.path)
+        _pack(self._live[self.path])
+        for place, live in self._live.items():
+            if live != place:
+                live.replace(place)
 
     def __enter__(self) -> Log:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def claim_log(path: Path, force: bool = False) -> None:
+    """Raises BadInput if a log at RUN.mcap, or the RUN.csv beside it, would destroy something. force: logs may go."""
+    claim(path, LOG, force)
+    claim(path.with_suffix(".csv"), LOG_TABLE, force)
+
+
+def _live(place: Path) -> Path:
+    """Where a log is written while it grows: beside the one that it replaces, if there is one. Raises BadInput."""
+    if not place.is_file():
+        return place
+    beside = place.with_stem(f"{place.stem}.new")
+    if beside.exists():
+        raise BadInput(beside, "log", None, "is there already, of a run that was broken off",
+                       "move it away, or remove it")
+    return beside
 
 
 def _pack(path: Path) -> None:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from codegen.common.output import drawn_by, replacing
 from codegen.verify.figures import check_format
 from host.record.log import Run
 
@@ -54,7 +55,8 @@ def draw(run: Run, path: Path) -> None:
     for axis in (left, right):
         axis.set_xlabel("t, s")
         _mark_states(axis, t, run.state)
-    figure.savefig(path, dpi=120)
+    with replacing(path) as part:
+        figure.savefig(part, dpi=120, metadata=drawn_by(path, "plot"))
 
 
 def summary(run: Run) -> dict[str, Any]:

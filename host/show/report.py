@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
+from codegen.common.output import write_text
 from codegen.common.templating import template
 from host.record.log import Run
 from host.show.findings import Findings, measure
@@ -36,7 +37,7 @@ class Picture:
 
 def write(run: Run, path: Path) -> None:
     """Write the page. Raises OSError if it cannot be written there."""
-    path.write_text(page(run), encoding="utf-8", newline="\n")
+    write_text(path, page(run))
 
 
 def page(run: Run) -> str:

@@ -152,7 +152,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     read = []
     for more in ([], load, [*load, *double], [*load, "--backend", "c"], [*load, "--backend", "chip"]):
         with pytest.raises(SystemExit) as left:
-            main([*arguments, *more])
+            main([*arguments, "--force", *more])
         assert left.value.code == 0
         read.append(np.genfromtxt(out, delimiter=",", skip_header=1))
     assert np.max(np.abs(read[1] - read[0])) > 0.1

@@ -1,0 +1,200 @@
+"""No command destroys a file: not by accident, not by being broken off."""
+
+import csv
+import errno
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from codegen.common import output
+from codegen.common.errors import BadInput
+from codegen.mechanism.edit import set_joint
+from codegen.mechanism.reader import load_mechanism
+from host.link.configuration import Configuration
+from host.record.log import Log
+from tests.conftest import ROOT
+from tests.support.fake_board import FakeBoard, ManualClock
+
+MECHANISM, MOTION = ROOT / "mechanisms" / "three_link.toml", ROOT / "mechanisms" / "three_link.csv"
+PORT = ("--port", "/dev/ttyUSB7")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    (tmp_path / "way.csv").write_text("shoulder\n-0.7\n")
+    (tmp_path / "played.csv").write_bytes(MOTION.read_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def logged(desk, fake):
+    """A log of a few STATUS messages."""
+    write_log(desk / "old.mcap")
+    return desk / "old.mcap"
+
+
+def write_log(path):
+    configuration = Configuration.of(load_mechanism(MECHANISM))
+    board = FakeBoard(ManualClock(), configuration)
+    with Log(path, configuration) as log:
+        for tick in range(1, 4):
+            board.tick = 10 * tick
+            log.write(board.status())
+
+
+def verbs(desk):
+    """What writes each kind of file, and the options that a file's name goes behind."""
+    out = desk / "made"
+    return {
+        "plan": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.csv"], f"{out}.csv"),
+        "plan npz": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.npz"], f"{out}.npz"),
+        "plan --figure": (["plan", MECHANISM, desk / "way.csv", "-o", desk / "free.csv", "--figure", f"{out}.png"], f"{out}.png"),
+        "torque": (["torque", MECHANISM, MOTION, "-o", f"{out}.csv"], f"{out}.csv"),
+        "torque --figure": (["torque", MECHANISM, MOTION, "-o", desk / "free.csv", "--figure", f"{out}.svg"], f"{out}.svg"),
+        "generate": (["generate", MECHANISM, "-o", out], out / "README.md"),
+        "plot html": (["plot", desk / "old.mcap", "-o", f"{out}.html"], f"{out}.html"),
+        "plot png": (["plot", desk / "old.mcap", "-o", f"{out}.png"], f"{out}.png"),
+        "plot pdf": (["plot", desk / "old.mcap", "-o", f"{out}.pdf"], f"{out}.pdf"),
+        "plot csv": (["plot", desk / "old.mcap", "-o", f"{out}.csv"], f"{out}.csv"),
+        "reproduce": (["reproduce", "isobe-figs-1-3", "-o", out], out / "reproduce.html"),
+        "stream --log": (["stream", MECHANISM, MOTION, *PORT, "--rezero", "--log", f"{out}.mcap"], f"{out}.mcap"),
+    }
+
+
+@pytest.mark.parametrize("verb", verbs(Path()))
+def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind(here, desk, logged, fake, verb):
+    command, file = verbs(desk)[verb]
+    file = Path(file)
+
+    def run(*more):
+        (desk / "free.csv").unlink(missing_ok=True)
+        return here(*command, *more)
+
+    first = run()
+    assert first.returncode in (0, 1) and file.is_file(), first.stderr  # 1: the numbers of a paper do not hold
+    made = file.read_bytes()
+    file.write_bytes(made + b"\n")  # as good as the old one, and not the same
+    second = run()
+    assert second.returncode == 2 and "--force" in second.stderr and second.stderr.count("\n") == 1, second.stderr
+    assert file.read_bytes() == made + b"\n"
+    forced = run("--force")
+    assert forced.returncode == first.returncode, forced.stderr
+    assert file.read_bytes() != made + b"\n"
+    sign = file.parent / "ft_model.h" if verb == "generate" else file
+    sign.write_bytes(b"somebody's own\n")
+    for more in ((), ("--force",)):
+        refused = run(*more)
+        assert refused.returncode == 2 and "choose another name" in refused.stderr, refused.stderr
+        assert sign.read_bytes() == b"somebody's own\n"
+    assert not list(desk.glob("**/*.part*"))
+
+
+LOGGING = {
+    "stream": lambda desk: ["stream", MECHANISM, desk / "played.csv", *PORT, "--home"],
+    "hil": lambda desk: ["hil", MECHANISM, desk / "played.csv"],
+    "float": lambda desk: ["float", MECHANISM, *PORT, "--home", "--seconds", "0"],
+}
+
+
+@pytest.mark.parametrize("verb", LOGGING)
+def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, logged, fake, verb):
+    """Neither on the one that is being played; all before anything moves."""
+    before = {p.name: p.read_bytes() for p in desk.iterdir()}
+    for more in ((), ("--force",)):
+        refused = here(*LOGGING[verb](desk), "--log", desk / "played.mcap", *more)
+        assert refused.returncode == 2 and "played.csv: file: is there already and is not a log" in refused.stderr
+    refused = here(*LOGGING[verb](desk), "--log", logged)
+    assert refused.returncode == 2 and "old.mcap: file: is there already; " in refused.stderr and "--force" in refused.stderr
+    assert {p.name: p.read_bytes() for p in desk.iterdir()} == before
+    assert not fake.commands
+
+
+def test_a_verification_lands_on_no_other_page(here, desk, logged):
+    page = desk / "old.html"
+    assert here("plot", logged, "-o", page).returncode == 0
+    kept = page.read_bytes()
+    for more in ((), ("--force",)):
+        refused = here("verify", MECHANISM, "--report", page, *more)
+        assert refused.returncode == 2 and "is not a page of `femtorque verify`" in refused.stderr
+    page.write_text(kept.decode().replace("femtorque plot", "femtorque verify"))
+    refused = here("verify", MECHANISM, "--report", page)
+    assert refused.returncode == 2 and "--force" in refused.stderr
+
+
+def test_the_figure_of_one_command_is_not_replaced_by_another(here, desk, logged):
+    drawn = logged.with_suffix(".png")
+    assert here("plan", MECHANISM, desk / "way.csv", "-o", desk / "m.csv", "--figure", drawn).returncode == 0
+    kept = drawn.read_bytes()
+    for more in ((), ("--force",)):
+        refused = here("plot", logged, *more)
+        assert refused.returncode == 2 and "old.png: file: is there already and is not a figure of `femtorque plot`" in refused.stderr
+    assert drawn.read_bytes() == kept and not logged.with_suffix(".html").exists()
+
+
+def test_torques_never_land_on_a_motion_of_positions_alone(here, desk):
+    rows = list(csv.reader(io.StringIO(MOTION.read_text())))
+    keep = [i for i, name in enumerate(rows[0]) if "." not in name]
+    bare = "\n".join(",".join(row[i] for i in keep) for row in rows) + "\n"
+    (desk / "bare.csv").write_text(bare)
+    refused = here("torque", MECHANISM, desk / "bare.csv", "-o", desk / "bare.csv", "--force")
+    assert refused.returncode == 2 and (desk / "bare.csv").read_text() == bare
+
+
+def test_a_plan_never_lands_on_its_waypoints_and_init_on_nothing(here, desk):
+    refused = here("plan", MECHANISM, desk / "way.csv", "-o", desk / "way.csv", "--force")
+    assert refused.returncode == 2 and (desk / "way.csv").read_text() == "shoulder\n-0.7\n"
+    (desk / "arm.toml").write_text("mine\n")
+    refused = here("init", "arm", "-o", desk / "arm.toml")
+    assert refused.returncode == 2 and "is there already" in refused.stderr
+    assert (desk / "arm.toml").read_text() == "mine\n"
+
+
+# -- broken off --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_broken_off_leaves_the_old_file(tmp_path):
+    file = tmp_path / "m.csv"
+    file.write_text("old")
+    with pytest.raises(KeyboardInterrupt), output.replacing(file) as part:
+        part.write_text("ha")
+        raise KeyboardInterrupt
+    assert file.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["m.csv"]
+
+
+def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, monkeypatch):
+    file = tmp_path / "arm.toml"
+    file.write_bytes(MECHANISM.read_bytes())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        set_joint(file, "elbow", {"friction": {"viscous": 1.0}})
+    assert file.read_bytes() == MECHANISM.read_bytes() and [p.name for p in tmp_path.iterdir()] == ["arm.toml"]
+    monkeypatch.undo()
+    (tmp_path / "link.toml").symlink_to(file)
+    file.chmod(0o640)
+    set_joint(tmp_path / "link.toml", "elbow", {"friction": {"viscous": 1.0}})
+    assert (tmp_path / "link.toml").is_symlink() and file.stat().st_mode & 0o777 == 0o640
+    assert load_mechanism(file).moving[1].friction.viscous == 1.0
+
+
+def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
+    kept = logged.read_bytes(), logged.with_suffix(".csv").read_bytes()
+    configuration = Configuration.of(load_mechanism(MECHANISM))
+    grows = Log(logged, configuration)  # and is never closed: the host was killed
+    grows.write(FakeBoard(ManualClock(), configuration).status())
+    assert (logged.read_bytes(), logged.with_suffix(".csv").read_bytes()) == kept
+    with pytest.raises(BadInput, match=r"old\.new\.mcap: log: is there already, of a run that was broken off"):
+        Log(logged, configuration)
+    grows.close()
+    assert logged.read_bytes() != kept[0] and not list(logged.parent.glob("*.new.*"))
+
+
+def test_who_cannot_be_written_to_is_named(here, tmp_path):
+    for place, why in ((tmp_path / "no" / "x.csv", "No such file"), (tmp_path, "")):
+        refused = here("torque", MECHANISM, MOTION, "-o", place)
+        assert refused.returncode == 2 and refused.stderr.startswith(f"femtorque: {place}: {why}"), refused.stderr
