@@ -64,9 +64,12 @@ static void look(void)
     }
     must(ft_motion_buffered(&ft.motion) <= FT_RING, "the ring is not overrun");
     must(ft.safety.state < FT_STATES, "the state is one");
-    must(!fake.estop || ft.safety.state == FT_STATE_ESTOP, "e-stop");
+    must(!fake.estop || ft.safety.state == FT_STATE_ESTOP
+             || ft.safety.state == FT_STATE_LEAVING, "e-stop");
     must(ft.safety.state != FT_STATE_ESTOP || fake.outputs == 0u,
          "no outputs in ESTOP");
+    must(ft.safety.state != FT_STATE_LEAVING || fake.outputs == 0u,
+         "no outputs on the way to the boot loader");
     must(ft.safety.state != FT_STATE_FAULT
              || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
     must(ft.safety.state != FT_STATE_HOLD

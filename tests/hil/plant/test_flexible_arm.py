@@ -10,8 +10,8 @@ import pytest
 
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
 from codegen.motion.trajectory import Trajectory, from_rows
+from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
 from hil.plant.articulated.plant import Plant as ArticulatedPlant
 from hil.plant.choose import Wired, is_arm, plant_of, refined
@@ -135,5 +135,5 @@ def test_feed_forward_alone_moves_a_flexible_joint_arm():
         return float(np.abs(found - motion.position(np.arange(1, ticks + 1) * 1e-3)).max())
 
     rigid = replace(mechanism, lock={"shoulder spring": 0.0, "elbow spring": 0.2})
-    assert astray(CompiledStep(Model.of(mechanism)).torque(positions)) < 2e-4
-    assert astray(CompiledStep(Model.of(rigid)).torque(positions)) > 2e-2
+    assert astray(CompiledStep(model_of(mechanism)).torque(positions)) < 2e-4
+    assert astray(CompiledStep(model_of(rigid)).torque(positions)) > 2e-2
