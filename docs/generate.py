@@ -137,7 +137,8 @@ silicon is in [first-power-up.md](first-power-up.md).
     ("both", "core registers", "ARM DDI 0403E; pyocd's debugger, by test"),
     ("both", "unique number", "UID_BASE of stm32f405xx.h and stm32g474xx.h; RM0090 39.1, RM0440 48.1"),
     ("both", "option bytes, brown-out levels, keys", "RM0090 3.6 and 3.9.5; RM0440 3.4.1; openocd's stm32l4x driver"),
-    ("both", "pins of the boot loader in ROM", "AN2606, sections of the STM32F40xxx and of the STM32G47xxx"),
+    ("both", "pins of the boot loader in ROM, and which way it pulls",
+     "AN2606, pin by pin: tables 75 (STM32F40xxx, V9) and 117 (STM32G47xxx) of a revision of 2023 or later"),
     ("both", "jump into the boot loader: reset, word kept in RAM, stack and entry from 0x1FFF0000",
      "ODrive (early start-up) and Klipper do it so"),
     ("both", "boot loader's protocol", "AN3155"),
@@ -171,9 +172,10 @@ chip cannot do is refused by name when the file is read. What happens in which o
 `femtorque flash --via stlink` needs three wires and NRST; where a chip cannot be got hold of it tries again under reset.
 `--via dfu` and `--via uart` use the boot loader that ST put into the chip's ROM (application note AN2606). It is entered with
 BOOT0 high at reset. A board that runs femtorque, is disarmed and answers at `--port` is sent there by `flash` itself, by a reset
-that leaves every output off; a board that holds its joints refuses, and so does one whose enable pin the ROM would pull at.
-There, switch the motors' supply off before you hold BOOT0 high. While the boot loader runs, nothing watches the e-stop: no pin
-drives, and the pull-downs on enable and PWM pins hold the drivers off.
+that leaves every output off; a board that holds its joints refuses, and so does one whose enable or brake pin the ROM would
+pull the wrong way. There, switch the motors' supply off before you hold BOOT0 high. While the boot loader runs, nothing watches
+the e-stop, and its own pins drive or pull, PWM and direction pins among them (on `nucleo-g474re-6` PB14 is driven high): it is
+the pull-down on enable that keeps the drivers off.
 
 A chip leaves the factory with its brown-out reset at the lowest level, far below what it is specified for at full speed.
 `flash` says which level is set; `flash --via stlink --bor` writes level 3 into the option bytes, and nothing else of them.
@@ -208,7 +210,7 @@ def _loader(board: Board) -> tuple[str, str, str]:
     others = [f"{name} {tx}, {rx}" for name, tx, rx in board.chip.rom.usarts if not {tx, rx} & taken]
     return (f"yes, {board.loader_usart}: `--via uart`" if board.loader_usart else f"no ({board.link.usart})",
             "; ".join([*others, *(["USB: `--via dfu`"] if "USB_DM" in board.reserved else [])]) or "none free",
-            "yes" if board.loader_safe else f"no: it pulls at {board.outputs.enable if board.outputs else ''}")
+            "yes" if board.loader_safe else f"no: it pulls at {', '.join(board.loader_pulls)}")
 
 
 def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:

@@ -121,10 +121,11 @@ class BrownOut:
 @dataclass(frozen=True)
 class Rom:
     """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it
-    takes, for other buses. What it takes it may drive or pull up."""
+    takes, for other buses. What it takes it may drive or pull up, except the pins `low`, which it pulls down."""
 
     usarts: tuple[tuple[str, str, str], ...]
     others: frozenset[str]
+    low: frozenset[str]
 
     @property
     def pins(self) -> frozenset[str]:

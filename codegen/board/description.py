@@ -237,8 +237,16 @@ class Board:
 
     @property
     def loader_safe(self) -> bool:
-        """Whether that boot loader leaves the pin alone that enables the drivers."""
-        return self.outputs is None or self.outputs.enable not in self.chip.rom.pins
+        """Whether that boot loader leaves drivers off and holding brakes closed."""
+        return not self.loader_pulls
+
+    @property
+    def loader_pulls(self) -> list[str]:
+        """The pins that it would pull at to enable drivers or to open brakes."""
+        rom, brake = self.chip.rom, self.brake
+        enable = [self.outputs.enable] if self.outputs and self.outputs.enable in rom.pins else []
+        kept = brake is None or brake.pin not in rom.pins or brake.release == "high" and brake.pin in rom.low
+        return enable if brake is None or kept else [*enable, brake.pin]
 
     def function(self, signal: str, pin: str) -> int:
         """The alternate function that puts a signal on a pin."""

@@ -132,8 +132,11 @@ CHIP = Chip(
     sectors=(*4 * (16 << 10,), 64 << 10, *7 * (128 << 10,)),
     wait_states=5,
     rom_id=0x413,
-    rom=Rom((("USART1", "PA9", "PA10"), ("USART3", "PB10", "PB11"), ("USART3", "PC10", "PC11")),  # AN2606, STM32F40xxx
-            frozenset("PB5 PB13 PA11 PA12 PB6 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split())),  # CAN2, USB; from V9 on I2C, SPI
+    rom=Rom((("USART1", "PA9", "PA10"), ("USART3", "PB10", "PB11"), ("USART3", "PC10", "PC11")),
+            # AN2606, STM32F40xxx V9, whose older versions take no more: CAN2, USB, I2C, SPI. SDA of I2C1 is PB7 there, and
+            # PB9 in the F42x.
+            frozenset("PB5 PB13 PA11 PA12 PB6 PB7 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split()),
+            low=frozenset("PA4 PA5 PA7".split())),  # SPI, but for MISO
     unique=0x1FFF7A10,  # RM0090 section 39.1
     brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)", 0: "level 3 (2.7 V)"},
                        wanted=0),  # RM0090 section 3.9.5

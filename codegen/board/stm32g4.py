@@ -135,9 +135,10 @@ CHIP = Chip(
     sectors=256 * (2 << 10,),
     wait_states=4,
     rom_id=0x469,
-    rom=Rom((("USART1", "PA9", "PA10"), ("USART2", "PA2", "PA3"), ("USART3", "PC10", "PC11")),  # AN2606, STM32G47xxx
-            # USB, I2C, SPI
-            frozenset("PA11 PA12 PC4 PA8 PC8 PC9 PC6 PC7 PA4 PA5 PA6 PA7 PB12 PB13 PB14 PB15".split())),
+    rom=Rom((("USART1", "PA9", "PA10"), ("USART2", "PA2", "PA3"), ("USART3", "PC10", "PC11")),
+            # AN2606, STM32G47xxx: USB, I2C2 to I2C4, SPI1, SPI2; it drives MISO (PA6, PB14) high
+            frozenset("PA11 PA12 PC4 PA8 PC8 PC9 PC6 PC7 PA4 PA5 PA6 PA7 PB12 PB13 PB14 PB15".split()),
+            low=frozenset("PA4 PA5 PA7 PB12 PB13 PB15".split())),
     unique=0x1FFF7590,  # RM0440 section 48.1
     brown_out=BrownOut(0x40022020, 8, 3, {0: "level 0 (1.7 V)", 1: "level 1 (2.0 V)", 2: "level 2 (2.2 V)",
                                           # RM0440 section 3.4.1

@@ -406,3 +406,19 @@ def test_the_index_inputs_of_the_odrive_are_those_of_its_encoder_plugs(tmp_path)
     assert "FT_INDEX(2, 9)" in header and "FT_INDEX(2, 15)" in header
     for pin, number in (("PC9", 9), ("PC15", 15)):
         assert f"FT_PIN(2, {number}, FT_INPUT, FT_DOWN, 0) /* {pin} " in header
+
+
+@pytest.mark.parametrize("pin, release, pulls", [
+    ("PA4", "high", []), ("PA4", "low", ["PA4"]), ("PC10", "high", ["PC10"]), ("PC12", "high", []), ("PC12", "low", []),
+])
+def test_a_board_whose_brakes_the_loader_in_rom_would_open_is_not_sent_there(pin, release, pulls):
+    """By AN2606 it pulls PA4 down, its SPI's select, and PC10 up, a transmitter; PC12 is none of its pins."""
+    board = boards.load("nucleo-g474re-6")
+    assert board.loader_safe and board.brake.pin == "PA4"
+    other = replace(board, outputs=board.outputs.model_copy(update={"enable": "PC13"}),
+                    brake=board.brake.model_copy(update={"pin": pin, "release": release}))
+    assert other.loader_pulls == pulls and other.loader_safe == (not pulls)
+
+
+def test_a_board_whose_drivers_the_loader_in_rom_would_enable_is_not_sent_there():
+    assert boards.load("f405rg-4").loader_pulls == ["PC11"]
