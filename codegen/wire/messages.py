@@ -323,7 +323,7 @@ REFUSALS = {
                    "its encoder.zero is start or absolute: tell it"),
     "LOOPS_OPEN": (15, "the closed loops do not close at the positions measured",
                    "home again, or move the joints to the branch of the file's start"),
-    "NO_LOADER": (19, "the boot loader in this chip's ROM pulls at the pin that enables the drivers or opens the brakes",
+    "NO_LOADER": (19, "the boot loader in this chip's ROM would enable the drivers or open the brakes",
                   "switch the motors' supply off, hold BOOT0 high, reset"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
