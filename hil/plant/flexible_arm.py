@@ -1,14 +1,15 @@
 """A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
 
-Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of
-what it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over
-points. Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are
-coupled without simplification; strains are small, and the shortening of the bent beam is left out as it is in
-host.plan.chord_beam. Deflections are measured either from the root, clamped to its joint, or from the chord:
+Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
+it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
+Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are coupled
+without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
-- "root": other coordinates than those of the inverse model, with which it agrees to second order in the deflection;
-- "chord": the same statics even where deflections are large, as those of the published arm are (a force of 2 N bends it
-  by a quarter of its length, and no linear beam is right there): what differs is dynamics.
+- "root": the beam keeps its length. With w the deflection along its axis, its points are drawn towards the root by
+  1/2 int w'^2, which has an inertia of its own, and it bends by the angle of the axis, w' = sin: its energy is
+  1/2 EI int w''^2 (1 + w'^2). Right to third order in the deflection, where the inverse model is to second;
+- "chord": the linear beam of host.plan.chord_beam, which is the published arm's: a force of 2 N bends that by a quarter of
+  its length, and what differs from the inverse model is dynamics.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class FlexiblePlant:
         self.mass = np.concatenate([self.mass, end.mass])
         self.x = np.concatenate([self.x, beam.length + beyond])
         self.tip_x, self.n = beam.length + reach, kept.shape[1]
+        self._shorten(elements, beam.EI[1], np.append(beyond, reach), slope, kept, frame == "root")
         self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
         self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
 
@@ -131,6 +133,36 @@ class FlexiblePlant:
         K = (bend.T * (EI * across)) @ bend
         return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
 
+    def _shorten(self, elements: int, EI: float, beyond: Array, slope: int, kept: Array, keeps_length: bool) -> None:
+        """drawn (P + 1, n, n): 1/2 U'drawn U is by how much the points and, last, the tip are drawn to the root; what
+        is `beyond` the beam by its own slope. bend, lean (G, n), rigid (G,): w'', w' and EI dx at Gauss points."""
+        l, size = self.length / elements, slope + 1
+        s, weight = np.polynomial.legendre.leggauss(GAUSS)
+        s, weight = 0.5 * (s + 1.0), 0.5 * weight
+        self.bend, self.lean = np.zeros((elements * GAUSS, size)), np.zeros((elements * GAUSS, size))
+        drawn, before = [], np.zeros((size, size))
+        for e in range(elements):
+            at, rows = slice(2 * e, 2 * e + 4), slice(e * GAUSS, (e + 1) * GAUSS)
+            self.bend[rows, at], self.lean[rows, at] = _curved(s, l), _leaning(s, l)
+            for part in s:
+                inside = before.copy()
+                inside[at, at] += part * l * (_leaning(part * s, l).T * weight) @ _leaning(part * s, l)
+                drawn.append(inside)
+            before = before.copy()
+            before[at, at] += l * (_leaning(s, l).T * weight) @ _leaning(s, l)
+        tilt = np.zeros(size)
+        tilt[slope] = 1.0
+        drawn += [before + x * np.outer(tilt, tilt) for x in beyond]
+        self.drawn = keeps_length * np.einsum("ia,pij,jb->pab", kept, np.array(drawn), kept)
+        self.bend, self.lean = self.bend @ kept, self.lean @ kept
+        self.rigid_EI = keeps_length * EI * l * np.tile(weight, elements)
+
+    def stiffened(self, U: Array) -> tuple[Array, float]:
+        """Forces (n,) and energy, J, of bending by U (n,) beyond those of the linear beam, K U."""
+        k, s = self.bend @ U, self.lean @ U
+        each = self.rigid_EI * k * s
+        return self.bend.T @ (each * s) + self.lean.T @ (each * k), 0.5 * float(each @ (k * s))
+
     def places(self, q: Array) -> tuple[Array, Array, Array]:
         """Origins (J, 3), axes (J, 3) and the orientation (3, 3) of the last body."""
         origins, axes = np.zeros((self.J, 3)), np.zeros((self.J, 3))
@@ -160,18 +192,22 @@ class FlexiblePlant:
             jac[:, :, : j + 1] = _turning(axes[: j + 1], origins[: j + 1], origins[j] + r)
             _add(M, h, points.mass, jac, a)
         e1, e2 = R[:, 0], R[:, 1]
-        r = np.outer(self.x, e1) + np.outer(self.N @ U, e2)
-        a = (bias[-1] + _cross(w[-1], _cross(w[-1], r)) + 2.0 * _cross(w[-1], np.outer(self.N @ Ud, e2))
+        pulled = self.drawn @ U
+        u, ud, udd = 0.5 * pulled @ U, pulled @ Ud, (self.drawn @ Ud) @ Ud
+        r = np.outer(self.x - u[:-1], e1) + np.outer(self.N @ U, e2)
+        a = (bias[-1] + _cross(w[-1], _cross(w[-1], r))
+             + 2.0 * _cross(w[-1], np.outer(self.N @ Ud, e2) - np.outer(ud[:-1], e1)) - np.outer(udd[:-1], e1)
              - self.model.gravity)
         jac = np.zeros((len(r), 3, J + n))
         jac[:, :, :J] = _turning(axes, origins, origins[-1] + r)
-        jac[:, :, J:] = e2[None, :, None] * self.N[:, None, :]
+        jac[:, :, J:] = e2[None, :, None] * self.N[:, None, :] - e1[None, :, None] * pulled[:-1, None, :]
         _add(M, h, self.mass, jac, a)
         force = -h
-        force[J:] -= self.K @ U + self.C @ Ud
-        r_tip = self.tip_x * e1 + (self.tip_N @ U) * e2
+        force[J:] -= self.K @ U + self.C @ Ud + self.stiffened(U)[0]
+        r_tip = (self.tip_x - u[-1]) * e1 + (self.tip_N @ U) * e2
         tip = origins[-1] + r_tip
-        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], np.outer(e2, self.tip_N)], axis=1)
+        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], np.outer(e2, self.tip_N) - np.outer(e1, pulled[-1])],
+                                axis=1)
         v = to_tip @ y[J + n :]
         if self.wall is not None:
             force = force + to_tip.T @ self.wall.force(tip, v)
@@ -203,7 +239,7 @@ class FlexiblePlant:
         """Where the tip is, (3,), m."""
         origins, _, R = self.places(y[: self.J])
         U = y[self.J : self.J + self.n]
-        return origins[-1] + self.tip_x * R[:, 0] + (self.tip_N @ U) * R[:, 1]
+        return origins[-1] + (self.tip_x - 0.5 * U @ self.drawn[-1] @ U) * R[:, 0] + (self.tip_N @ U) * R[:, 1]
 
 
 @dataclass(frozen=True)
@@ -261,6 +297,16 @@ def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
               - mass * float(com[:2] @ com[:2]) - extra * float(c[:2] @ c[:2]))
     k = np.sqrt(max(second, 0.0) / extra)
     return Points(np.full(2, extra / 2), c + np.array([[k, 0.0, 0.0], [-k, 0.0, 0.0]]))
+
+
+def _leaning(s: Array, l: float) -> Array:
+    """Slopes (P, 4) of the cubic through an element's ends, at s (P,) of its length l."""
+    return np.stack([6.0 * (s**2 - s) / l, 1.0 - 4.0 * s + 3.0 * s**2, 6.0 * (s - s**2) / l, 3.0 * s**2 - 2.0 * s], axis=1)
+
+
+def _curved(s: Array, l: float) -> Array:
+    """Its curvatures (P, 4)."""
+    return np.stack([(12.0 * s - 6.0) / l**2, (6.0 * s - 4.0) / l, (6.0 - 12.0 * s) / l**2, (6.0 * s - 2.0) / l], axis=1)
 
 
 def _turn(axis: Array, angle: float) -> Array:

@@ -65,7 +65,9 @@ def test_plant_keeps_its_energy():
 def _potential(plant: FlexiblePlant, y: np.ndarray) -> float:
     J, n = plant.J, plant.n
     origins, _, R = plant.places(y[:J])
-    bent = origins[-1] + np.outer(plant.x, R[:, 0]) + np.outer(plant.N @ y[J : J + n], R[:, 1])
+    U = y[J : J + n]
+    drawn = 0.5 * (plant.drawn[:-1] @ U) @ U
+    bent = origins[-1] + np.outer(plant.x - drawn, R[:, 0]) + np.outer(plant.N @ U, R[:, 1])
     total = -float(plant.mass @ bent @ plant.model.gravity)
     for j, points in enumerate(plant.rigid):
         total -= float(points.mass @ (origins[j] + points.place @ plant._frames[j].T) @ plant.model.gravity)
@@ -75,4 +77,4 @@ def _potential(plant: FlexiblePlant, y: np.ndarray) -> float:
 def _energy(plant: FlexiblePlant, y: np.ndarray) -> float:
     J, size = plant.J, plant.J + plant.n
     U, v = y[J:size], y[size:]
-    return 0.5 * float(v @ plant.system(y)[0] @ v) + 0.5 * float(U @ plant.K @ U) + _potential(plant, y)
+    return 0.5 * float(v @ plant.system(y)[0] @ v) + 0.5 * float(U @ plant.K @ U) + plant.stiffened(U)[1] + _potential(plant, y)
