@@ -19,6 +19,7 @@ from codegen.verify.figures import check_format
 from host.plan import boundary_value, plan, tip_file, waypoints
 from host.plan.boundary_value import Ends
 from host.plan.tip import Tip
+from host.plan.tip_exact import Exact, corrected
 from host.plan.tip_motion import ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
 from host.plan.tip_path import chord_motion
 
@@ -41,6 +42,7 @@ class FlexiblePlan:
     path: Array
     pressing: float  # largest force of the tip on what it touches, N
     deflection: float  # largest angle between joint and chord, rad
+    exact: Exact | None  # as the link really moves; None where it presses, or starts and ends in its sag
 
     def words(self) -> str:
         first, last = self.motion.counts
@@ -49,6 +51,9 @@ class FlexiblePlan:
                  f"{first} conditions at the start, {last} at the end"]
         peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
         lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
+        if self.exact:
+            lines.append(f"the link as it is swings by {1e3 * self.exact.left:.2g} mm after it ({1e3 * self.exact.linear:.2g} mm "
+                         f"if planned as a linear beam); on the way its tip is off the path by up to {1e3 * self.exact.off:.2g} mm")
         if self.pressing:
             lines.append(f"warning: the {self.pressing:.3g} N that the tip presses with are in these torques and in "
                          f"how far the "
@@ -65,7 +70,9 @@ class FlexiblePlan:
         """As the JSON object of `femtorque plan`."""
         return {"duration": self.trajectory.duration, "rows": len(self.trajectory.times),
                 "path_start": self.motion.path_start, "conditions": list(self.motion.counts),
-                "peak_torque": self.peaks(), "pressing": self.pressing, "deflection": self.deflection}
+                "peak_torque": self.peaks(), "pressing": self.pressing, "deflection": self.deflection,
+                "left": None if self.exact is None else {"exact": self.exact.left, "linear": self.exact.linear,
+                                                         "off_path": self.exact.off}}
 
 
 def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Array | None = None,
@@ -111,11 +118,15 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
                       f"and for "
                       f"{lead[1]:.0f} s after it; at most {longest:.0f} s of each are solved at once")
     motion = tip_motion(arm, chord, duration, dt, ends=ends, press=press, lead=lead)
+    exact = None
     bent = float(np.abs(motion.W @ arm.beam.hub).max())
     if bent > BENT:
         raise Refused(f"the root would turn by {bent:.3g} rad against the chord, which no linear beam does: a slower "
                       f"motion, less "
                       "force, or a stiffer link")
+    if ends == "free" and press is None:
+        exact = corrected(arm, chord, duration, dt, (lead[0], lead[1]), anchored=not timed)
+        motion = exact.motion
     if timed and begin is not None and (off := np.abs(motion.q[0] - begin)).max() > NEAR:
         j = int(np.argmax(off))
         raise BadInput(source, "t = 0", None,
@@ -129,7 +140,7 @@ def make(mechanism: Mechanism, source: Path, *, ends: Ends = "free", begin: Arra
     _check(mechanism, arm, trajectory, motion)
     on_path = np.clip(motion.times - motion.path_start, 0.0, chord.duration)
     pressing = 0.0 if press is None else float(np.linalg.norm(press.at(on_path)[0], axis=1).max())
-    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing, bent)
+    return FlexiblePlan(trajectory, motion, tip(arm, chord.at(on_path)[0]), pressing, bent, exact)
 
 
 def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:

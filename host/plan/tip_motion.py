@@ -32,7 +32,8 @@ ON_LINE = 1e-9  # of the beam's length: how far from its axis what it carries ma
 
 @dataclass(frozen=True)
 class FlexibleArm:
-    """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`.
+    """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`; mass kg, bar, end: the same
+    link in itself.
 
     rigid: the chain up to the hub with massless flexible link; its joints are the driven ones. normal: the common
     axis, global; signs (hub + 1,): +1 or -1, each joint's axis along it.
@@ -43,6 +44,9 @@ class FlexibleArm:
     normal: Array
     signs: Array
     beam: ChordBeam
+    mass: float
+    bar: Beam
+    end: End
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,10 +94,12 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
                      f"must be the z axis of {name}, about which the beam bends")
     bodies = list(model.bodies[: hub + 1])
     bodies[hub] = replace(bodies[hub], mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)), children=())
+    end = _end(mechanism, model, hub, name, point)
     beam = ChordBeam.of(link.beam.length, link.mass, link.beam.EI[1], elements or link.beam.elements,
-                        link.beam.damping, _end(mechanism, model, hub, name, point), link.beam.GA_s[1])
+                        link.beam.damping, end, link.beam.GA_s[1])
     return FlexibleArm(replace(model, bodies=tuple(bodies)), hub, normal,
-                       np.array([float(np.round(a @ normal)) for a in axes[: hub + 1]]), beam)
+                       np.array([float(np.round(a @ normal)) for a in axes[: hub + 1]]), beam,
+                       link.mass, link.beam, end)
 
 
 def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, ends: Ends = "free",
@@ -165,7 +171,12 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
               + beam.reach * f[:, 1])
     if second:
         moment += _second_order(arm, Om, turn, w)
-    force = along[:, None] * e1 + across[:, None] * e2
+    return taken(arm, q, qd, qdd, moment, along[:, None] * e1 + across[:, None] * e2)
+
+
+def taken(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, moment: Array, force: Array) -> Array:
+    """Torques (T, J): of the rigid links, and of the moment (T,) about the normal and the force (T, 3) that the flexible
+    link takes at its root."""
     torque = newton_euler(arm.rigid, q, qd, qdd)
     placed = poses(arm.rigid, q)
     for j in range(arm.hub + 1):
@@ -200,6 +211,13 @@ def _chord_axes(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
 def _hub_motion(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
     """Acceleration of the flexible link's joint minus gravity, along and across the chord (T, 2); the chord's angular
     rate and acceleration (T,)."""
+    a, w, turn = hub_acceleration(arm, q, qd, qdd)
+    e1, e2 = _chord_axes(arm, q)
+    return np.stack([np.sum(a * e1, 1), np.sum(a * e2, 1)], 1), w, turn
+
+
+def hub_acceleration(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    """Acceleration of the flexible link's joint minus gravity (T, 3); the link's angular rate and acceleration (T,)."""
     placed = poses(arm.rigid, q)
     w, turn = np.cumsum(qd * arm.signs, axis=1), np.cumsum(qdd * arm.signs, axis=1)
     a = np.broadcast_to(-arm.rigid.gravity, (len(q), 3)).copy()
@@ -207,8 +225,7 @@ def _hub_motion(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Arra
         d = placed[j + 1][1] - placed[j][1]
         d = d - np.outer(d @ arm.normal, arm.normal)
         a += turn[:, j, None] * np.cross(arm.normal, d) - w[:, j, None] ** 2 * d
-    e1, e2 = _chord_axes(arm, q)
-    return np.stack([np.sum(a * e1, 1), np.sum(a * e2, 1)], 1), w[:, -1], turn[:, -1]
+    return a, w[:, -1], turn[:, -1]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,11 @@ def test_waypoints_are_planned_as_if_rigid_then_bent(arm, tmp_path):
     file.write_text("shoulder,elbow\n-1.2,1.25\n-1.25,1.3\n")
     found = flexible_plan.make(arm, file)
     slope = found.motion.W[-1] @ flexible_arm(arm).beam.hub
-    assert found.trajectory.positions[-1] == pytest.approx([-1.25, 1.3 + slope], abs=1e-6)
+    shoulder, elbow = found.trajectory.positions[-1]
+    assert shoulder == pytest.approx(-1.25, abs=1e-6)
+    assert elbow == pytest.approx(1.3 + slope, abs=5e-3)  # the exact link sags a little more
+    assert found.exact is not None
+    assert found.exact.left < 0.2 * found.exact.linear
 
 
 def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
