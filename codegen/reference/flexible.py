@@ -8,7 +8,7 @@ third as long.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from codegen.reference.discrete_flexible import Elastic
 Array = NDArray[np.float64]
 
 ITERATIONS = 2
+LOST = 1e3  # rad, m or m sqrt(kg): what bends so far has come off its equations
 FINER = 3  # odd: the middles of ticks are middles of finer ones
 
 
@@ -36,3 +37,39 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
     control = model.mechanism.control
     finer = Model.of(replace(model.mechanism, control=replace(control, rate_hz=FINER * control.rate_hz)))
     return torque(finer, motion, FINER * ticks)[1][FINER // 2::FINER]
+
+
+@dataclass(frozen=True)
+class Bent:
+    """How far one thing bends in a motion: the slope at a flexible link's tip, or a spring's stretch from rest, rad (m).
+
+    key: "link.fore.beam" or "joint.wrist"; at: when it is most, s.
+    """
+
+    key: str
+    most: float
+    at: float
+
+
+def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
+    """Of every flexible link and of every joint that turns on a spring, in the first ticks of a motion from rest."""
+    step, dt = Elastic(model), model.dt
+    t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
+    positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
+    step.start(positions[0])
+    count, joints = len(step.springs), model.mechanism.moving
+    rows = [step.z]
+    with np.errstate(all="ignore"):
+        for q, u in zip(positions[1:], 0.5 * np.diff(positions, axis=0), strict=True):
+            if not np.abs(rows[-1]).max(initial=0.0) < LOST:
+                break
+            step.step(q, u)
+            rows.append(step.z)
+    z = np.nan_to_num(np.array(rows), nan=LOST, posinf=LOST, neginf=-LOST)
+    tips = z[:, count:] @ step.dynamics.phi.T
+    found = [(f"joint.{joints[j].name}", z[:, k] - joints[j].rest) for k, j in enumerate(step.springs)
+             if joints[j].type != "prismatic"]
+    for i, planes in step.layout.tips.items():
+        slopes = np.max([np.abs(tips[:, tip.start + 1]) for tip in planes.values()], axis=0)
+        found.append((f"link.{step.tree.pieces[i].tip.name}.beam", slopes))
+    return [Bent(key, float(np.abs(x).max()), float(max((np.argmax(np.abs(x)) - 0.5) * dt, 0.0))) for key, x in found]

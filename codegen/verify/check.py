@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
 from codegen.board import reader as board_module
 from codegen.common.errors import BadInput, Refused
@@ -24,7 +25,8 @@ from codegen.emit import board_header
 from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
 from codegen.mechanism.refusal import refuse
 from codegen.model.beam_element import joint_springs
-from codegen.model.bodies import Model
+from codegen.model.bodies import GROUND, Model
+from codegen.model.flexible_tree import flexible_tree
 from codegen.model.loop_assembly import CLEAR, Assembly, Motion, assemble
 from codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
 from codegen.model.mass_matrix import mass_matrix
@@ -33,6 +35,8 @@ from codegen.model.supported import supported
 from codegen.model.torsion import with_torsion
 from codegen.motion.trajectory import Trajectory
 from codegen.reference.discrete_flexible import STEEPEST, Elastic
+from codegen.reference.flexible import LOST, bending
+from codegen.reference.flexible_mass import elastic_mass_matrix
 from codegen.reference.newmark import newmark_growth
 from codegen.reference.rigid import newton_euler
 from codegen.step.scheme import Chosen, chosen, scheme_of
@@ -44,6 +48,8 @@ NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
 SAG = 0.2  # slope at the tip of a flexible link
+SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
+FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
@@ -121,8 +127,11 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _loops(name, assembly, warnings)
     for trajectory in trajectories:
         _motion(mechanism, trajectory, warnings)
+        if mechanism.flexible:
+            _bent(models[0][1], trajectory, warnings)
     if mechanism.flexible:
         _bending(models[0][1], warnings)
+        _whirling(models[0][1], warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability: Stability | None = None
@@ -255,10 +264,44 @@ def _bending(model: Model, warnings: list[str]) -> None:
     for i, planes in step.layout.tips.items():
         steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
         if steepest > SAG:
-            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at "
-                            f"the start; "
-                            f"beyond {SAG:g} it is no small deflection, and strains and statics are those of a linear "
-                            f"beam")
+            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at the start; "
+                            f"beyond {SAG:g} {SMALL}")
+
+
+def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
+    """What bends too far in a motion."""
+    source = trajectory.source.name if trajectory.source else "the motion"
+    if not trajectory.starts_at_rest:
+        return
+    for bent in bending(model, trajectory, round(trajectory.duration / model.dt)):
+        far = "" if bent.most < LOST else " and more"
+        if bent.most > STEEPEST:
+            warnings.append(f"{source}: {bent.key} bends by {bent.most:.2g} rad{far} at t = {bent.at:.3f} s; it is computed up "
+                            f"to {STEEPEST:.2g}, and the torques are none")
+        elif bent.key.startswith("link.") and bent.most > SAG:
+            warnings.append(f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; beyond "
+                            f"{SAG:g} {SMALL}")
+
+
+def _whirling(model: Model, warnings: list[str]) -> None:
+    """Flexible links that the limits let turn faster than was tried."""
+    tree = flexible_tree(model.mechanism)
+    joints = tree.mechanism.moving
+    q = np.array([joint.start for joint in joints])
+    M, K, _ = elastic_mass_matrix(model, q)
+    n = len(joints)
+    lowest = float(np.sqrt(eigvalsh(K[n:, n:], M[n:, n:])[0])) if len(K) > n else np.inf
+    for i in tree.beams:
+        rate, at = 0.0, tree.pieces[i].parent
+        while at != GROUND:
+            piece = tree.pieces[at]
+            if piece.joint in tree.driven and not piece.prismatic:
+                rate += joints[piece.mover].limits.velocity
+            at = piece.parent
+        if np.isfinite(rate) and rate > FASTEST * lowest:
+            warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {rate:.3g} rad/s, "
+                            f"{rate / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its tension was held against "
+                            f"an exact chain up to {FASTEST:g} times")
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:

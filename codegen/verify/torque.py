@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput
+from codegen.common.errors import BadInput, Refused
 from codegen.common.output import replacing
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
@@ -26,10 +26,14 @@ from codegen.motion.trajectory import Trajectory
 from codegen.reference import rigid as reference
 from codegen.reference import schemes
 from codegen.reference import wrench as external
+from codegen.reference.discrete_flexible import STEEPEST
+from codegen.reference.flexible import LOST, bending
 from codegen.reference.wrench import Wrench
 from codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
+
+BEYOND = 1e3  # efforts: no motion that a mechanism is given asks for more
 
 Step = Callable[..., Array]
 """The emitted step of a model over a motion: positions (N + 2, n) at s_-1 .. s_N, rad or m, and where it leads through
@@ -83,6 +87,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
                        f"is shorter than one control tick, {model.dt:g} s")
     if mechanism.flexible:
         _at_rest(model, trajectory)
+        _within_theory(model, trajectory, ticks)
     if has_modes(mechanism) and wrench is not None:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes",
                        "name one with --mode")
@@ -92,6 +97,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
         given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
         t = (np.arange(ticks, dtype=float) + 0.5) * model.dt
         tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
+    _believable(mechanism, trajectory, t, tau)
     q, qd, qdd = trajectory.at(t)
     exact = schemes.exact(model, trajectory, t)
     error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
@@ -101,6 +107,26 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
         motors = motor_torque(mechanism, qd, qdd)
         tau, exact = tau + motors, exact + motors
     return Torque(tuple(j.name for j in mechanism.streamed), t, tau, exact, error)
+
+
+def _within_theory(model: Model, trajectory: Trajectory, ticks: int) -> None:
+    """Raise Refused if something bends farther than it is computed."""
+    worst = max(bending(model, trajectory, ticks), key=lambda bent: bent.most, default=None)
+    if worst is not None and worst.most > STEEPEST:
+        what = "come off its equations" if worst.most >= LOST else f"bent by {worst.most:.3g} rad"
+        raise Refused(f"{worst.key}: {what} at t = {worst.at:.3f} s of the motion, and what bends is computed up to "
+                      f"{STEEPEST:.3g} rad: a slower motion, or a stiffer link")
+
+
+def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Array) -> None:
+    """Raise Refused if a torque is beyond all that the mechanism could mean: it has come off its equations."""
+    efforts = np.array([joint.limits.effort for joint in mechanism.streamed])
+    wrong = ~np.isfinite(tau) | (mechanism.flexible & (np.abs(tau) > BEYOND * efforts))
+    if wrong.any():
+        k, j = np.argwhere(wrong)[0]
+        joint = mechanism.streamed[j]
+        raise Refused(f"joint.{joint.name}: {tau[k, j]:.3g} N m (N) at t = {t[k]:.3f} s of the motion is beyond any limit of the "
+                      f"mechanism (effort = {joint.limits.effort:g}): what is computed has come off its equations")
 
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:

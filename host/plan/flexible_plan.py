@@ -59,8 +59,9 @@ class FlexiblePlan:
                          f"how far the "
                          "links bend, not in what the board adds to its own: there feedback has to bring them up")
         if self.deflection > LARGE:
-            lines.append(f"warning: more than {LARGE:g} of the length is no small deflection: strains and statics are "
-                         "those of a linear beam")
+            held = ("the plan is the exact link's, but the board's march is right to second order in it only" if self.exact else
+                    "strains and statics are those of a linear beam")
+            lines.append(f"warning: {self.deflection:.2g} rad, more than {LARGE:g}, is no small deflection: {held}")
         return "\n".join(lines)
 
     def peaks(self) -> dict[str, float]:

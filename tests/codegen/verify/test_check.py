@@ -17,9 +17,11 @@ from codegen.common.errors import BadInput
 from codegen.mechanism.description import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.supported import supported
+from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.verify.check import Report, examine
 from codegen.verify.check_tables import renderable
 from codegen.verify.new_file import text
+from tests.support import oracle
 from tests.support.oracle import random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
@@ -228,3 +230,24 @@ def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
         joints[0] = replace(joints[0], encoder=replace(joints[0].encoder, zero="stop"), home=Home(at=-3.0, effort=effort))
         said = examine(replace(upright, joints=tuple(joints))).warnings
         assert any("joint.shoulder.home.effort = 0.3 does not carry the joint" in w for w in said) == warned
+
+
+def test_a_flexible_link_that_turns_or_bends_beyond_what_was_tried_is_warned_of():
+    link = load_mechanism(MECHANISMS / "flexible_link.toml")
+    link = replace(link, control=replace(link.control, rate_hz=250, knot_hz=250))
+    assert not [w for w in examine(link).warnings if "turn" in w]
+    fast = replace(link, joints=(replace(link.joints[0], limits=replace(link.joints[0].limits, velocity=30.0)),))
+    assert "link.beam.beam: the joints' limits let it turn at 30 rad/s, 1.9 times its lowest frequency of 15.5 rad/s; its " \
+        "tension was held against an exact chain up to 1.5 times" in examine(fast).warnings
+
+    def swung(seconds: float) -> Trajectory:
+        t = np.linspace(0.0, seconds, 151)
+        q, qd, qdd = oracle.septic([0.0], [1.0], seconds).at(t)
+        return from_rows(["hub"], t, q, qd, qdd)
+
+    slow, bent, folded = (" ".join(examine(link, [swung(s)]).warnings) for s in (1.2, 0.5, 0.15))
+    assert "slope" not in slow
+    assert "link.beam.beam has a slope of 0." in bent
+    assert "beyond 0.2 the deflection is not small" in bent
+    assert "link.beam.beam bends by" in folded
+    assert "it is computed up to 0.79, and the torques are none" in folded

@@ -260,3 +260,42 @@ def test_figure_of_the_eight_link_chain(tmp_path):
     figures.torque_curves(tmp_path / "eight_link.png", result, "eight-link", "reference")
     assert result.error <= 1e-4
     assert (tmp_path / "eight_link.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+LINK = load_mechanism(Path(__file__).parents[3] / "mechanisms" / "flexible_link.toml")
+LINK = replace(LINK, control=replace(LINK.control, rate_hz=250, knot_hz=250))
+
+
+def turned_up(rate: float, seconds: float, hold: float):
+    """The single flexible link from rest to a rate, rad/s, and so on."""
+    t = np.linspace(0.0, seconds + hold, 301)
+    x = np.clip(t / seconds, 0.0, 1.0)
+    rates = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
+    changes = np.where(x < 1.0, rate / seconds * (1.0 - np.cos(2.0 * np.pi * x)), 0.0)
+    at = rate * seconds * (0.5 * x**2 + (np.cos(2.0 * np.pi * x) - 1.0) / (4.0 * np.pi**2)) + rate * np.maximum(t - seconds, 0.0)
+    return from_rows(["hub"], t, at[:, None], rates[:, None], changes[:, None])
+
+
+def test_a_flexible_link_turns_faster_than_it_swings():
+    """16.5 rad/s, where it swings with 15.5 clamped: its tension holds it."""
+    found = torque.torque(LINK, turned_up(16.5, 1.0, 0.2))
+    assert np.abs(found.tau).max() < 2.0
+    assert found.error < 2e-2
+
+
+@pytest.mark.parametrize("backend", [None, lambda model, positions: CompiledStep(model).torque(positions)],
+                         ids=["reference", "c"])
+def test_a_flexible_link_that_bends_too_far_is_refused_by_name(backend):
+    with pytest.raises(Refused, match=r"link\.beam\.beam: bent by [0-9.]+ rad at t = .* computed up to 0\.785 rad"):
+        torque.torque(LINK, turned_up(10.0, 0.12, 0.2), backend)
+
+
+def test_a_torque_that_has_come_off_its_equations_is_refused_by_name():
+    """Whoever computes it."""
+
+    def wrong(value: float):
+        return lambda model, positions: np.full((len(positions) - 2, 1), value)
+
+    for value in (5.8e17, np.nan, -np.inf):
+        with pytest.raises(Refused, match=r"joint\.hub: .* at t = 0\.002 s of the motion is beyond any limit"):
+            torque.torque(LINK, turned_up(5.0, 1.0, 0.2), wrong(value))
