@@ -41,7 +41,7 @@ def exact(model: Model, motion: Motion, ticks: int) -> Array:
 
 @dataclass(frozen=True)
 class Bent:
-    """How far one thing bends in a motion: the slope at a flexible link's tip, or a spring's stretch from rest, rad (m).
+    """How far one thing bends in a motion: the slope at a flexible link's tip, or a spring's stretch from rest, rad.
 
     key: "link.fore.beam" or "joint.wrist"; at: when it is most, s.
     """

@@ -264,8 +264,8 @@ def _bending(model: Model, warnings: list[str]) -> None:
     for i, planes in step.layout.tips.items():
         steepest = max(abs(float(tips[tip.start + 1])) for tip in planes.values())
         if steepest > SAG:
-            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at the start; "
-                            f"beyond {SAG:g} {SMALL}")
+            warnings.append(f"link.{step.tree.pieces[i].tip.name}.beam: its tip hangs at a slope of {steepest:.2g} at "
+                            f"the start; beyond {SAG:g} {SMALL}")
 
 
 def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
@@ -276,11 +276,11 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
     for bent in bending(model, trajectory, round(trajectory.duration / model.dt)):
         far = "" if bent.most < LOST else " and more"
         if bent.most > STEEPEST:
-            warnings.append(f"{source}: {bent.key} bends by {bent.most:.2g} rad{far} at t = {bent.at:.3f} s; it is computed up "
-                            f"to {STEEPEST:.2g}, and the torques are none")
+            warnings.append(f"{source}: {bent.key} bends by {bent.most:.2g} rad{far} at t = {bent.at:.3f} s; "
+                            f"it is computed up to {STEEPEST:.2g}, and the torques are none")
         elif bent.key.startswith("link.") and bent.most > SAG:
-            warnings.append(f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; beyond "
-                            f"{SAG:g} {SMALL}")
+            warnings.append(f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; "
+                            f"beyond {SAG:g} {SMALL}")
 
 
 def _whirling(model: Model, warnings: list[str]) -> None:
@@ -300,8 +300,8 @@ def _whirling(model: Model, warnings: list[str]) -> None:
             at = piece.parent
         if np.isfinite(rate) and rate > FASTEST * lowest:
             warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {rate:.3g} rad/s, "
-                            f"{rate / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its tension was held against "
-                            f"an exact chain up to {FASTEST:g} times")
+                            f"{rate / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its tension was "
+                            f"held against an exact chain up to {FASTEST:g} times")
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:

@@ -125,8 +125,9 @@ def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Arr
     if wrong.any():
         k, j = np.argwhere(wrong)[0]
         joint = mechanism.streamed[j]
-        raise Refused(f"joint.{joint.name}: {tau[k, j]:.3g} N m (N) at t = {t[k]:.3f} s of the motion is beyond any limit of the "
-                      f"mechanism (effort = {joint.limits.effort:g}): what is computed has come off its equations")
+        raise Refused(f"joint.{joint.name}: {tau[k, j]:.3g} N m (N) at t = {t[k]:.3f} s of the motion is beyond any "
+                      f"limit of the mechanism (effort = {joint.limits.effort:g}): what is computed has come off its "
+                      f"equations")
 
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:

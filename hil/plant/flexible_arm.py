@@ -1,15 +1,15 @@
 """A planar arm that ends in a flexible link, in forward dynamics: what a tip motion is tried on.
 
-Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of what
-it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over points.
-Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are coupled
-without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
+Not the equations of the inverse model turned round: cubic elements of its own number, and all mass, of the beam, of
+what it carries and of the rigid links, in points (as PLEXUS has it), so that the mass matrix is a sum of m J'J over
+points. Shear, where the link has it, is one constant strain an element, chosen by least energy. Turning and bending are
+coupled without simplification. Deflections are measured either from the root, clamped to its joint, or from the chord:
 
 - "root": the beam keeps its length. With w the deflection along its axis, its points are drawn towards the root by
   1/2 int w'^2, which has an inertia of its own, and it bends by the angle of the axis, w' = sin: its energy is
   1/2 EI int w''^2 (1 + w'^2). Right to third order in the deflection, where the inverse model is to second;
-- "chord": the linear beam of host.plan.chord_beam, which is the published arm's: a force of 2 N bends that by a quarter of
-  its length, and what differs from the inverse model is dynamics.
+- "chord": the linear beam of host.plan.chord_beam, which is the published arm's: a force of 2 N bends that by a quarter
+  of its length, and what differs from the inverse model is dynamics.
 """
 
 from __future__ import annotations
@@ -206,8 +206,8 @@ class FlexiblePlant:
         force[J:] -= self.K @ U + self.C @ Ud + self.stiffened(U)[0]
         r_tip = (self.tip_x - u[-1]) * e1 + (self.tip_N @ U) * e2
         tip = origins[-1] + r_tip
-        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], np.outer(e2, self.tip_N) - np.outer(e1, pulled[-1])],
-                                axis=1)
+        bent = np.outer(e2, self.tip_N) - np.outer(e1, pulled[-1])
+        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
         v = to_tip @ y[J + n :]
         if self.wall is not None:
             force = force + to_tip.T @ self.wall.force(tip, v)
@@ -301,12 +301,14 @@ def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
 
 def _leaning(s: Array, l: float) -> Array:
     """Slopes (P, 4) of the cubic through an element's ends, at s (P,) of its length l."""
-    return np.stack([6.0 * (s**2 - s) / l, 1.0 - 4.0 * s + 3.0 * s**2, 6.0 * (s - s**2) / l, 3.0 * s**2 - 2.0 * s], axis=1)
+    lift = 6.0 * (s - s**2) / l
+    return np.stack([-lift, 1.0 - 4.0 * s + 3.0 * s**2, lift, 3.0 * s**2 - 2.0 * s], axis=1)
 
 
 def _curved(s: Array, l: float) -> Array:
     """Its curvatures (P, 4)."""
-    return np.stack([(12.0 * s - 6.0) / l**2, (6.0 * s - 4.0) / l, (6.0 - 12.0 * s) / l**2, (6.0 * s - 2.0) / l], axis=1)
+    lift = (6.0 - 12.0 * s) / l**2
+    return np.stack([-lift, (6.0 * s - 4.0) / l, lift, (6.0 * s - 2.0) / l], axis=1)
 
 
 def _turn(axis: Array, angle: float) -> Array:

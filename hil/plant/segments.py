@@ -2,8 +2,8 @@
 
 A segment has the mass and the inertia of its piece of the beam; half-way between two segments' middles stands a spring
 of stiffness EI / h for each plane of bending (and GJ / h, where the link twists), h being a segment's length, with
-damping in the same proportion as the beam's. The first and the last segment are half as long, so that springs are at the
-middle of what bends there. What is wrong with it falls with the square of h.
+damping in the same proportion as the beam's. The first and the last segment are half as long, so that springs are at
+the middle of what bends there. What is wrong with it falls with the square of h.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def segmented(mechanism: Mechanism, segments: int) -> Mechanism:
 def _parts(link: Link, beam: Beam, segments: int) -> tuple[list[Link], list[Joint]]:
     """Segments, massless pieces between two springs at one place, and the springs."""
     h = beam.length / segments
-    springs = [(axis, k) for axis, k in zip(AXES[[1, 2, 0]], (*beam.EI, beam.GJ or np.inf), strict=True) if np.isfinite(k)]
+    stiffnesses = (*beam.EI, beam.GJ or np.inf)
+    springs = [(axis, k) for axis, k in zip(AXES[[1, 2, 0]], stiffnesses, strict=True) if np.isfinite(k)]
     parts, joints = [_segment(link, link.name, 0.5 * h)], []
     for n in range(1, segments + 1):
         for k, (axis, stiffness) in enumerate(springs):

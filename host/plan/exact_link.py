@@ -1,9 +1,10 @@
 """What a flexible link really does under a motion of the arm's joints: a chain of rigid segments, geometrically exact.
 
-The planar link of host.plan.chord_beam, cut into segments with springs EI / h between them (the first and the last half as
-long), and the rigid end part on its own spring or as one piece with the last segment. Absolute angles b_j are the
+The planar link of host.plan.chord_beam, cut into segments with springs EI / h between them (the first and the last half
+as long), and the rigid end part on its own spring or as one piece with the last segment. Absolute angles b_j are the
 coordinates, so that the equations are short, whatever turns or bends. With l_j the length of a body, c_j where its mass
-m_j is, I_j its inertia, M_j the mass beyond it, e_j along and n_j across it, a the acceleration of the joint less gravity,
+m_j is, I_j its inertia, M_j the mass beyond it, e_j along and n_j across it, a the acceleration of the joint less
+gravity,
 
     A_jj = I_j + m_j c_j^2 + l_j^2 M_j,   A_jk = l_j (m_k c_k + l_k M_k) for j < k,   B_j = m_j c_j + l_j M_j,
     sum_k A_jk (cos(b_j - b_k) b_k'' + sin(b_j - b_k) b_k'^2) + B_j n_j . a = moment of the springs on j,

@@ -1,9 +1,9 @@
 """The motion of a flexible tip made right for the link as it is: planned by the linear beam, tried on the exact one.
 
-What the linear inverse of host.plan.tip_motion leaves is seen on the chain of host.plan.exact_link, and the chord is asked
-for by as much more, again and again: each round leaves some hundredth. Before the path and after it the motion of the tip
-that is asked for goes on as the error does; the inverse of a vibration that the link has with its root at rest is no
-motion of the root, so that what is added to the joint dies away as the inverse's own pre- and post-actuation do.
+What the linear inverse of host.plan.tip_motion leaves is seen on the chain of host.plan.exact_link, and the chord is
+asked for by as much more, again and again: each round leaves some hundredth. Before the path and after it the motion of
+the tip that is asked for goes on as the error does; the inverse of a vibration that the link has with its root at rest
+is no motion of the root, so that what is added to the joint dies away as the inverse's own pre- and post-actuation do.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ AFTER = 0.6  # s after the motion in which what is left is looked at
 
 @dataclass(frozen=True)
 class Exact:
-    """motion: its torques those of the exact link. left: how far the tip swings after it, peak to peak, and linear: after
-    the linear plan; off: of the tip from its path on the way, at most. All m, of the finer chain."""
+    """motion: its torques those of the exact link. left: how far the tip swings after it, peak to peak; linear: the
+    same after the linear plan; off: of the tip from its path on the way, at most. All m, of the finer chain."""
 
     motion: TipMotion
     left: float
@@ -64,7 +64,9 @@ class More:
 def corrected(arm: FlexibleArm, chord: Timed, duration: float, dt: float, lead: tuple[float, float],
               anchored: bool = False) -> Exact:
     """As tip_motion with free ends, for the exact link. anchored: the joints begin where the linear plan has them, and
-    the sag that the exact link has more there is not made up for. Raises Refused as that does, and where the link folds up."""
+    the sag that the exact link has more there is not made up for. Raises Refused as that does, and where the link
+    folds up.
+    """
     m = round(MARGIN / dt)
     before, after = (round(s / dt) for s in lead)
     T = before + round(duration / dt) + after + 2 * m

@@ -32,8 +32,8 @@ ON_LINE = 1e-9  # of the beam's length: how far from its axis what it carries ma
 
 @dataclass(frozen=True)
 class FlexibleArm:
-    """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`; mass kg, bar, end: the same
-    link in itself.
+    """A planar chain whose last driven joint, number `hub`, carries the flexible link `beam`; mass kg, bar, end: the
+    same link in itself.
 
     rigid: the chain up to the hub with massless flexible link; its joints are the driven ones. normal: the common
     axis, global; signs (hub + 1,): +1 or -1, each joint's axis along it.
@@ -175,8 +175,8 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
 
 
 def taken(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, moment: Array, force: Array) -> Array:
-    """Torques (T, J): of the rigid links, and of the moment (T,) about the normal and the force (T, 3) that the flexible
-    link takes at its root."""
+    """Torques (T, J): of the rigid links, and of the moment (T,) about the normal and the force (T, 3) that the
+    flexible link takes at its root."""
     torque = newton_euler(arm.rigid, q, qd, qdd)
     placed = poses(arm.rigid, q)
     for j in range(arm.hub + 1):
