@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import tty
+import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -113,15 +114,17 @@ def during(result):
 
 def calibrate(board):
     """Let the virtual board's converter tell the nominal bus voltage to the last bit, as a pil image takes it for granted:
-    one constant of the image is put right for that."""
+    one constant of the image is put right for that, and its check sum with it."""
     nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
     counts = np.float32(round(board.bus_voltage / exact))
     steps = [np.float32(nominal / counts)]
     steps += [np.nextafter(steps[0], np.float32(way)) for way in (0, 1)]
     right = next(step for step in steps if step * counts == nominal)
-    at = board.image.flash.index(np.float32(exact).tobytes())
-    assert board.image.flash.count(np.float32(exact).tobytes()) == 1
-    board.chip.core.load(board.image.start + at, right.tobytes())
+    flash, start = board.image.flash, board.image.start
+    assert flash.count(np.float32(exact).tobytes()) == 1
+    assert zlib.crc32(flash[:-4]) == int.from_bytes(flash[-4:], "little")  # as it was built
+    changed = flash[:-4].replace(np.float32(exact).tobytes(), right.tobytes())
+    board.chip.core.load(start, changed + zlib.crc32(changed).to_bytes(4, "little"))
 
 
 def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
