@@ -86,7 +86,8 @@ PAPERS = (
     Paper("chapter", "Dynamics (chapter of a robotics textbook)"),
     Paper("tsujita", "Tsujita, Tsuchiya, Kamiya, Kawano, The inverse kinematics and dynamics of a flexible manipulator",
           (
-        "Eq. 15: the mass matrix is <B'B> with its first row modified (<B'B> - C'B), the stiffness K - Omega^2 <B'B>; "
+        "Eq. 15: the mass matrix is <B'B> with its first row modified (<B'B> - C'B), the stiffness K - Omega^2 <B'B> "
+        "(K - omega^2 M is printed); "
         "the moment "
         "uses <rho_c^2> (m r_c^2 is counted twice as printed); terms linear in w are missing from the moment balance.",
         "Eq. 12: 2 zeta sqrt(M K) is not symmetric: 2 zeta M (M^-1 K)^1/2, or damping in proportion to strain rate.",
@@ -100,8 +101,8 @@ PAPERS = (
     )),
 )
 
-_WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, and the arm reaches 0.9 m; R_1, the split of the "
-         "mass, the stiffness "
+_WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, out of reach if 0.4 m is all of link 2 (the printed "
+         "path stands below); R_1, the split of the mass, the stiffness "
          "of joint 3, the damping and the contact law are not printed. Chosen: a path at y = -0.6 m, a beam of 0.192 "
          "kg and 0.4 m, a "
          "hand of 0.048 kg and 0.1 m on 1 N m/rad, strain-proportional damping of 5 ms, a floor of 10 kN/m. Ends at "
@@ -175,6 +176,9 @@ SUBJECTS = (
             "Not a figure of the paper: its beam alone, with a point mass for the hand, where only the "
             "boundary-value motion is at stake.",
             ("femtorque plan mechanisms/flexible_link.toml WAYPOINTS -o motion.csv",)),
+    Subject("tsujita-spin-up", "tsujita", "what Figs 2 to 4 rest on", "The same link spun up past its first frequency",
+            figures_tsujita.spin_up,
+            "Not of the paper: the test by which Kane, Ryan and Banerjee (1987) showed that a turning beam stiffens."),
     Subject("tsujita-table-1", "tsujita", "Table 1", "Natural frequencies of link 2", None,
             "cannot be reproduced: the six printed frequencies followed from none of about 790 readings of the "
             "printed data; R_1, "
@@ -183,6 +187,11 @@ SUBJECTS = (
             ("femtorque plan mechanisms/wall_arm.toml mechanisms/wall_arm_path.csv --ends static -o motion.csv",)),
     Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion",
             figures_tsujita.force_error, _WALL),
+    Subject("tsujita-path", "tsujita", "the printed path", "Force error along the path as printed, from (0.7, 0.7)",
+            figures_tsujita.printed_path,
+            "Table 1 gives 0.400 m beside EI: read as the beam alone, with the hand beyond it, the arm reaches 1.0 m. "
+            "The length of the hand (0.1 m here, 0.09 m at least), the split of the mass, the stiffness of joint 3, "
+            "the damping and the contact law stay unprinted."),
     Subject("tsujita-fig-4", "tsujita", "Fig. 4", "Stick diagram of the manipulator", figures_tsujita.sticks, _WALL),
 )
 

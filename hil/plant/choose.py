@@ -1,7 +1,7 @@
 """Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
 
-Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, of second order
-in the deflection like the inverse model: both leave out how a bent beam shortens and how tension stiffens it. Loops,
+Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, whose beam
+keeps its length, of third order in the deflection. Loops,
 modes and all other flexible links move as articulated points, with large rotations and with tension.
 """
 

@@ -86,7 +86,7 @@ def count(problem: Problem) -> tuple[int, int]:
     if not condition < SINGULAR:
         raise Refused(f"the flexible motion's {problem.n} elastic coordinates are too many for double precision "
                       f"(condition "
-                      f"{condition:.1g} of their mass matrix): fewer elements; five leave micrometres")
+                      f"{condition:.1g} of their mass matrix): fewer elements; five are enough")
     stable = _side(problem, 0, "stable")
     unstable = _side(problem, -1, "unstable")
     if len(stable) + len(unstable) != 2 * problem.n:

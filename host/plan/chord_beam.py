@@ -8,8 +8,8 @@ axis:
 
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
-with w = 0 at the joint and at the point. Strains and deflections are small; the shortening of a bent chord, which is
-what makes a turning beam stiffer, is of second order and left out, here and in hil.plant.flexible_arm.
+with w = 0 at the joint and at the point. Strains and deflections are small, and the shortening of a bent chord, which
+is what makes a turning beam stiffer, is left out: host.plan.tip_exact makes up for it.
 """
 
 from __future__ import annotations

@@ -20,6 +20,8 @@ from tests.support import oracle
 
 def test_slew_leaves_less_with_every_element():
     assert figures_tsujita.slew(short=True).good
+    assert figures_tsujita.spin_up(short=True).good
+    assert figures_tsujita.printed_path(short=True).good
 
 
 def test_bending_changes_the_torques():
