@@ -49,8 +49,9 @@ def test_instructions_grow_in_proportion_to_the_elements():
         planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together
         mode = np.diff(found) / (2 * planes)
         print(f"{name:34}" + "".join(f"{count:>7}" for count in found) + f"   {mode.mean():.1f} a mode")
-        assert np.ptp(mode) < 6.0  # a loop's end here or there
-        assert mode.max() <= MODE[name]
+        assert np.ptp(mode[1:]) < 6.0  # a loop's end here or there
+        assert mode[0] > mode[1:].min() - 6.0  # one element may be cheaper than the line, not dearer
+        assert mode[1:].max() <= MODE[name]
         assert found[0] <= SMALLEST[name]
 
 
