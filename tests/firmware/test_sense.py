@@ -38,6 +38,10 @@ class Sensed:
         self.volts = dict.fromkeys(self.channels, 1.0)
         self.converter.volts = lambda channel: self.volts[channel]
 
+    def start(self) -> None:
+        """Let it come to its ticks: a start looks at crystal, timers and image first."""
+        self.machine.run(30e-3)
+
     def put(self, *volts: float) -> None:
         self.volts.update(zip(self.channels, volts, strict=True))
 
@@ -57,6 +61,7 @@ def volts_of(celsius: float, r25: float, beta: float, resistor: float, at_supply
 @pytest.mark.parametrize("name", SENSED)
 def test_the_bus_is_told_to_a_count_of_the_converter(tmp_path, name):
     board = Sensed(tmp_path, name)
+    board.start()
     for volts in (24.0, 12.3, 57.9, 0.0):
         board.put(volts / 19.0, *[1.0] * (len(board.channels) - 1))
         board.run()
@@ -67,6 +72,7 @@ def test_the_bus_is_told_to_a_count_of_the_converter(tmp_path, name):
 @pytest.mark.parametrize("name", SENSED)
 def test_a_single_reading_that_is_off_counts_nothing_and_two_count(tmp_path, name):
     board = Sensed(tmp_path, name)
+    board.start()
     readings = iter(())
     quiet = 24.0 / 19.0
     board.converter.volts = lambda channel: next(readings, quiet) if channel == board.channels[0] else 1.0
@@ -87,6 +93,7 @@ def test_a_single_reading_that_is_off_counts_nothing_and_two_count(tmp_path, nam
 def test_a_converter_that_stops_is_a_bus_of_nothing(tmp_path, name):
     board = Sensed(tmp_path, name)
     board.put(24.0 / 19.0, *[1.0] * (len(board.channels) - 1))
+    board.start()
     board.run()
     assert board.seen("bus") > 23.0
     board.converter.dead = True

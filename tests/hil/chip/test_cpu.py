@@ -34,7 +34,8 @@ def test_systick_counts_down_and_flags(program):
     run = program("""
         void start(void) {
             SYST_RVR = 999; SYST_CVR = 0; SYST_CSR = 5;
-            uint32_t first = SYST_CVR;
+            uint32_t first;
+            while ((first = SYST_CVR) == 0) { } // until it has reloaded, a clock after it was enabled
             for (volatile int i = 0; i < 20; i++) { }
             result[0] = first - SYST_CVR;
             result[1] = SYST_CSR >> 16 & 1;
