@@ -1,4 +1,8 @@
-"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2000 executed instructions.
+"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2050 executed instructions,
+or 3300 where a fault ends in holding the arm.
+
+The longest is one in which something is found wrong: then every fault there is is asked for, those of the chip, its image
+and its current sensors among them. A tick of a motion without such an event takes 1760 on average.
 
 The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
 commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run
@@ -23,7 +27,8 @@ from hil.play.run import folder
 from tests.support.course import Course
 
 ROOT = Path(__file__).parents[3]
-BUDGET = 2000  # instructions
+BUDGET = 2050  # instructions
+HELD = 3300  # of the tick in which a fault has stopped an arm that gravity loads, and its step begins anew to hold it
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +48,8 @@ def course(arm) -> Iterator[Course]:
 
 @pytest.mark.parametrize("part", [part.__name__ for part in Course.PARTS])
 def test_every_tick_of_a_six_joint_arm_stays_within_its_budget(course, part):
-    assert 1000 < course.worst[part] <= BUDGET
+    held = part in ("is_sent_a_bad_knot", "loses_its_host")
+    assert 1000 < course.worst[part] <= (HELD if held else BUDGET)
 
 
 def test_the_arm_has_really_been_through_all_of_it(course):

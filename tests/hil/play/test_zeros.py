@@ -71,4 +71,5 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
     assert ZERO_FIRST not in sentences("home")
     said = sentences("rezero")  # the motion ends elsewhere than it begins
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
-    assert said[blamed - 1] == ZERO_FIRST and "inertia" in said[blamed], said
+    assert said[blamed - 1] == ZERO_FIRST, said
+    assert "inertia" in said[blamed] or "constant torque" in said[blamed], said  # which of them hangs on where it swung
