@@ -634,14 +634,19 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS)
-def test_a_safety_measure_that_is_taken_out_is_noticed(tmp_path, monkeypatch, mutation):
-    name, file, old, new, check = MUTATIONS[mutation]
-    chip = tmp_path / "chip"
+def mutate(folder, monkeypatch, file: str, old: str, new: str) -> None:
+    """Let machines be made of chip folders in which one place of a file says something else."""
+    chip = folder / "chip"
     shutil.copytree(CHIP, chip)
     text = (chip / file).read_text(encoding="utf-8")
     assert text.count(old) == 1
     (chip / file).write_text(text.replace(old, new), encoding="utf-8")
     monkeypatch.setattr("tests.firmware.test_chip.CHIP", chip)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_safety_measure_that_is_taken_out_is_noticed(tmp_path, monkeypatch, mutation):
+    name, file, old, new, check = MUTATIONS[mutation]
+    mutate(tmp_path, monkeypatch, file, old, new)
     with pytest.raises(AssertionError):
         check(lambda application, **options: Machine(tmp_path, application, **{"name": name, **options}))

@@ -1,6 +1,5 @@
 """What the chip does with another crystal than the board file's, and with a supply that sags."""
 
-import shutil
 import struct
 import zlib
 
@@ -13,7 +12,7 @@ from hil.plant.rigid import Plant
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.session import Session, fault_name
-from tests.firmware.test_chip import ARMED, CHIP, Machine
+from tests.firmware.test_chip import ARMED, Machine, mutate
 from tests.support.boards import three_link
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
@@ -243,12 +242,7 @@ MUTATIONS = {
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_what_is_taken_out_of_the_start_is_noticed(tmp_path, monkeypatch, mutation):
     name, file, old, new, hse_hz = MUTATIONS[mutation]
-    chip = tmp_path / "chip"
-    shutil.copytree(CHIP, chip)
-    text = (chip / file).read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (chip / file).write_text(text.replace(old, new), encoding="utf-8")
-    monkeypatch.setattr("tests.firmware.test_chip.CHIP", chip)
+    mutate(tmp_path, monkeypatch, file, old, new)
     board = Machine(tmp_path, ARMED, name)
     if hse_hz:
         board.chip.rcc.hse_hz = hse_hz
