@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from codegen.board.chip import Timer
-from codegen.board.description import (
-    Board,
-    Channel,
-    CurrentSense,
-)
+from codegen.board.description import Board, Channel, CurrentSense
+from codegen.board.uses import Use, uses
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
 
@@ -94,25 +91,6 @@ def _peripherals(board: Board) -> None:
             raise BadInput(file, f"outputs.estop.{i}.timer", e.timer, "has no break input")
 
 
-def signals(board: Board) -> Iterator[tuple[str, str, str]]:
-    """(key, signal, pin) of every pin that a peripheral uses."""
-    for side in ("tx", "rx"):
-        yield f"link.{side}.pin", f"{board.link.usart}_{side.upper()}", getattr(board.link, side).pin
-    for i, e in enumerate(board.outputs.estop if board.outputs else ()):
-        if e.timer:
-            yield f"outputs.estop.{i}.pin", f"{e.timer}_BKIN", e.pin
-    for i, c in enumerate(board.channels):
-        for side, number in (("a", 1), ("b", 2)):
-            yield f"channel.{i}.encoder.{side}", f"{c.encoder.timer}_CH{number}", getattr(c.encoder, side)
-        for part, pwm in c.switches:
-            yield f"channel.{i}.{part}.pin", f"{pwm.timer}_CH{pwm.output}", pwm.pin
-            if pwm.low:
-                yield f"channel.{i}.{part}.low", f"{pwm.timer}_CH{pwm.output}N", pwm.low
-    if board.gate_driver:
-        for line in ("sck", "miso", "mosi"):
-            yield f"gate_driver.{line}", f"{board.gate_driver.spi}_{line.upper()}", getattr(board.gate_driver, line)
-
-
 def _pins(board: Board) -> None:
     """Every signal must be on its pin."""
     for i, c in enumerate(board.channels):
@@ -120,11 +98,12 @@ def _pins(board: Board) -> None:
             _current_sense(board, f"channel.{i}.current", c, c.current)
     for key, pin in board.sense.pins:
         _analogue(board, key, pin, board.chip.analogue)
-    for key, signal, pin in signals(board):
-        places = board.chip.signals.get(signal, {})
-        if pin not in places:
+    for use in uses(board):
+        places = board.chip.signals.get(use.signal, {})
+        if use.signal and use.resource not in places:
             where = " or ".join(places) if places else "nowhere on this package"
-            raise BadInput(board.source.name, key, pin, f"{board.chip.part} has no {signal} there", f"it is on {where}")
+            raise BadInput(board.source.name, use.key, use.resource, f"{board.chip.part} has no {use.signal} there",
+                           f"it is on {where}")
 
 
 def _analogue(board: Board, key: str, pin: str, channels: Mapping[str, int]) -> None:
@@ -152,36 +131,13 @@ def _current_sense(board: Board, key: str, channel: Channel, sense: CurrentSense
 
 
 def _claims(board: Board) -> None:
-    """No pin, timer, timer output or DMA stream may have two users."""
-    claims: list[tuple[str, str]] = []  # resource, user
-    claims += [(pin, f"reserved.{name}") for name, pin in board.reserved.items()]
-    claims += [(pin, f"low.{name}") for name, pin in board.low.items()]
-    claims += [(pin, key) for key, _, pin in signals(board)]
-    claims += [(pin, key) for key, pin in board.sense.pins]
-    claims += [(getattr(board.link, side).dma, f"link.{side}.dma") for side in ("tx", "rx")]
-    if board.outputs:
-        claims.append((board.outputs.enable, "outputs.enable"))
-        claims += [(board.brake.pin, "brake.pin")] if board.brake else []
-        claims += [(board.outputs.fault, "outputs.fault")] if board.outputs.fault else []
-        claims += [(e.pin, f"outputs.estop.{i}.pin") for i, e in enumerate(board.outputs.estop) if not e.timer]
-    driving = {pwm.timer: f"channel.{i}.{part}.timer" for i, c in reversed(list(enumerate(board.channels)))
-               for part, pwm in reversed(c.switches)}
-    claims += list(driving.items())
-    for i, c in enumerate(board.channels):
-        key = f"channel.{i}"
-        claims.append((c.encoder.timer, f"{key}.encoder.timer"))
-        if c.encoder.index:
-            claims.append((c.encoder.index, f"{key}.encoder.index"))
-        claims += [(f"{pwm.timer} output {pwm.output}", f"{key}.{part}.output") for part, pwm in c.switches]
-        claims += [(c.direction, f"{key}.direction")] if c.direction else []
-        claims += [(c.current.pin, f"{key}.current.pin")] if c.current else []
-    if board.gate_driver:
-        claims += [(pin, f"gate_driver.selects.{i}") for i, pin in enumerate(board.gate_driver.selects)]
-    users: dict[str, str] = {}
-    for resource, user in claims:
-        if resource in users:
-            raise BadInput(board.source.name, user, resource, f"is already used by {users[resource]}")
-        users[resource] = user
+    """No pin, timer, timer output or DMA stream may have two users; outputs share their timer."""
+    reserved = [Use(f"reserved.{name}", pin) for name, pin in board.reserved.items()]
+    users: dict[str, Use] = {}
+    for use in (*reserved, *uses(board)):
+        other = users.setdefault(use.resource, use)
+        if other is not use and not (use.shared and use.shared == other.shared):
+            raise BadInput(board.source.name, use.key, use.resource, f"is already used by {other.key}")
 
 
 def _link(board: Board) -> None:

@@ -11,30 +11,13 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from codegen.board import chip as chips
 from codegen.board.checks import check
-from codegen.board.description import (
-    Board,
-    BoardFile,
-    BrakeOutput,
-    BusSense,
-    Channel,
-    ChannelEncoder,
-    ChannelPwm,
-    CurrentSense,
-    Encoders,
-    Estop,
-    GateDriver,
-    Link,
-    LinkPin,
-    Outputs,
-    Sense,
-    Table,
-    TemperatureSense,
-)
+from codegen.board.description import Board, BoardFile, Table
 from codegen.common.errors import BadInput
 from codegen.common.firmware import FIRMWARE
 from codegen.common.nearest import hint, nearest
@@ -101,11 +84,15 @@ def _bad_key(path: Path, error: ValidationError) -> BadInput:
 
 
 def _keys_at(where: list[str | int]) -> list[str]:
-    tables: dict[str, type[Table]] = {
-        "brake": BrakeOutput, "link": Link, "tx": LinkPin, "rx": LinkPin, "outputs": Outputs, "estop": Estop,
-        "encoders": Encoders,
-        "channel": Channel, "encoder": ChannelEncoder, "pwm": ChannelPwm, "opposite": ChannelPwm,
-        "current": CurrentSense,
-        "gate_driver": GateDriver, "sense": Sense, "bus": BusSense, "temperature": TemperatureSense}
-    last = next((str(step) for step in reversed(where) if isinstance(step, str)), "")
-    return list(tables.get(last, BoardFile).model_fields)
+    """The keys of the table at that place of a board file."""
+    table: type[Table] = BoardFile
+    for step in where:
+        table = _table(table.model_fields[step].annotation) if isinstance(step, str) else table
+    return list(table.model_fields)
+
+
+def _table(annotation: Any) -> type[Table]:
+    """The one table in the annotation of a field: of `Channel`, `list[Channel]`, `Channel | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        return annotation
+    return next(_table(part) for part in get_args(annotation) if part is not type(None))

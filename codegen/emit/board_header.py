@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codegen.board import thermistor
-from codegen.board.channels import (
-    file_of,
-    has_current_loops,
-    served,
-    tick_cycles,
-)
-from codegen.board.description import (
-    ADC_COUNTS,
-    ADC_V,
-    Board,
-    BrakeOutput,
-    Channel,
-)
+from codegen.board.channels import file_of, has_current_loops, served, tick_cycles
+from codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
+from codegen.board.uses import Use, uses
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
 from codegen.emit.messages import longest_on_the_wire
@@ -51,6 +41,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
     brake = _brake(mechanism, board)
+    used = _served_uses(board, joints, brake is not None)
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
     return {
@@ -65,8 +56,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
         "bus_voltage": repr(float(mechanism.board.bus_voltage)),
         "brake": None if pil else brake,
-        "pins": _held_low(board, _pins(board, joints)) if pil else _pins(board, joints) + _brake_pins(brake),
-        "clocks": _clocks(board, joints),
+        "pins": [_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin],
+        "clocks": _clocks(board, used),
         "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.timers.items()},
         "pwm": _driving(mechanism, board, joints) if board.outputs and not pil else None,
         "port": lambda pin: chip.ports.index(pin[1]),
@@ -98,15 +89,6 @@ def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
         raise BadInput(file_of(mechanism), "safety.brake", None, f"board {board.name!r} has no output for brakes",
                        "write [brake] with a pin into a board file of your own")
     return board.brake
-
-
-def _brake_pins(brake: BrakeOutput | None) -> list[Pin]:
-    """Closed and pulled there from the first moment on."""
-    if brake is None:
-        return []
-    high = brake.release == "low"
-    return [Pin(brake.pin, "FT_OUTPUT_HIGH" if high else "FT_OUTPUT", "FT_UP" if high else "FT_DOWN", 0,
-                "holding brakes")]
 
 
 def _vectors(board: Board, loops: bool) -> list[str]:
@@ -166,76 +148,40 @@ class Pin:
     use: str
 
 
-def _pins(board: Board, joints: list[tuple[Joint, Channel | None]]) -> list[Pin]:
-    """Every pin that this image uses. Inputs are pulled to their safe side; so are outputs until they are driven."""
-    link, outputs, driver = board.link, board.outputs, board.gate_driver
-
-    def alternate(pin: str, signal: str, pull: str, use: str) -> Pin:
-        return Pin(pin, "FT_ALTERNATE", pull, board.function(signal, pin), use)
-
-    pins = [alternate(link.tx.pin, f"{link.usart}_TX", "FT_UP", f"{link.usart} transmit"),
-            alternate(link.rx.pin, f"{link.usart}_RX", "FT_UP", f"{link.usart} receive")]
-    pins += [Pin(pin, "FT_OUTPUT", "FT_DOWN", 0, f"{name}: held low") for name, pin in board.low.items()]
-    if outputs is None:
-        return pins
-    for loop in outputs.estop:
-        pins.append(alternate(loop.pin, f"{loop.timer}_BKIN", "FT_DOWN", f"{loop.timer} break: e-stop loop")
-                    if loop.timer else
-                    Pin(loop.pin, "FT_INPUT", "FT_DOWN", 0, "e-stop loop"))
-    pins.append(Pin(outputs.enable, "FT_OUTPUT", "FT_DOWN", 0, "driver enable"))
-    if outputs.fault:
-        pins.append(Pin(outputs.fault, "FT_INPUT", "FT_UP", 0, "driver fault"))
-    pins += [Pin(pin, "FT_ANALOGUE", "FT_FLOAT", 0, key.split(".")[1]) for key, pin in board.sense.pins]
-    if driver:
-        pins += [alternate(getattr(driver, line), f"{driver.spi}_{line.upper()}", "FT_DOWN", f"gate drivers {line}")
-                 for line in ("sck", "miso", "mosi")]
-        pins += [Pin(pin, "FT_OUTPUT_HIGH", "FT_UP", 0, "gate driver select") for pin in driver.selects]
-    for joint, c in joints:
-        if c is None:
-            continue
-        e = c.encoder
-        for side, number in (("a", 1), ("b", 2)):
-            pins.append(alternate(getattr(e, side), f"{e.timer}_CH{number}", "FT_UP",
-                                  f"{joint.name}: encoder {side.upper()}, {e.timer}"))
-        if e.index:
-            pins.append(Pin(e.index, "FT_INPUT", "FT_DOWN", 0, f"{joint.name}: encoder index"))
-        for _, pwm in c.switches:
-            signal = f"{pwm.timer}_CH{pwm.output}"
-            pins.append(alternate(pwm.pin, signal, "FT_DOWN", f"{joint.name}: PWM, {pwm.timer} output {pwm.output}"))
-            if pwm.low:
-                pins.append(alternate(pwm.low, f"{signal}N", "FT_DOWN", f"{joint.name}: its low switch"))
-        if c.current and joint.motor and joint.motor.drive == "current":
-            pins.append(Pin(c.current.pin, "FT_ANALOGUE", "FT_FLOAT", 0, f"{joint.name}: current"))
-        if c.direction:
-            use = "bridge enable" if joint.motor and joint.motor.drive == "antiphase" else "direction"
-            pins.append(Pin(c.direction, "FT_OUTPUT", "FT_DOWN", 0, f"{joint.name}: {use}"))
-    return pins
+def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool) -> list[Use]:
+    """What this image uses of the board, the joints' in their order, with their names."""
+    found = list(uses(board))
+    served = [use for use in found if use.channel is None and use.key != "brake.pin"]
+    for joint, channel in joints:
+        if channel and joint.motor:
+            served += [_of_joint(use, joint) for use in found if use.channel == joint.motor.channel
+                       and (use.label != "current" or joint.motor.drive == "current")]
+    return served + [use for use in found if use.key == "brake.pin" and brake]
 
 
-def _held_low(board: Board, pins: list[Pin]) -> list[Pin]:
-    """Of these pins the link's, and as plain outputs all that could move something."""
-    live = {pin for c in board.channels for _, pwm in c.switches for pin in (pwm.pin, pwm.low)}
-    live |= {c.direction for c in board.channels} | set(board.low.values())
-    live |= {board.outputs.enable} if board.outputs else set()
-    return pins[:2] + [replace(p, mode="FT_OUTPUT", function=0, use=p.use.removesuffix(": held low") + ": held low")
-                       for p in pins[2:] if p.pin in live]
+def _of_joint(use: Use, joint: Joint) -> Use:
+    """With the joint's name. A bridge that is driven in antiphase has the direction pin for its enable input."""
+    assert joint.motor is not None
+    enables = use.label == "direction" and joint.motor.drive == "antiphase"
+    return replace(use, label=use.label and f"{joint.name}: {'bridge enable' if enables else use.label}")
 
 
-def _clocks(board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, str]:
+def _pin(board: Board, use: Use) -> Pin:
+    function = board.function(use.signal, use.resource) if use.signal else 0
+    return Pin(use.resource, f"FT_{use.mode.upper()}", f"FT_{use.pull.upper()}", function, use.label)
+
+
+def _held_low(used: list[Use]) -> list[Use]:
+    """Of these the link's, and as plain outputs all that could move something."""
+    return [use if use.key.startswith("link.") else
+            replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
+            for use in used if use.moves or use.key.startswith("link.")]
+
+
+def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
     """Enable bits a bus: every peripheral that this image uses, but for the ports."""
-    chip = board.chip
-    enables = {chip.usarts[board.link.usart].enable}
-    enables |= {chip.dma_enable[getattr(board.link, side).dma[:4]] for side in ("tx", "rx")}
-    for _, c in joints:
-        enables |= {chip.timers[name].enable
-                    for name in (c.encoder.timer, *(p.timer for _, p in c.switches))} if c else set()
-    if board.gate_driver:
-        enables.add("APB1ENR_SPI3EN")
-    if board.sense.pins:
-        enables.add(chip.sense.enable)
-    if has_current_loops(joints) and chip.sampling:
-        enables |= {chip.sampling.enable, chip.timers[chip.sampling.trigger].enable}
-    found = {bus: " | ".join(f"RCC_{e}" for e in sorted(enables) if e.startswith(f"{bus}_")) for bus in chip.buses}
+    enables = sorted({bit for use in used for bit in use.clocks})
+    found = {bus: " | ".join(f"RCC_{bit}" for bit in enables if bit.startswith(f"{bus}_")) for bus in board.chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}
 
 

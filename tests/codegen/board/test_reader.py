@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from codegen.board import channels, checks
+from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.board.chip import family
+from codegen.board.uses import uses
 from codegen.common.errors import BadInput
 from codegen.emit import board_header
 from codegen.mechanism.description import Mechanism
@@ -214,7 +215,7 @@ SIGNALS = {
 @pytest.mark.parametrize("name", boards.names())
 def test_signals_of_a_board_follow_the_checked_pin_map(name):
     board = boards.load(name)
-    found = {(pin, signal, board.function(signal, pin)) for _, signal, pin in checks.signals(board)}
+    found = {(use.resource, use.signal, board.function(use.signal, use.resource)) for use in uses(board) if use.signal}
     assert found == {(pin, signal, int(af)) for pin, signal, af in (row.split() for row in SIGNALS[name].split(", "))}
 
 
