@@ -56,7 +56,7 @@ class Finding:
 
 def within(what: str, value: float, bound: float, against: str, unit: str = "of peak") -> Number:
     """A number that may be at most `bound`."""
-    return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:g} {unit}".strip(),
+    return Number(what, f"{value:.2g} {unit}".strip(), f"{against}; at most {bound:.3g} {unit}".strip(),
                   bool(value <= bound))
 
 
