@@ -112,8 +112,9 @@ def spin_up(short: bool) -> Finding:
         numbers.append(within(f"spun up to {share:g} of the first frequency", march.error / march.peak, allowed,
                               "chains of segments, extrapolated to none"))
     return Finding(tuple(numbers), (picture(figure, "The single flexible link spun up in 1.5 s, after Kane, Ryan and "
-                                            "Banerjee (1987): tension stiffens it, without which the step loses the "
-                                            "first and diverges in the second"),))
+                                            "Banerjee (1987). Tension stiffens it: without that the torque is a "
+                                            "quarter of peak off in the first case and grows without "
+                                            "bound in the second"),))
 
 
 @dataclass(frozen=True)
