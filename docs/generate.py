@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
+import femtorque  # noqa: E402
 from codegen.board.description import Board  # noqa: E402
 from codegen.board.reader import BOARDS, load, names  # noqa: E402
 from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
@@ -28,7 +29,7 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
-    return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol()}
+    return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api()}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
@@ -253,6 +254,67 @@ A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the b
     text += "## Reset causes\n\nIDENT.reset_cause\n\n" + table(("name", "number"), [
         (f"`{name}`", number) for name, number in messages.RESETS.items()])
     return text
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+
+class _Bare(str):
+    """An annotation as it stands in the source, without quotes."""
+
+    __repr__ = str.__str__
+
+
+def api() -> str:
+    """Every name of femtorque.__all__, from its docstring."""
+    text = GENERATED + f"""# The Python API
+
+The names that `from femtorque import ...` gives, version {femtorque.__version__}. Whatever else can be imported may change
+without notice. [examples/three_link.py](../examples/three_link.py) shows them at work. Positions are rad or m, times s,
+torques N m or N; arrays have one column per joint, in the order of the mechanism file.
+
+"""
+    return text + "\n".join(_described(name, getattr(femtorque, name)) for name in sorted(femtorque.__all__))
+
+
+def _described(name: str, thing: Any) -> str:
+    shown = name if inspect.isclass(thing) else f"{name}{_signature(thing)}"
+    text = f"## {name}\n\n" + (f"`{shown}`\n\n" if shown != name else "") + _prose(thing)
+    if not inspect.isclass(thing):
+        return text
+    return text + "".join(_member(method, vars(thing)[method]) for method in vars(thing) if not method.startswith("_"))
+
+
+def _member(name: str, member: Any) -> str:
+    """A method or property of its own; fields are in the docstring of the class."""
+    if isinstance(member, property):
+        return f"\n### `.{name}`\n\n{_prose(member)}"
+    function = getattr(member, "__func__", member)
+    if not inspect.isfunction(function):
+        return ""
+    return f"\n### `.{name}{_signature(function)}`\n\n{_prose(function)}"
+
+
+def _signature(function: Any) -> str:
+    signature = inspect.signature(function)
+    parameters = [p.replace(annotation=_Bare(p.annotation) if isinstance(p.annotation, str) else p.annotation,
+                            default=_Bare("...") if inspect.isfunction(p.default) else p.default)
+                  for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    returned = signature.return_annotation
+    return str(signature.replace(parameters=parameters,
+                                 return_annotation=_Bare(returned) if isinstance(returned, str) else returned))
+
+
+def _prose(thing: Any) -> str:
+    """A docstring as Markdown: what is typed becomes a block of code."""
+    blocks = inspect.cleandoc(thing.__doc__ or "").split("\n\n")
+    return "\n\n".join(_code(block) if block.startswith(">>>") else block for block in blocks) + "\n"
+
+
+def _code(block: str) -> str:
+    lines = [re.sub(r"^(>>>|\.\.\.) ?", "", line) if line.startswith((">>>", "...")) else f"# {line}"
+             for line in block.splitlines()]
+    return "```python\n" + "\n".join(lines) + "\n```"
 
 
 def main() -> None:

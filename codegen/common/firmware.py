@@ -1,10 +1,19 @@
-"""Where the hand-written firmware lies."""
+"""Where the hand-written firmware and the example mechanisms lie."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-FIRMWARE = Path(__file__).resolve().parent.parent.parent / "firmware"
+ROOT = Path(__file__).resolve().parent.parent.parent  # the checkout, or where packages are installed
+
+
+def shipped(name: str) -> Path:
+    """A folder of the checkout; installed, it is data of the package femtorque."""
+    installed = ROOT / "femtorque" / name
+    return installed if installed.is_dir() else ROOT / name
+
+
+FIRMWARE, MECHANISMS = shipped("firmware"), shipped("mechanisms")
 
 
 def application() -> dict[str, Path]:

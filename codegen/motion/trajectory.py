@@ -69,14 +69,17 @@ class Trajectory:
 
     @property
     def duration(self) -> float:
+        """s, from the first row to the last."""
         return float(self.times[-1])
 
     @property
     def starts_at_rest(self) -> bool:
+        """Whether no joint moves at the first row."""
         return bool(np.all(np.abs(self.rates[0]) <= REST_RATE))
 
     @property
     def ends_at_rest(self) -> bool:
+        """Whether no joint moves at the last row."""
         return bool(np.all(np.abs(self.rates[-1]) <= REST_RATE))
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from codegen.common.cache import entry_of, kept, key_of, sources
+from codegen.common.firmware import FIRMWARE, ROOT
 from codegen.emit.digest import compiler_identity
 from codegen.mechanism.canonical import canonical
 from codegen.mechanism.description import Mechanism
 from codegen.toolchain.built import FOLDERS, BuildResult, existing
 
-ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("codegen", "firmware", "hil", "host")
+ROOMS = (ROOT / "codegen", FIRMWARE, ROOT / "hil", ROOT / "host")
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
 LATER = ".platformio/appstate.json"  # PlatformIO writes there too
 
@@ -38,7 +38,7 @@ class Known:
         variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
         return Known(key_of(canonical(mechanism), str(feedforward), str(pil), sys.version, compiler_identity(),
                             *map(_version, PACKAGES), *variables,
-                            *(part for room in ROOMS for part in sources(ROOT / room))))
+                            *(part for room in ROOMS for part in sources(room))))
 
     def image(self, out: Path) -> BuildResult | None:
         """The image in a folder, if that and all sources there are what building would leave."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
+from codegen.common.extras import installing
 from codegen.emit import sources as emit
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.model.bodies import Model
@@ -291,7 +292,7 @@ class Verification:
         name, bound = "C in float32 on the chip against this computer", "every bit the same"
         runs = [trial for trial in self.trials if trial.chip is not None]
         if not runs:
-            return Criterion(name, bound, "not run: pip install 'femtorque[hil]'", "", False)
+            return Criterion(name, bound, f"not run: {installing('hil')}", "", False)
         words, off = sum(t.single.size for t in runs), sum(t.differing for t in runs)
         where = ", ".join(t.name for t in runs if t.differing)
         return Criterion(name, bound, f"{off} of {words} torques differ", where, off == 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
@@ -25,7 +25,6 @@ from hil.scenarios import scenario
 
 Array = NDArray[np.float64]
 
-MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
 REFERENCE, SINGLE = 1e-5, 1e-4  # of peak, at 1 ms
 NEWMARK = (0.25, 0.5)  # the paper's beta, and its gamma
 CORE_HZ = 168e6  # of the STM32F405

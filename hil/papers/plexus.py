@@ -11,6 +11,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Friction, Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
@@ -18,7 +19,7 @@ from codegen.model.kinematics import pose
 from codegen.model.mass_matrix import rotor_inertia
 from codegen.reference import pinocchio as pinocchio_rnea
 from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
-from hil.papers.isobe import MECHANISMS, changed_picture
+from hil.papers.isobe import changed_picture
 from hil.plant.articulated import solids
 from hil.plant.articulated.plant import Plant
 from hil.plant.rigid_tree import RigidTree

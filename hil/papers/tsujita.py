@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import lu_factor, lu_solve
 
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
 from hil.papers.finding import Finding, Number, Table, canvas, colours, label, picture, within
-from hil.papers.isobe import MECHANISMS
 from hil.plant.flexible_arm import FlexiblePlant
 from hil.scenarios import scenario
 from hil.scenarios.slew import Slew

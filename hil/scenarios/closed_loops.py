@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory, from_rows
@@ -20,7 +20,6 @@ from hil.scenarios import ideal
 
 Array = NDArray[np.float64]
 
-MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
 EXAMPLES = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
 CHANGING = ("two_arm_grasp", "pick_and_place", "biped")  # in several modes
 LAWS = ideal.FEEDFORWARDS

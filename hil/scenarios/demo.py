@@ -23,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Gains, Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory
 from hil.play.run import BUILD, Result, run, wrapped
 
-MECHANISMS = Path(__file__).resolve().parent.parent.parent / "mechanisms"
 TRAJECTORY = MECHANISMS / "three_link.csv"
 RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}
 FACTORS = (1.0, 0.5, 0.25)  # of the gains in the mechanism file, which follow the rule of codegen/control/gains.py

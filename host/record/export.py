@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.extras import installing
 from codegen.common.output import replacing
 from host.record.log import PER_JOINT, Run
 
@@ -46,7 +47,7 @@ def _parquet(run: Run, path: Path) -> None:
         import pyarrow  # noqa: PLC0415 (an extra)
         from pyarrow import parquet  # noqa: PLC0415
     except ModuleNotFoundError:
-        raise Refused(f"{path}: Parquet takes pyarrow: pip install 'femtorque[parquet]'") from None
+        raise Refused(f"{path}: Parquet takes pyarrow: {installing('parquet')}") from None
     about = {"mechanism": run.mechanism, "digest": run.digest, "rate_hz": str(run.rate_hz), "knot_hz": str(run.knot_hz)}
     with replacing(path) as part:
         parquet.write_table(pyarrow.table(table(run)).replace_schema_metadata(about), part)

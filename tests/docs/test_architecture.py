@@ -53,7 +53,7 @@ def test_imports_keep_to_the_floors():
 
 def test_an_import_against_the_floors_is_found(tmp_path):
     """The contracts see a plant that asks the inverse model, however it comes by it."""
-    for house in ("codegen", "host", "hil", "commands"):
+    for house in ("codegen", "host", "hil", "femtorque"):
         for path in (ROOT / house).rglob("*.py"):
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

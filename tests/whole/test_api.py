@@ -16,7 +16,7 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 def test_every_name_of_the_api_is_there_and_says_what_it_does():
     code = ("import femtorque\n"
-            "for name in femtorque.API:\n"
+            "for name in femtorque.__all__:\n"
             "    thing = getattr(femtorque, name)\n"
             "    assert thing.__doc__ and len(thing.__doc__) > 40, name\n")
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
@@ -52,3 +52,25 @@ def test_the_notebook_runs_and_says_how_it_went(capsys):
 def test_a_log_that_is_not_there():
     with pytest.raises(BadInput, match="does not exist"):
         report("absent.mcap")
+
+
+def test_the_names_are_few_and_have_a_version():
+    import femtorque
+
+    assert femtorque.__version__.count(".") == 2 and set(femtorque.__all__) == {
+        "BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"}
+    assert all(getattr(femtorque, name) for name in femtorque.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'API'"):
+        _ = femtorque.API
+
+
+def test_importing_the_package_imports_nothing_that_is_slow():
+    code = "import femtorque, sys; sys.exit(' '.join({'numpy', 'typer', 'host', 'hil'} & set(sys.modules)) or 0)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
+
+
+def test_every_public_member_stands_on_the_page_with_words():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    sections = page.split("\n#")[1:]
+    assert all(len(section.split("\n\n", 1)[1].strip()) > 20 for section in sections if "The Python API" not in section)
+    assert "`.stream(" in page and "`.torque(" in page

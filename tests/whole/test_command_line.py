@@ -17,7 +17,7 @@ MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"
 
 
 def femtorque(*arguments, **keys):
-    return subprocess.run([sys.executable, ROOT / "femtorque.py", *map(str, arguments)], cwd=ROOT, text=True,
+    return subprocess.run([sys.executable, ROOT / "femtorque", *map(str, arguments)], cwd=ROOT, text=True,
                           capture_output=True, timeout=HANG, **keys)
 
 
@@ -39,7 +39,7 @@ def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
 
 
 def test_help_is_fast_because_nothing_heavy_is_imported():
-    code = "import femtorque, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
+    code = "import femtorque.command_line, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
            "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
 
@@ -113,7 +113,7 @@ def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
 ])
 def test_a_no_is_status_1_and_one_line(error, status, line):
     code = (
-        "import femtorque, codegen.verify.check, codegen.common.errors\n"
+        "import femtorque.command_line, codegen.verify.check, codegen.common.errors\n"
         f"def no(*_): raise {error}\n"
         "codegen.verify.check.examine = no\n"
         f"femtorque.main(['check', '{MECHANISM}'])\n"
@@ -138,7 +138,7 @@ def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_pa
 
 
 def test_a_reader_that_leaves_early_is_no_error():
-    shown = subprocess.run(f"{sys.executable} femtorque.py check {MECHANISM} | true", shell=True, cwd=ROOT,
+    shown = subprocess.run(f"{sys.executable} femtorque check {MECHANISM} | true", shell=True, cwd=ROOT,
                            capture_output=True, text=True)
     assert shown.stderr == ""
 
@@ -146,7 +146,7 @@ def test_a_reader_that_leaves_early_is_no_error():
 def test_numbers_that_are_not_finite_and_arrays_become_json():
     import numpy as np
 
-    from commands.answer import Answer, dump
+    from femtorque.commands.answer import Answer, dump
 
     data = {"a": np.array([1.0, np.nan]), "b": np.float32(0.5), "c": float("inf"), "d": Path("x"), "e": b"\1\xff"}
     assert json.loads(dump(Answer(data))) == {"a": [1.0, None], "b": 0.5, "c": None, "d": "x", "e": "01ff"}
@@ -204,7 +204,7 @@ def test_the_extra_that_is_missing_is_named():
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert shown.returncode == 1
-    assert shown.stderr == "femtorque: unicorn is not installed: pip install 'femtorque[hil]'\n"
+    assert shown.stderr == "femtorque: unicorn is not installed: pip install 'unicorn>=2.1' 'capstone>=5' 'trimesh>=4.4'\n"
 
 
 @pytest.fixture

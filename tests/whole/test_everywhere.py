@@ -10,12 +10,12 @@ import sys
 import pytest
 import typer
 
-import femtorque
+from femtorque import command_line
 from tests.conftest import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
-SHIPPED = [ROOT / "femtorque.py", *(ROOT / "commands").glob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
+SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -45,7 +45,7 @@ def test_text_files_are_utf8_whatever_the_system_thinks(path):
 
 def complete(line):
     environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    shown = subprocess.run([sys.executable, ROOT / "femtorque.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    shown = subprocess.run([sys.executable, ROOT / "femtorque"], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     return shown.stdout.split()
 
@@ -63,18 +63,18 @@ def test_completion_knows_the_faults():
 
 
 def test_completion_can_be_installed():
-    shown = subprocess.run([sys.executable, ROOT / "femtorque.py", "--help"], capture_output=True, text=True).stdout
+    shown = subprocess.run([sys.executable, ROOT / "femtorque", "--help"], capture_output=True, text=True).stdout
     assert "--install-completion" in shown
 
 
 def commands():
-    return typer.main.get_command(femtorque.app).commands
+    return typer.main.get_command(command_line.app).commands
 
 
 @pytest.mark.parametrize("verb", sorted(commands()))
 def test_every_verb_has_examples_that_can_be_typed(verb):
-    lines = femtorque.EXAMPLES.get(verb)
-    assert lines, f"EXAMPLES of femtorque.py has none of {verb}"
+    lines = command_line.EXAMPLES.get(verb)
+    assert lines, f"EXAMPLES of femtorque/command_line.py has none of {verb}"
     for line in lines:
         words = line.split()
         assert words[0] == verb
@@ -91,7 +91,7 @@ def in_terminal(environment):
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
-        os.execve(sys.executable, [sys.executable, "femtorque.py", "check", "mechanisms/two_link.toml"],
+        os.execve(sys.executable, [sys.executable, "femtorque", "check", "mechanisms/two_link.toml"],
                   {**os.environ, "TERM": "xterm-256color", **environment})
     shown = b""
     while True:
@@ -108,5 +108,5 @@ def test_colours_are_for_terminals_that_want_them():
     colour = re.compile(rb"\x1b\[[0-9;]*3[0-9]")
     assert re.search(rb"\x1b\[", in_terminal({}))
     assert not colour.search(in_terminal({"NO_COLOR": "1"}))
-    piped = subprocess.run([sys.executable, "femtorque.py", "check", "mechanisms/two_link.toml"], cwd=ROOT, capture_output=True)
+    piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT, capture_output=True)
     assert b"\x1b" not in piped.stdout + piped.stderr and b"two-link" in piped.stdout

@@ -30,7 +30,7 @@ PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" /
 
 def typed(text=README):
     """Every command in a block of indented lines, without its comment."""
-    lines = re.findall(r"^    ((?:femtorque|make|python3|pip) .*)$", text, re.MULTILINE)
+    lines = re.findall(r"^    ((?:femtorque|make|git|python3|pip) .*)$", text, re.MULTILINE)
     return [line.split("  #")[0].strip() for line in lines]
 
 
@@ -44,7 +44,7 @@ def section(title):
 
 # Every command of the README belongs to one of these, and to the test below that executes it.
 MAKE = typed(README.split("## Ten minutes")[0])
-INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
+CLONE, INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
 FAULT = TOUR.pop()
 BOARD = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
 LONG = [line for line in BOARD if line.split()[1] in ("bringup", "identify")]
@@ -53,7 +53,7 @@ REST = [FAULT, *typed(section("More")), *typed(section("Closed and changing mech
 
 
 def test_every_command_is_executed_by_a_test():
-    assert sorted(typed()) == sorted([*MAKE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
+    assert sorted(typed()) == sorted([*MAKE, CLONE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
     assert [line.split()[1] for line in MAKE] == ["demo", "test"]
     assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
     assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil", "home", "stream",
@@ -107,7 +107,7 @@ def so101(desk, run):
 @contextmanager
 def served(line, desk):
     """A board that a line of the README serves, at a port that is free: its url; then how many ticks it has made."""
-    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", *shlex.split(line.replace("5555", "0"))[1:]], cwd=desk,
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]], cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     at = SimpleNamespace(port=board.stderr.readline().strip(), ticks=0)
     try:
@@ -197,7 +197,7 @@ def test_a_board_on_the_desk_is_given_its_image(run):
 @pytest.mark.bench
 def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
     run(DESK[0])
-    board = subprocess.Popen([sys.executable, ROOT / "femtorque.py", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"],
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"],
                              cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert run(DESK[1].replace("/dev/ttyUSB0", board.stderr.readline().strip())).startswith("done; ")
@@ -209,7 +209,7 @@ def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
 @pytest.mark.bench
 @pytest.mark.parametrize("line", REST)
 def test_the_rest_of_the_commands(desk, line):
-    words = [sys.executable, str(ROOT / "femtorque.py"), *shlex.split(line)[1:]]
+    words = [sys.executable, str(ROOT / "femtorque"), *shlex.split(line)[1:]]
     done = subprocess.run([*words, "--json"], cwd=desk, capture_output=True, text=True, timeout=1800)
     assert done.returncode == (line == FAULT), done.stderr
     if line == FAULT:
@@ -242,6 +242,13 @@ def checkout(tmp_path):
     for stamp in (".demo", ".test"):
         (tmp_path / ".venv" / stamp).touch()
     return tmp_path
+
+
+def test_a_clone_can_be_installed(tmp_path):
+    """Where <clone address> is, any address of the repository goes."""
+    line = CLONE.replace("<clone address>", shlex.quote(str(ROOT))) + " && ls pyproject.toml"
+    done = subprocess.run(["bash", "-ec", line], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["pyproject.toml"], done.stderr
 
 
 def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):

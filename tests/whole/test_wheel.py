@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import email
+import importlib.util
 import json
 import os
 import re
@@ -16,15 +18,19 @@ from pathlib import Path
 
 import pytest
 
+import femtorque
+from codegen.common.extras import EXTRAS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("codegen", "host", "hil", "commands", "firmware", "mechanisms")
+ROOMS = ("codegen", "host", "hil", "femtorque", "firmware", "mechanisms")
+DATA = ("firmware", "mechanisms")  # go into the package femtorque
 
 
 def copied(folder: Path) -> Path:
     """The checkout without its tests, in a folder of its own, for building leaves other folders behind."""
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__", ".pio"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "femtorque.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
@@ -40,9 +46,25 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     skip = {"THEORY.md", "__pycache__", ".pio"}
-    wanted = {path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*")
-              if path.is_file() and not skip.intersection(path.parts)}
+    wanted = {("femtorque/" if room in DATA else "") + path.relative_to(ROOT).as_posix() for room in ROOMS
+              for path in (ROOT / room).rglob("*") if path.is_file() and not skip.intersection(path.parts)}
     assert wanted - held == set()
+
+
+def test_site_packages_receives_four_packages_and_no_other_name(wheel):
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"codegen", "femtorque", "hil", "host"}
+
+
+def test_the_metadata_are_fit_for_a_package_index(wheel):
+    with zipfile.ZipFile(wheel) as file:
+        said = email.message_from_bytes(file.read(next(n for n in file.namelist() if n.endswith(".dist-info/METADATA"))))
+    assert said["Version"] == femtorque.__version__ and said["Requires-Python"] == ">=3.11"
+    assert said["Summary"] and said["Keywords"] and said["Description-Content-Type"] == "text/markdown"
+    assert said["Author"] and said["License"] == "MIT" and len(said.get_payload()) > 5000
+    known = importlib.util.find_spec("trove_classifiers") and importlib.import_module("trove_classifiers").classifiers
+    classifiers = said.get_all("Classifier")
+    assert len(classifiers) > 10 and (not known or set(classifiers) <= known)
 
 
 class Installed:
@@ -148,15 +170,36 @@ def test_every_import_is_asked_for():
     given = {"yaml": "pyyaml", "serial": "pyserial", "elftools": "pyelftools", "mcap-ros2": "mcap-ros2-support",
              "pydantic-core": "pydantic", "annotated-types": "pydantic", "mpl-toolkits": "matplotlib"}
     for room in ROOMS[:4]:
-        for path in [*(ROOT / room).rglob("*.py"), ROOT / "femtorque.py"]:
+        for path in (ROOT / room).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 modules = ([node.module] if isinstance(node, ast.ImportFrom) and not node.level else
                            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [])
                 for module in modules:
                     top = str(module).split(".")[0]
-                    outside = top not in sys.stdlib_module_names and top not in (*ROOMS, "femtorque", "tests")
+                    outside = top not in sys.stdlib_module_names and top not in (*ROOMS, "tests")
                     package = top.lower().replace("_", "-")
                     assert not outside or given.get(package, package) in names or package in OPTIONAL, f"{path}: {module}"
+
+
+def test_the_extras_that_remedies_name_are_those_that_are_asked_for():
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for extra, packages in EXTRAS.items():
+        assert sorted(packages.values()) == sorted(asked[extra]), extra
+
+
+def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
+    """pip install --editable: firmware and examples are those of the checkout."""
+    source, home, work = copied(tmp_path / "source"), tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps",
+                    "--no-build-isolation", "--editable", source], check=True)
+    found = Installed(home, work)
+    (found.site / "lent.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
+    code = ("import codegen.common.firmware as f, femtorque.command_line\n"
+            "print(f.FIRMWARE, f.MECHANISMS, femtorque.__file__)")
+    assert found.run(found.python, "-c", code).split() == [str(source / "firmware"), str(source / "mechanisms"),
+                                                           str(source / "femtorque" / "__init__.py")]
 
 
 OPTIONAL = {"pinocchio"}  # asked for where it is used, and done without

@@ -226,7 +226,7 @@ def test_a_chip_that_differs_in_the_last_bit_is_named():
 
 def test_without_a_chip_the_answer_is_no():
     v = verify.verify(small(), motions=1)
-    assert v.bit_identical is None and not v.good and "pip install 'femtorque[hil]'" in v.reasons[0]
+    assert v.bit_identical is None and not v.good and "pip install 'unicorn>=2.1' 'capstone>=5'" in v.reasons[0]
     assert v.data()["instructions_step"] is None
 
 

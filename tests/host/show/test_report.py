@@ -174,7 +174,7 @@ def test_tables_hold_what_the_log_holds(runs, tmp_path):
 def test_pyarrow_that_is_missing_is_named(runs, here, monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     shown = here("plot", runs["same"], "-o", tmp_path / "x.parquet")
-    assert shown.returncode == 1 and "pip install 'femtorque[parquet]'" in shown.stderr
+    assert shown.returncode == 1 and "pip install 'pyarrow>=15'" in shown.stderr
 
 
 def test_another_suffix_is_refused_before_anything_is_written(runs, here, tmp_path):

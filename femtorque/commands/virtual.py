@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from codegen.common.errors import BadInput
-from commands.answer import Answer, warn_of_open_loop
-from commands.options import Force, Json
+from femtorque.commands.answer import Answer, warn_of_open_loop
+from femtorque.commands.options import Force, Json
 
 
 def _faults(incomplete: str) -> list[str]:

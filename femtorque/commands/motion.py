@@ -14,8 +14,8 @@ import typer
 
 from codegen.common.errors import BadInput
 from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, claim, page, picture
-from commands.answer import Answer, warn_of_open_loop
-from commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
+from femtorque.commands.answer import Answer, warn_of_open_loop
+from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
 RESERVE = 0.1  # of the effort
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
-from commands.answer import Answer
-from commands.options import Force, Home, Json, Mech, Port, Rezero
+from femtorque.commands.answer import Answer
+from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
 
 
 def flash(

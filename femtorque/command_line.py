@@ -1,9 +1,8 @@
-"""femtorque: from the description of one robot mechanism to the firmware of its motor board, and to a moving arm.
+"""The command line: its verbs, which are in femtorque/commands/, one short function each, and what they do in codegen,
+host and hil.
 
-The command line: its verbs, which are in commands/, one short function each, and what they do in codegen, host and hil.
 Every verb returns an Answer; `main` prints it, as words or as exactly one JSON object, and turns errors into one line
-and an exit status: 0 good, 1 the answer is no, 2 bad input. In Python: `from femtorque import Mechanism, Board` (all
-names: API below; examples/three_link.py shows them at work).
+and an exit status: 0 good, 1 the answer is no, 2 bad input.
 """
 
 from __future__ import annotations
@@ -13,27 +12,17 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from codegen.common.errors import BadInput, Refused
-from commands import board, mechanism, motion, virtual
-from commands.answer import Answer, only_json, show
-from commands.options import EXTRA
+from codegen.common.extras import EXTRAS, installing
+from femtorque import __version__
+from femtorque.commands import board, mechanism, motion, virtual
+from femtorque.commands.answer import Answer, only_json, show
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
-API = {"Mechanism": "host.api", "Trajectory": "codegen.motion.trajectory", "Board": "host.board",
-       "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.play.api"}
-
-
-def __getattr__(name: str) -> Any:
-    """The names of the Python API, imported when they are asked for."""
-    if name in API:
-        return getattr(import_module(API[name]), name)
-    raise AttributeError(f"module 'femtorque' has no attribute {name!r}")
-
 
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
@@ -42,9 +31,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        typer.echo(f"femtorque {version('femtorque')}")
+        typer.echo(f"femtorque {__version__}")
         raise typer.Exit
 
 
@@ -142,14 +129,11 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return str(error), 1
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return "interrupted", 1
-    if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
-        return f"{error.name} is not installed: pip install 'femtorque[hil]'", 1
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS["hil"]:
+        return f"{error.name} is not installed: {installing('hil')}", 1
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
     with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
         traceback.print_exception(error, file=file)
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1
 
-
-if __name__ == "__main__":
-    main()

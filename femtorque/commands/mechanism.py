@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
+from codegen.common.extras import EXTRAS, installing
 from codegen.common.output import GENERATED, TORQUES, claim, claim_folder, page, picture
-from commands.answer import Answer
-from commands.options import EXTRA, Force, Json, Mech, Traj
+from femtorque.commands.answer import Answer
+from femtorque.commands.options import Force, Json, Mech, Traj
 
 if TYPE_CHECKING:
     from codegen.mechanism.description import Mechanism
@@ -188,7 +189,7 @@ def build(
         return Answer(asdict(result), words + f"next: flash it, then `femtorque hil {mech} TRAJ --board PORT`")
     cost = _cost(known, mechanism, result, feedforward)
     if cost is None:
-        return Answer(asdict(result), words + "instructions not counted: that takes pip install 'femtorque[hil]'")
+        return Answer(asdict(result), words + f"instructions not counted: that takes {installing('hil')}")
     above = f", {cost.cycles_above} for the current loops" if cost.cycles_above else ""
     words += (
         f"in motion at most {cost.instructions_tick} instructions per tick, {cost.instructions_step} of them the step\n"
@@ -221,7 +222,7 @@ def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: 
     try:
         from hil.cost.measure import measure
     except ModuleNotFoundError as missing:
-        if missing.name not in EXTRA:
+        if missing.name not in EXTRAS["hil"]:
             raise
         return None
     from host.show.display import build_bar

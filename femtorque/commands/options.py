@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-EXTRA = ("unicorn", "capstone")  # what the extra `hil` installs
-
 
 def _ports(incomplete: str) -> list[str]:
     """What completes --port."""

@@ -1,0 +1,13 @@
+"""What is installed only where it is asked for: the extras of pyproject.toml, by the modules that they bring."""
+
+from __future__ import annotations
+
+EXTRAS = {
+    "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4"},
+    "parquet": {"pyarrow": "pyarrow>=15"},
+}
+
+
+def installing(extra: str) -> str:
+    """The line that installs what an extra brings, wherever femtorque itself came from."""
+    return "pip install " + " ".join(f"'{package}'" for package in EXTRAS[extra].values())

@@ -1,0 +1,38 @@
+"""From the description of one robot mechanism to the firmware of its motor board, and to a moving arm.
+
+`from femtorque import Mechanism, Board` and the other names of `__all__` are for scripts and notebooks
+(examples/three_link.py shows them at work); `main` is the command line.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codegen.common.errors import BadInput, Refused
+    from codegen.motion.trajectory import Trajectory
+    from hil.play.api import virtual_board
+    from host.api import Mechanism, plan_motion, report
+    from host.board import Board
+
+__version__ = "0.2.0"
+__all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
+
+_HOMES = {"BadInput": "codegen.common.errors", "Refused": "codegen.common.errors",
+          "Mechanism": "host.api", "Trajectory": "codegen.motion.trajectory", "Board": "host.board",
+          "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.play.api"}
+
+
+def __getattr__(name: str) -> Any:
+    """The names of the Python API, imported when they are asked for: the command line starts without them."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'femtorque' has no attribute {name!r}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line: run one verb, as `femtorque VERB ...` does, and exit with its status."""
+    from femtorque import command_line
+
+    command_line.main(arguments)
