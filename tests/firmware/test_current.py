@@ -1,5 +1,6 @@
 """Current loops at the rate of the PWM: response against the winding's own equation, sensors as the boards have them, what
-goes wrong with motors, cables and sensors, late ticks, and what is refused."""
+goes wrong with motors, cables and sensors, late ticks, and what is refused. At the end each safeguard is taken out, and the
+test that stands for it turns red."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from host.lab.identify import Take, _motor_torque
 from host.link.link import Link
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
-from tests.firmware.test_chip import QUIET, START, Machine
+from tests.firmware.test_chip import QUIET, START, Machine, mutate
 from tests.hil.board.test_boards import armed
 from tests.support.boards import driven, image, three_link
 
@@ -213,6 +214,7 @@ def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction)
     """Asked for more than the bus gives, the duty goes to its bound, the sensor still tells, and the loop comes back."""
     coil = bench("odrive-v3.6").on()
     coil.ask(40.0 * direction).run(0.02)
+    assert coil.driving
     share = coil.bridges[0].share
     assert abs(share) == pytest.approx(1.0 - 4.0 * (18.0 / 21e6 + 120e-9) * 20_000, abs=1e-3)  # 3 + 15 clocks of the converter
     assert coil.told == pytest.approx(1.65 - 0.01 * coil.history[-1][1], abs=1e-6)
@@ -465,3 +467,101 @@ def test_identification_takes_the_duty_of_a_current_loop_for_a_current(tmp_path)
     take = Take(np.zeros((50, 3)), np.full(50, 0.1), 24.0)
     torque = _motor_torque(joint, take, np.full(50, 3.0), 1e-3, 1, full)
     np.testing.assert_allclose(torque, joint.motor.K * joint.motor.gear * 0.1 * full)
+
+
+# ---------------------------------------------------------------- tests of the tests
+
+LOOP_C, SAMPLING = "stm32/ft_current.c", "stm32f4/ft_sampling.c"
+HEADER = "ft_board.h"  # what the board file and the mechanism's come to
+# what is taken out: (board, file, old, new, the test that stands for it)
+MUTATIONS = {
+    "the sign of a shunt below half bridge B": (
+        "odrive-v3.6", HEADER, "2048, 168, -0.08", "2048, 168, 0.08",
+        lambda bench: test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench, "odrive-v3.6", 10.0)),
+    "the bound of the duty where a shunt is blind": (
+        "odrive-v3.6", HEADER, "0.9218285714285714f", "1.0f",
+        lambda bench: test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, -1.0)),
+    "the bound of the duty, latched at full voltage": (
+        "odrive-v3.6", HEADER, "0.9218285714285714f", "1.0f",
+        lambda bench: test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(bench, "odrive-v3.6", -10.0)),
+    "the integral's bound": (
+        "odrive-v3.6", LOOP_C, "if (inside || duty * error < 0.0f)", "if (inside || true)",
+        lambda bench: test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, 1.0)),
+    "the converter's trigger": (
+        "f405rg-4", SAMPLING, "ADC_CR2_JEXTEN_RISING", "0u", lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+    "the converter's trigger on the G4": (
+        "nucleo-g474re-6", "stm32g4/ft_sampling.c", "                        ADC_JSQR_JEXTEN_RISING;", "0u;",
+        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+    "the timer's trigger at its update": (
+        "f405rg-4", LOOP_C, "FT_CURRENT_TRIGGER->CR2 = TIM_CR2_MMS_UPDATE;", "",
+        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+    "the trip": (
+        "f405rg-4", LOOP_C, "if (ft_loop_trips(c, l, amperes))", "if (ft_loop_trips(c, l, amperes) && false)",
+        lambda bench: test_a_short_ends_the_drive_at_the_second_reading_beyond_the_trip_and_stays_ended(bench, SHORTED_CABLE, 85.0)),
+    "the memory of a reading beyond the trip": (
+        "f405rg-4", LOOP_C, "l->far--;", "l->far = 0;",
+        lambda bench: test_a_current_that_is_too_large_every_other_period_ends_the_drive(bench)),
+    "the second reading beyond the trip": (
+        "f405rg-4", LOOP_C, "l->far > FT_FAR;", "l->far >= FT_FAR;", lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+    "the outputs' drop in the interrupt": (
+        "f405rg-4", LOOP_C, "    ft_chip_safe();\n    if (ft_loops_state.cause != FT_CURRENT_GOOD)\n        return;",
+        "    if (joint < FT_LOOPS)\n        return;",
+        lambda bench: test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched(bench, 3.3)),
+    "the latch": (
+        "f405rg-4", LOOP_C, "    ft_loops_state.cause = cause;\n", "    (void)cause;\n",
+        lambda bench: test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched(bench, 0.0)),
+    "the pulse": (
+        "f405rg-4", LOOP_C, "ft_loops_state.pulse = FT_CURRENT_PULSE;", "ft_loops_state.pulse = 0;",
+        lambda bench: test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed(bench, "f405rg-4")),
+    "the sign that the pulse shows": (
+        "odrive-v3.6", LOOP_C, "if (amperes < -0.5f * c->rise)", "if (false)",
+        lambda bench: test_a_sensor_put_in_backwards_is_found_by_a_pulse_before_any_loop_is_closed(bench, "odrive-v3.6")),
+    "the short that the pulse shows": (
+        "f405rg-4", LOOP_C, "if (amperes > FT_STEEP * c->rise)", "if (false)",
+        lambda bench: test_a_short_that_is_there_before_is_found_by_the_pulse(bench, SHORTED_WINDING)),
+    "the cut cable that the pulse shows": (
+        "f405rg-4", LOOP_C, "return amperes < 0.5f * c->rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;", "return FT_CURRENT_GOOD;",
+        lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),
+    "the sign of a current against its voltage": (
+        "f405rg-4", LOOP_C, "if (l->against >= FT_AGAINST)", "if (false)",
+        lambda bench: test_a_sensor_that_turns_round_while_a_loop_is_closed_ends_the_drive(bench, "f405rg-4")),
+    "the current that does not come": (
+        "f405rg-4", LOOP_C, " || l->idle >= c->patience)", ")",
+        lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),
+    "the loop that swings": (
+        "f405rg-4", LOOP_C, "if (ft_loop_swings(l, error < 0.0f) ||", "if ((ft_loop_swings(l, error < 0.0f) && false) ||",
+        lambda bench: test_a_loop_that_swings_from_bound_to_bound_is_ended(bench)),
+    "the zero that is far off, before arming": (
+        "f405rg-4", LOOP_C, "        if (ft_loops[i].bad >= FT_BAD_ZEROS)\n            return false;", "",
+        lambda bench: test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_from_staying_so(bench)),
+    "the zero that is far off, once armed": (
+        "f405rg-4", LOOP_C, "if (l->bad != 0)", "if (false)",
+        lambda bench: test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_from_staying_so(bench)),
+    "the wait for the current to die away": (
+        "f405rg-4", LOOP_C, "ft_loops_state.off >= FT_SETTLE", "true",
+        lambda bench: test_the_zero_is_not_taken_from_a_current_that_dies_away(bench)),
+    "the watch over the converter": (
+        "nucleo-g474re-6", LOOP_C, "if (now == before && ft_outputs_wanted())", "if (now == before && false)",
+        lambda bench: test_a_converter_that_stops_ends_the_drive_within_a_tick(bench)),
+    "the period of neutral between two directions": (
+        "f405rg-4", "stm32/ft_outputs.c", "    if (direction != ft_next_direction[joint])\n        x = 0.0f;\n", "",
+        lambda bench: test_a_direction_is_switched_while_nothing_is_driven(bench)),
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_safeguard_of_the_current_loops_that_is_taken_out_is_noticed(bench, tmp_path, monkeypatch, mutation):
+    name, file, old, new, check = MUTATIONS[mutation]
+    if file == HEADER:
+        rendered = board_header.render
+
+        def wrong(*given):
+            text = rendered(*given)[HEADER]
+            assert text.count(old) >= 1
+            return {HEADER: text.replace(old, new)}
+
+        monkeypatch.setattr(board_header, "render", wrong)
+    else:
+        mutate(tmp_path, monkeypatch, file, old, new)
+    with pytest.raises(AssertionError):
+        check(lambda board=name, *given: bench(board, *given))
