@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.board.description import Board
 from codegen.board.reader import load as load_board
 from codegen.common.errors import Refused
 from codegen.mechanism.description import Brake, Home, Mechanism
@@ -42,6 +43,8 @@ STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
 MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
 REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
+HAND = 3.0  # N m with which somebody leans on the first joint
+WARMS = 0.3  # s: time constant of a motor's temperature
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,15 @@ def loaded_of(source: Mechanism) -> Mechanism:
     brake = Brake(release_s=0.03, engage_s=0.06)
     return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
                    safety=replace(source.safety, brake=brake))
+
+
+def rated_of(source: Mechanism) -> Mechanism:
+    """The same arm, lying and with such brakes, whose first motor carries for good half of what a hand asks of it."""
+    first, *others = source.joints
+    assert first.motor is not None
+    motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
+    return replace(source, name=f"{source.name}-rated", joints=(replace(first, motor=motor), *others),
+                   safety=replace(source.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
 
 
 class Scene:
@@ -225,18 +237,24 @@ def _safe(scene: Scene) -> bool:
 
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
-    return [*_encoders(), *_clock(), *_crystals(mechanism), *_sags(), *_halts(), *_overrun_stack(), *_line(), *_host(),
-            *_resets(), *_estops(), *_drivers(),
-            *_gate_drivers(mechanism), *_loaded(mechanism), *_supply(), *_overruns(),
-            *_flips(mechanism, elf), *_code_flips(elf), *_numbers()]
+    joints = len(mechanism.streamed)
+    return [*_encoders(joints), *_clock(), *_crystals(mechanism), *_sags(), *_halts(mechanism), *_overrun_stack(),
+            *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_gate_drivers(mechanism), *_loaded(mechanism),
+            *_overloads(mechanism), *_supply(mechanism), *_overruns(), *_flips(mechanism, elf), *_code_flips(elf),
+            *_numbers(joints)]
+
+
+def _board(mechanism: Mechanism) -> Board:
+    assert mechanism.board is not None
+    return load_board(mechanism.board.use)
 
 
 TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
 
 
-def _encoders() -> Iterator[Injection]:
+def _encoders(joints: int) -> Iterator[Injection]:
     lost = ("ENCODER", "ENCODER_STUCK", "FOLLOWING", "OVERSPEED", "POSITION")
-    for joint in range(3):
+    for joint in range(joints):
         def frozen(scene: Scene, j: int = joint) -> None:
             scene.board.encoder_faults[j].frozen = int(scene.board.plant.counts()[j])
 
@@ -277,8 +295,7 @@ def _clock() -> Iterator[Injection]:
 
 def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
     """Another crystal than the board file's, from power-on."""
-    assert mechanism.board is not None
-    right = load_board(mechanism.board.use).hse_hz
+    right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
         if abs(hz - right) * 8 > right:  # nearer ones are not told apart
             def wrong(scene: Scene, hz: int = hz) -> None:
@@ -289,6 +306,7 @@ def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
 
 
 SAG_STEP = 2e-4  # s
+WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: they have no BDTR
 
 
 def _sags() -> Iterator[Injection]:
@@ -312,8 +330,12 @@ def _sags() -> Iterator[Injection]:
                             ("SUPPLY",), 0.5)
 
 
-def _halts() -> Iterator[Injection]:
-    """A debugger comes and halts the processor."""
+def _halts(mechanism: Mechanism) -> Iterator[Injection]:
+    """A debugger comes and halts the processor. Where PWM comes from timers without a break, which would stop at a
+    level, the board file asks not to do this, and nothing can be promised."""
+    if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
+        return
+
     def halt(scene: Scene) -> None:
         probe = swd.Probe(scene.board.chip)
         probe.attach()
@@ -404,7 +426,7 @@ def _drivers() -> Iterator[Injection]:
 
 def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
     """Drivers that forget, shut down or lose their supply for a moment, on boards whose drivers are told things."""
-    if mechanism.board is None or load_board(mechanism.board.use).gate_driver is None:
+    if _board(mechanism).gate_driver is None:
         return
     driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
     for which in (0, 1):
@@ -451,8 +473,28 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
                         0.3)
 
 
-def _supply() -> Iterator[Injection]:
+def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
+    """Somebody leans on a joint for longer than its motor can carry that: it stops, is held until its brakes have
+    closed, and no longer."""
+    motor = mechanism.streamed[0].motor
+    if motor is None or motor.continuous is None:
+        return
+
+    for push in (HAND, -HAND):
+        def lean(scene: Scene, push: float = push) -> None:
+            torque = np.zeros(len(scene.mechanism.streamed))
+            torque[0] = push
+            scene.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
+
+        lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
+        for state in ("HOLD", "TRACK", "JOG"):
+            yield Injection("overload", f"a hand pushes with {push:g} N m in {state}", state, lean, ("FAULT",),
+                            ("OVERLOAD",), lasts + 0.35)
+
+
+def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     """Through divider, thermistor and converter."""
+    board = _board(mechanism)
     driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
@@ -461,8 +503,9 @@ def _supply() -> Iterator[Injection]:
             scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
 
         for state in driven:
-            yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), (fault,), 0.005)
-    for celsius in (90.0, 150.0, -200.0):
+            names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # whose supply it is too
+            yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), names, 0.005)
+    for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
         def hot(scene: Scene, celsius: float = celsius) -> None:
             scene.board.temperatures[0] = celsius
 
@@ -534,9 +577,9 @@ def _code_flips(elf: Path) -> Iterator[Injection]:
             yield Injection(kind, f"{name} in {state}", state, flip, ("FAULT",), ("CODE",), within)
 
 
-def _numbers() -> Iterator[Injection]:
+def _numbers(joints: int) -> Iterator[Injection]:
     for value in (math.nan, math.inf, -math.inf):
-        for joint in range(3):
+        for joint in range(joints):
             for field in ("rate", "acceleration"):
                 def knot(scene: Scene, value: float = value, j: int = joint, field: str = field) -> None:
                     motion, session = scene.motion(), scene.session
@@ -593,4 +636,13 @@ def table(outcomes: list[Outcome]) -> str:
         lines.append(f"{kind:24} {len(own):5} {sum(o.good for o in own):5} {slowest.seconds:8.3f}s "
                      f"{slowest.injection.within + STATUS:8.3f}s {worst:6.1f} A  {', '.join(ends)}")
     lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
+    return "\n".join(lines)
+
+
+def totals(of_board: dict[str, list[Outcome]]) -> str:
+    """A line a board: how many, how many of them not good, the largest current."""
+    rows = [*of_board.items(), ("all", [o for outcomes in of_board.values() for o in outcomes])]
+    lines = [f"{'board':24} {'done':>5} {'unsafe':>7} {'worst':>8}"]
+    for name, own in rows:
+        lines.append(f"{name:24} {len(own):5} {sum(not o.good for o in own):7} {max(o.amperes for o in own):6.1f} A")
     return "\n".join(lines)
