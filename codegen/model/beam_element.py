@@ -71,39 +71,23 @@ def stiffness(element: Element) -> Array:
     return element.length * B.T @ material(element) @ B
 
 
-def element_mass(mass: float, polar: float, length: float, s1: float) -> Array:
-    """The lumped mass (12,) of Eqs 3-4 as printed: mass = rho A l, polar = rho I_z l of this one element.
-
-    Not used for links: two half-length elements lump only a quarter of a rod's inertia. `node_mass` is what is used.
-    """
-    near, far = (1.0 - s1) / 2.0, (1.0 + s1) / 2.0
-    node = np.array([mass] * 3 + [mass * length**2 / 12.0] * 2 + [polar])
-    return np.concatenate([near * node, far * node])
-
-
-def node_mass(body: Body) -> Array:
-    """Mass matrix (6, 6) of the centre-of-gravity node, link axes: the link's own mass and its own inertia."""
-    M = np.zeros((6, 6))
-    M[:3, :3] = body.mass * np.eye(3)
-    M[3:, 3:] = body.inertia
-    return M
-
-
-def link_elements(model: Model, i: int) -> tuple[Element, ...]:
-    """The elements of link i: from its joint to its centre of gravity, then from there to each child's joint.
-
-    Both have their integration point at the centre of gravity; only the first carries C_mot, that of the link's joint.
-    Raises BadInput if the link has no section, or a joint lies in its centre of gravity.
-    """
-    body = model.bodies[i]
-    return (joint_element(model, i), *(_element(model, body, model.bodies[k].p0 - body.com, -1.0, 1.0)
-                                       for k in body.children))
+def node_masses(model: Model) -> tuple[Array, Array]:
+    """The two blocks of the centre-of-gravity nodes' mass matrices, (n, 3, 3) each, link axes: the links' own masses
+    and their own inertias."""
+    return np.array([body.mass * np.eye(3) for body in model.bodies]), np.array([body.inertia for body in model.bodies])
 
 
 def joint_element(model: Model, i: int) -> Element:
-    """The element from joint i to the centre of gravity of link i, hinged at the joint."""
+    """The element from joint i to the centre of gravity of link i, hinged at the joint. Raises BadInput if the link has
+    no section, or its joint lies in its centre of gravity."""
     body = model.bodies[i]
-    return _element(model, body, body.com, 1.0, body.joint.c_mot)
+    link = model.mechanism.link(body.joint.child)
+    length = float(np.linalg.norm(body.com))
+    if length == 0.0:
+        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
+                       f"link {link.name!r} has no element between a joint and its centre of gravity",
+                       "use stiffness, in N m/rad")
+    return Element(length, *_section(model, link, body), 1.0, body.joint.c_mot)
 
 
 def element_axes(body: Body) -> Array:
@@ -152,17 +136,6 @@ def rigid_turn(length: float, axis: Vector) -> Array:
     """Nodal displacements (12,) of a unit turn about the first node, whose own rotation stays zero. Element axes."""
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
-
-
-def _element(model: Model, body: Body, along: Vector, s1: float, c_mot: float) -> Element:
-    link = model.mechanism.link(body.joint.child)
-    length = float(np.linalg.norm(along))
-    if length == 0.0:
-        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
-                       f"link {link.name!r} has no element between a joint and its centre of gravity",
-                       "use stiffness, in N m/rad")
-    EA, EI, GJ, GA_s = _section(model, link, body)
-    return Element(length, EA, EI, GJ, GA_s, s1, c_mot)
 
 
 def _section(model: Model, link: Link, body: Body) -> tuple[float, tuple[float, float], float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from codegen.model.torsion import with_torsion
@@ -86,10 +87,19 @@ def rotation_rpy(rpy: Vector) -> Matrix:
     ])
 
 
-def rotation_axis(axis: Vector, angle: float) -> Matrix:
-    """Rodrigues: rotation by angle (rad) about a unit axis."""
-    k = skew(axis)
+def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
+    """Rodrigues: rotations (..., 3, 3) by the angles (...) rad about one unit axis."""
+    k = skew(np.asarray(axis, float))
+    angle = np.asarray(angle, float)[..., None, None]
     return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+
+
+def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector]:
+    """The frame R (3, 3), p (3,) of a joint's child, from that of its parent, with the joint at q, rad or m."""
+    R, p = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
+    if joint.type == "prismatic":
+        return R, p + R @ joint.axis * q
+    return (R if joint.type == "fixed" else R @ rotation_axis(joint.axis, q)), p
 
 
 def skew(v: Vector) -> Matrix:
@@ -125,18 +135,12 @@ def _place(mechanism: Mechanism) -> tuple[
     joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}
     for joint in mechanism.joints:
         body, R, p = place[joint.parent]
-        Rj, pj = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
         if joint.name in moving:
             i = moving[joint.name]
-            joint_at[i] = (body, Rj, pj, joint)
+            joint_at[i] = (body, *beyond(R, p, joint, 0.0), joint)
             place[joint.child] = (i, np.eye(3), np.zeros(3))
-            continue
-        q = mechanism.lock.get(joint.name, 0.0)
-        if joint.type == "prismatic":
-            pj = pj + Rj @ joint.axis * q
-        elif joint.type != "fixed":
-            Rj = Rj @ rotation_axis(joint.axis, q)
-        place[joint.child] = (body, Rj, pj)
+        else:
+            place[joint.child] = (body, *beyond(R, p, joint, mechanism.lock.get(joint.name, 0.0)))
     return place, joint_at
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
-from codegen.model.bodies import GROUND, combine, rotation_axis, rotation_rpy
+from codegen.model.bodies import GROUND, beyond, combine
 from codegen.model.flexible_link import ElasticLink, elastic_link
 from codegen.model.torsion import END, with_torsion
 
@@ -121,18 +121,13 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
 
     for joint in mechanism.joints:
         at, R, p = place(joint.parent, joint.xyz, f"joint.{joint.name}.xyz")
-        Rj, pj = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
         if joint.name in moving:
+            Rj, pj = beyond(R, p, joint, 0.0)
             i = piece(name=joint.child, parent=at, R0=Rj, p0=pj, joint=moving[joint.name], link=None, axis=joint.axis,
                       prismatic=joint.type == "prismatic")
             here = (i, np.eye(3), np.zeros(3))
         else:
-            q = mechanism.lock.get(joint.name, 0.0)
-            if joint.type == "prismatic":
-                pj = pj + Rj @ joint.axis * q
-            elif joint.type != "fixed":
-                Rj = Rj @ rotation_axis(joint.axis, q)
-            here = (at, Rj, pj)
+            here = (at, *beyond(R, p, joint, mechanism.lock.get(joint.name, 0.0)))
         places[joint.child] = here
         link = mechanism.link(joint.child)
         if link.beam is not None:

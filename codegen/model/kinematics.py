@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.bodies import GROUND, Model, skew
+from codegen.model.bodies import GROUND, Model, rotation_axis, skew
 
 Array = NDArray[np.float64]
 
@@ -32,31 +32,24 @@ class Pose:
     R: Array
     origin: Array
 
-
-def axis_rotation(axis: ArrayLike, angle: ArrayLike) -> Array:
-    """Rodrigues for many angles (...) rad about one unit axis. Shape (..., 3, 3)."""
-    k = skew(np.asarray(axis, float))
-    angle = np.asarray(angle, float)[..., None, None]
-    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+    def frame(self, i: int) -> tuple[Array, Array]:
+        """Orientation (..., 3, 3) and origin (..., 3) of one body."""
+        return self.R[..., i, :, :], self.origin[..., i, :]
 
 
 def pose(model: Model, q: ArrayLike) -> Pose:
     """Position kinematics at joint positions q (..., n), rad or m."""
     q = np.asarray(q, float)
-    R = np.empty((*q.shape, 3, 3))
-    origin = np.empty((*q.shape, 3))
+    placed = Pose(np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3)))
     for i, body in enumerate(model.bodies):
-        slide = body.axis * q[..., i, None] if body.prismatic else np.zeros(3)
-        turn = np.eye(3) if body.prismatic else axis_rotation(body.axis, q[..., i])
-        at = body.p0 + slide @ body.R0.T
-        if body.parent == GROUND:
-            R[..., i, :, :] = body.R0 @ turn
-            origin[..., i, :] = at
+        R, o = (np.eye(3), np.zeros(3)) if body.parent == GROUND else placed.frame(body.parent)
+        R, o = R @ body.R0, o + R @ body.p0
+        if body.prismatic:
+            o = o + (R @ body.axis) * q[..., i, None]
         else:
-            Rp = R[..., body.parent, :, :]
-            R[..., i, :, :] = Rp @ body.R0 @ turn
-            origin[..., i, :] = origin[..., body.parent, :] + rotate(Rp, at)
-    return Pose(R, origin)
+            R = R @ rotation_axis(body.axis, q[..., i])
+        placed.R[..., i, :, :], placed.origin[..., i, :] = R, o
+    return placed
 
 
 def rotate(R: Array, x: Array) -> Array:
@@ -100,6 +93,26 @@ def levers(model: Model, at: Pose) -> Levers:
     return Levers(com, joint)
 
 
+def joint_axes(model: Model, at: Pose) -> Array:
+    """Unit vectors (..., n, 3) along all joints, global axes."""
+    return np.stack([at.R[..., i, :, :] @ body.axis for i, body in enumerate(model.bodies)], axis=-2)
+
+
+def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, Array]:
+    """Angular velocity of all bodies and velocity of their frames' origins, both (..., n, 3), global axes, from the
+    joints' velocities qd (..., n)."""
+    along = joint_axes(model, at) * qd[..., None]
+    w, v = np.zeros_like(at.origin), np.zeros_like(at.origin)
+    for i, body in enumerate(model.bodies):
+        own = (..., i, slice(None))
+        if body.parent != GROUND:
+            on = (..., body.parent, slice(None))
+            w[own], v[own] = w[on], v[on] + np.cross(w[on], arms.joint[own])
+        moved = v if body.prismatic else w
+        moved[own] += along[own]
+    return w, v
+
+
 def offsets(model: Model) -> tuple[slice, ...]:
     """Where each link's block lies in {P}."""
     sizes = [6 + 3 * len(body.children) for body in model.bodies]
@@ -119,7 +132,7 @@ def nodal_forces(model: Model, F: Array, Phi: Array) -> Array:
 def transformation(model: Model, R: Array) -> Array:
     """[T] (Eqs 8-10): {P} from global into link axes. R (n, 3, 3). Square, block diagonal.
 
-    With right-handed vectors throughout, the paper's sign matrix [h] is the identity (see `paper_sign`).
+    With right-handed vectors throughout, the paper's sign matrix [h] is the identity.
     """
     size = offsets(model)[-1].stop
     T = np.zeros((size, size))
@@ -188,30 +201,23 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
     N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
     R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).
     """
-    S, N = F.copy(), Phi + np.cross(arms.com, F)
+    S, N = carried(model, arms, F, Phi)
     tau = np.empty(F.shape[:-1])
-    for i in reversed(range(model.n)):
-        body = model.bodies[i]
+    for i, body in enumerate(model.bodies):
         load = S if body.prismatic else N
         tau[..., i] = np.sum((R[..., i, :, :] @ body.axis) * load[..., i, :], axis=-1)
-        if body.parent != GROUND:
-            S[..., body.parent, :] += S[..., i, :]
-            N[..., body.parent, :] += N[..., i, :] + np.cross(arms.joint[..., i, :], S[..., i, :])
     return tau
 
 
-def paper_lambda(to_com: float, length: float) -> Array:
-    """[Lambda_i] as the paper prints it (Eq. 15), (3, 9): a straight link along its own z axis."""
-    arms = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    return np.hstack([to_com * arms, length * arms, np.eye(3)])
-
-
-def paper_sign() -> Array:
-    """[h_i] (Eq. 8), (9, 9), corrected: only the y components of *forces* change sign, never that of a moment.
-
-    paper_lambda(c, l) @ paper_sign() is then [ skew(c z)  skew(l z)  I ].
-    """
-    return np.diag([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0])
+def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
+    """S_i and N_i (..., n, 3): the sums over all that body i carries, N_i about joint i. Of momenta as of forces."""
+    S, N = F.copy(), Phi + np.cross(arms.com, F)
+    for i in reversed(range(model.n)):
+        parent = model.bodies[i].parent
+        if parent != GROUND:
+            S[..., parent, :] += S[..., i, :]
+            N[..., parent, :] += N[..., i, :] + np.cross(arms.joint[..., i, :], S[..., i, :])
+    return S, N
 
 
 def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:

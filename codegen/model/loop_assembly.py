@@ -29,8 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Anchor, Loop, Mechanism
-from codegen.model.bodies import GROUND, Model, placed_links, rotation_rpy
-from codegen.model.kinematics import Levers, Pose, axis_rotation, joint_torque, levers, pose, rotate, rotate_back
+from codegen.model.bodies import GROUND, Model, placed_links, rotation_axis, rotation_rpy
+from codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
 
 Array = NDArray[np.float64]
 Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
@@ -181,7 +181,7 @@ def bias(model: Model, cut: Cut, q: Array, rates: Array) -> Array:
             if body.prismatic and is_point:
                 y, v = y + body.axis * q[..., j, None], v + body.axis * rate
             elif not body.prismatic:
-                R = axis_rotation(body.axis, q[..., j])
+                R = rotation_axis(body.axis, q[..., j])
                 y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
                 across = rate * np.cross(body.axis, y)
                 b = b + 2.0 * rate * np.cross(body.axis, v) + rate * np.cross(body.axis, across)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.model.bodies import Model
-from codegen.model.kinematics import descendants, pose, rotate
+from codegen.model.kinematics import descendants, joint_axes, pose, rotate
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
     at = pose(model, q)
     carried = descendants(model)
     result = np.zeros((*np.asarray(q).shape, model.n))
-    axes = np.stack([rotate(at.R[..., j, :, :], b.axis) for j, b in enumerate(model.bodies)], axis=-2)
+    axes = joint_axes(model, at)
     for i, body in enumerate(model.bodies):
         above = [j for j in range(model.n) if i in carried[j]]
         R = at.R[..., i, :, :]

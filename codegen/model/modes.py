@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from codegen.model.bodies import Model, rotation_axis, rotation_rpy
+from codegen.model.bodies import Model, beyond, rotation_rpy
 from codegen.model.loop_assembly import Motion
 
 Array = NDArray[np.float64]
@@ -54,12 +54,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
                        "put a link that is fixed to the base before it")
     R, p = np.eye(3), np.zeros(3)
     for joint in reversed(path):
-        R, p = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
-        q = mechanism.lock.get(joint.name, joint.start)
-        if joint.type == "prismatic":
-            p = p + R @ joint.axis * q
-        elif joint.type != "fixed":
-            R = R @ rotation_axis(joint.axis, q)
+        R, p = beyond(R, p, joint, mechanism.lock.get(joint.name, joint.start))
     none = np.zeros(3)
     standing = Joint(f"{root} stands", "fixed", BASE, root, p, rpy_of(R), np.array([0.0, 0.0, 1.0]), actuated=False)
     turned, links = [standing], list(mechanism.links)

@@ -28,90 +28,45 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import Refused
 from codegen.mechanism.description import Vector
-from codegen.model.beam_element import joint_stiffness
+from codegen.model.beam_element import joint_springs, joint_stiffness
 from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import axis_rotation, rotate, rotate_back
+from codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
 from codegen.model.loop_assembly import SINGULAR, assemble
 from codegen.reference.discrete_flexible import Elastic
-from codegen.reference.rigid import newton_euler
+from codegen.reference.rigid import newton_euler, nodal_momenta
 
 Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
-Placed = list[tuple[NDArray[np.float64], NDArray[np.float64]]]  # orientation and origin of every body frame
 
 PARALLEL = 1e-9  # two unit axes count as parallel below this sine of the angle between them
 
 
 def is_planar(model: Model) -> bool:
     """True if all joints are revolute without springs about parallel axes: such trees take the planar form."""
-    axes = [R @ body.axis for (R, _), body in zip(poses(model, np.zeros(model.n)), model.bodies, strict=True)]
+    axes = joint_axes(model, pose(model, np.zeros(model.n)))
     return all(
         not body.prismatic and joint_stiffness(model, j) == 0.0 and np.linalg.norm(np.cross(axes[0], axis)) < PARALLEL
         for j, (body, axis) in enumerate(zip(model.bodies, axes, strict=True))
     )
 
 
-def poses(model: Model, q: ArrayLike) -> Placed:
-    """Orientation (..., 3, 3) and origin (..., 3), m, of every body frame, global, at positions q (..., J)."""
-    q = np.asarray(q, float)
-    placed: Placed = []
-    for j, body in enumerate(model.bodies):
-        R, o = (np.eye(3), np.zeros((*q.shape[:-1], 3))) if body.parent == GROUND else placed[body.parent]
-        R, o = R @ body.R0, o + R @ body.p0
-        if body.prismatic:
-            placed.append((R, o + (R @ body.axis) * q[..., j, None]))
-        else:
-            placed.append((R @ axis_rotation(body.axis, q[..., j]), o))
-    return placed
+def momenta(model: Model, q: Joints, qd: Joints) -> tuple[Joints, Joints]:
+    """Generalised momentum dT/dq' and generalised force d(T - V)/dq at positions q and velocities q', all (..., J).
 
-
-def momenta(model: Model, q: Joints, rates: Joints) -> tuple[Joints, Joints]:
-    """Generalised momentum dT/dq' and generalised force d(T - V)/dq at positions q and rates q', all (..., J).
-
-    Velocities go out from the base; momentum p, angular momentum h, mass m and first moment C (both about the joint's
-    origin) come back, each joint adding what hangs on it. Springs are part of V.
+    With linear momentum S and angular momentum N of all that a joint carries, N about the joint, which moves with v and
+    turns with w, dT/dq' is their component along the joint's axis, and dT/dq that of N x w + S x v (turning) or S x w
+    (sliding). V is that of the weights and of the springs.
     """
-    n, still = model.n, np.zeros((*q.shape[:-1], 3))
-    placed = poses(model, q)
-    axis = [R @ body.axis for (R, _), body in zip(placed, model.bodies, strict=True)]
-    origin = [o for _, o in placed]
-    w, v = [still] * n, [still] * n
-    for j, body in enumerate(model.bodies):
-        if body.parent != GROUND:
-            w[j] = w[body.parent]
-            v[j] = v[body.parent] + np.cross(w[j], origin[j] - origin[body.parent])
-        if body.prismatic:
-            v[j] = v[j] + axis[j] * rates[..., j, None]
-        else:
-            w[j] = w[j] + axis[j] * rates[..., j, None]
-
-    m, p, h, C = np.zeros(n), [still] * n, [still] * n, [still] * n
-    P, force = np.zeros(q.shape), np.zeros(q.shape)
-    for j in reversed(range(n)):
-        body, R = model.bodies[j], placed[j][0]
-        c = R @ body.com
-        p_own = body.mass * (v[j] + np.cross(w[j], c))
-        m[j] += body.mass
-        p[j] = p[j] + p_own
-        h[j] = h[j] + rotate(R @ body.inertia, rotate_back(R, w[j])) + np.cross(c, p_own)
-        C[j] = C[j] + body.mass * c
-        if body.prismatic:
-            P[..., j] = _dot(axis[j], p[j])
-            force[..., j] = _dot(axis[j], np.cross(p[j], w[j]) + m[j] * model.gravity)
-        else:
-            P[..., j] = _dot(axis[j], h[j])
-            force[..., j] = _dot(axis[j], np.cross(h[j], w[j]) + np.cross(p[j], v[j]) + np.cross(C[j], model.gravity))
-        force[..., j] -= joint_stiffness(model, j) * (q[..., j] - body.joint.rest)
-        if body.parent != GROUND:
-            d = origin[j] - origin[body.parent]
-            m[body.parent] += m[j]
-            p[body.parent] = p[body.parent] + p[j]
-            h[body.parent] = h[body.parent] + h[j] + np.cross(d, p[j])
-            C[body.parent] = C[body.parent] + C[j] + m[j] * d
-    return P, force
-
-
-def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sum(a * b, axis=-1)
+    at = pose(model, q)
+    arms = levers(model, at)
+    w, v = velocities(model, at, arms, qd)
+    p, h = nodal_momenta(model, at, arms, w, v)
+    S, N = carried(model, arms, p, h)
+    slides = np.array([body.prismatic for body in model.bodies])[:, None]
+    change = np.where(slides, np.cross(S, w), np.cross(N, w) + np.cross(S, v))
+    weight = np.zeros_like(p) + np.array([body.mass for body in model.bodies])[:, None] * model.gravity
+    springs = joint_springs(model)
+    force = np.sum(joint_axes(model, at) * change, axis=-1) + joint_torque(model, at.R, arms, weight, np.zeros_like(p))
+    return joint_torque(model, at.R, arms, p, h), force - springs.stiffness * (q - springs.rest)
 
 
 class Spatial:
@@ -150,13 +105,11 @@ class Planar:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        placed = poses(model, np.zeros(model.n))
-        self.axes = [R @ b.axis for (R, _), b in zip(placed, model.bodies, strict=True)]
+        at = pose(model, np.zeros(model.n))
+        self.axes = joint_axes(model, at)
         self.normal = self.axes[0]
         self.inertia = [  # about the normal, through each centre of gravity
-            float(self.normal @ R @ b.inertia @ R.T @ self.normal)
-            for (R, _), b in zip(placed, model.bodies, strict=True)
-        ]
+            float(self.normal @ R @ b.inertia @ R.T @ self.normal) for R, b in zip(at.R, model.bodies, strict=True)]
 
     def start(self, q: ArrayLike) -> None:
         """At rest at q (J,), rad."""
@@ -166,7 +119,7 @@ class Planar:
     def step(self, q_next: ArrayLike, u: ArrayLike) -> Joints:
         """Torque (J,), N m, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
-        now = poses(self.model, q_next - 2.0 * u)
+        now = pose(self.model, q_next - 2.0 * u)
         moved, turned = self._moves(now, u)
         tau = self._convert(now, moved - self.moved, turned - self.turned)
         self.moved, self.turned = moved, turned
@@ -174,11 +127,11 @@ class Planar:
 
     def torque(self, positions: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
         """All steps of a motion at once, as `torque` below, from its positions and half increments."""
-        now = poses(self.model, positions[:-1])
+        now = pose(self.model, positions[:-1])
         moved, turned = self._moves(now, u)
-        return self._convert([(R[1:], o[1:]) for R, o in now], np.diff(moved, axis=0), np.diff(turned, axis=0))
+        return self._convert(Pose(now.R[1:], now.origin[1:]), np.diff(moved, axis=0), np.diff(turned, axis=0))
 
-    def _moves(self, now: Placed, u: Joints) -> tuple[NDArray[np.float64], Joints]:
+    def _moves(self, now: Pose, u: Joints) -> tuple[NDArray[np.float64], Joints]:
         """How far every centre of gravity moves (..., J, 3), and the sine of every body's turn (..., J)."""
         model, turn = self.model, np.zeros(u.shape)
         for j, body in enumerate(model.bodies):
@@ -188,31 +141,32 @@ class Planar:
         moved = [_displacement(model, j, now, turn, self.normal) for j in range(model.n)]
         return np.stack(moved, axis=-2), np.sin(turn)
 
-    def _convert(self, now: Placed, moved: NDArray[np.float64], turned: Joints) -> Joints:
+    def _convert(self, now: Pose, moved: NDArray[np.float64], turned: Joints) -> Joints:
         """Torques (..., J) from the second differences of positions (..., J, 3) and turns (..., J)."""
         model, dt, tau = self.model, self.model.dt, np.zeros(turned.shape)
         for i, body in enumerate(model.bodies):
             force = body.mass * (moved[..., i, :] / dt**2 - model.gravity)
             moment = self.inertia[i] * turned[..., i, None] / dt**2 * self.normal
-            centre = now[i][0] @ body.com + now[i][1]
+            centre = now.R[..., i, :, :] @ body.com + now.origin[..., i, :]
             j = i
             while j != GROUND:
-                tau[..., j] += (np.cross(centre - now[j][1], force) + moment) @ self.axes[j]
+                tau[..., j] += (np.cross(centre - now.origin[..., j, :], force) + moment) @ self.axes[j]
                 j = model.bodies[j].parent
         return tau
 
 
-def _displacement(model: Model, i: int, now: Placed, turn: Joints, normal: Vector) -> NDArray[np.float64]:
+def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector) -> NDArray[np.float64]:
     """How far body i's centre of gravity moves (..., 3) when every body turns by `turn` (..., J) about the normal.
 
     Summed over the rigid vectors from the base out, so that no small difference of large positions is taken.
     """
-    total, tip, j = np.zeros((*turn.shape[:-1], 3)), now[i][0] @ model.bodies[i].com + now[i][1], i
+    total, j = np.zeros((*turn.shape[:-1], 3)), i
+    tip = now.R[..., i, :, :] @ model.bodies[i].com + now.origin[..., i, :]
     while j != GROUND:
-        arm, angle = tip - now[j][1], turn[..., j, None]
+        arm, angle = tip - now.origin[..., j, :], turn[..., j, None]
         across = arm - (arm @ normal)[..., None] * normal
         total += np.sin(angle) * np.cross(normal, arm) - 2.0 * np.sin(0.5 * angle) ** 2 * across
-        tip, j = now[j][1], model.bodies[j].parent
+        tip, j = now.origin[..., j, :], model.bodies[j].parent
     return total
 
 

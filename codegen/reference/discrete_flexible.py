@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.model.beam_element import joint_stiffness
-from codegen.model.bodies import GROUND, Model
+from codegen.model.bodies import GROUND, Model, rotation_axis
 from codegen.model.flexible_link import ElasticLink
 from codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
-from codegen.model.kinematics import axis_rotation, rotate, rotate_back
+from codegen.model.kinematics import rotate, rotate_back
 
 Array = NDArray[np.float64]
 
@@ -329,7 +329,7 @@ class Tip:
     def at(link: ElasticLink, root: Moving, bend: list[Array], rates: list[Array], changes: list[Array]) -> Tip:
         (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, rates, changes
         sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
-        turned = root.R @ axis_rotation(EZ, sy)
+        turned = root.R @ rotation_axis(EZ, sy)
         axis_y, axis_z = root.R[..., 2], -turned[..., 1]
         arm = rotate(root.R, np.stack([0.0 * y + link.length, y, z], axis=-1))
         rate, change = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
@@ -338,7 +338,7 @@ class Tip:
         between, e = root.w + turn, root.e + _cross(root.w, turn) + axis_y * ddsy[..., None]
         turn = axis_z * dsz[..., None]
         e = e + _cross(between, turn) + axis_z * ddsz[..., None]
-        return Tip(Moving(turned @ axis_rotation(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
+        return Tip(Moving(turned @ rotation_axis(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
 
 
 def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> Moving:
@@ -348,7 +348,7 @@ def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> 
         slide = axis * q
         return Moving(here.R, here.o + slide, here.w, here.e,
                       here.carried(slide) + 2.0 * _cross(here.w, axis * rate) + axis * change)
-    return Moving(here.R @ axis_rotation(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
+    return Moving(here.R @ rotation_axis(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
                   here.e + _cross(here.w, axis * rate) + axis * change, here.a)
 
 

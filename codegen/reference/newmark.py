@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import Pose, levers, pose, rotate_back
 from codegen.model.loop_assembly import Conversion
-from codegen.reference.rigid import NewmarkState, inertial_loads, matrix_form, with_springs
+from codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def newmark_growth(beta: float, gamma: float) -> float:
     return float(np.max(np.abs(half_trace + np.array([1.0, -1.0]) * np.emath.sqrt(half_trace**2 - determinant))))
 
 
-def newmark_torque(model: Model, q: ArrayLike, start: NewmarkState, beta: float, gamma: float,
+def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, gamma: float,
                    convert: Conversion = matrix_form) -> Array:
     """Torques at all sampled instants, one tick apart, positions q (samples, n), state `start` at the first one."""
     q = np.asarray(q, float)
@@ -48,8 +48,8 @@ def newmark_torque(model: Model, q: ArrayLike, start: NewmarkState, beta: float,
     return np.array(rows).reshape(q.shape)
 
 
-def newmark_step(model: Model, state: NewmarkState, old: Pose, new: Pose, u: Array, beta: float,
-                 gamma: float) -> NewmarkState:
+def newmark_step(model: Model, state: NodalState, old: Pose, new: Pose, u: Array, beta: float,
+                 gamma: float) -> NodalState:
     """One step: nodal increments from half increments u (n,) of the joints, Newmark, {P} <- {P} + {dp} (Eq. 18)."""
     shift, turn = nodal_increments(model, old, u)
     v, a = newmark(shift, state.v, state.a, model.dt, beta, gamma)
@@ -57,7 +57,7 @@ def newmark_step(model: Model, state: NewmarkState, old: Pose, new: Pose, u: Arr
     before = inertial_loads(model, old, state.a, state.w, state.alpha)
     after = inertial_loads(model, new, a, w, alpha)
     dF, dPhi = after[0] - before[0], after[1] - before[1]
-    return NewmarkState(v, a, w, alpha, state.F + dF, state.Phi + dPhi)
+    return NodalState(v, a, w, alpha, state.F + dF, state.Phi + dPhi)
 
 
 def newmark(du: Array, v: Array, a: Array, dt: float, beta: float, gamma: float) -> tuple[Array, Array]:

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.beam_element import joint_springs, node_mass
+from codegen.model.beam_element import joint_springs, node_masses
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import (
     Levers,
     Pose,
+    joint_axes,
     joint_torque,
     joint_torque_matrix,
     levers,
@@ -30,6 +31,7 @@ from codegen.model.kinematics import (
     pose,
     rotate,
     rotate_back,
+    velocities,
 )
 from codegen.model.loop_assembly import Conversion
 
@@ -56,7 +58,7 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
     No increments and no error in dt: what the incremental schemes approximate, for figures and error reports.
     """
     q = np.asarray(q, float)
-    at, loads = pose(model, q), newmark_start(model, q, qd, qdd)
+    at, loads = pose(model, q), accelerations(model, q, qd, qdd)
     arms = levers(model, at)
     F, Phi = with_springs(model, at, arms, q, loads.F, loads.Phi)
     return convert(model, at.R, arms, F, Phi)
@@ -65,35 +67,11 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
 # ---- midpoint: momentum increments -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Momenta:
-    """Of every centre-of-gravity node: linear p (..., n, 3) kg m/s and angular h (..., n, 3) kg m^2/s, global axes."""
-
-    p: Array
-    h: Array
-
-
-def momenta(model: Model, at: Pose, qd: ArrayLike) -> Momenta:
-    """p_i = m_i v_i and h_i = R_i J_i R_i' w_i by the velocity recursion alone: no accelerations anywhere."""
-    qd = np.asarray(qd, float)
-    arms = levers(model, at)
-    w, v = np.zeros_like(at.origin), np.zeros_like(at.origin)  # of the body frames
-    p, h = np.empty_like(at.origin), np.empty_like(at.origin)
-    for i, body in enumerate(model.bodies):
-        R = at.R[..., i, :, :]
-        if body.parent != GROUND:
-            w[..., i, :] = w[..., body.parent, :]
-            v[..., i, :] = v[..., body.parent, :] + np.cross(w[..., i, :], arms.joint[..., i, :])
-        along = (R @ body.axis) * qd[..., i, None]
-        if body.prismatic:
-            v[..., i, :] += along
-        else:
-            w[..., i, :] += along
-        M = node_mass(body)
-        v_com = v[..., i, :] + np.cross(w[..., i, :], arms.com[..., i, :])
-        p[..., i, :] = v_com @ M[:3, :3]
-        h[..., i, :] = rotate(R, rotate_back(R, w[..., i, :]) @ M[3:, 3:])
-    return Momenta(p, h)
+def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> tuple[Array, Array]:
+    """p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of every centre-of-gravity node, (..., n, 3), global
+    axes, from what `velocities` gives: no accelerations anywhere."""
+    mass, J = node_masses(model)
+    return rotate(mass, v + np.cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
 
 def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
@@ -104,11 +82,10 @@ def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversi
     """
     q, qd, dt = np.asarray(q, float), np.asarray(qd, float), model.dt
     boundary, middle = pose(model, q), pose(model, (q[1:] + q[:-1]) / 2.0)
-    momentum = momenta(model, boundary, qd)
-    weight = np.array([body.mass for body in model.bodies])[:, None] * model.gravity
-    F = np.diff(momentum.p, axis=0) / dt - weight
-    Phi = np.diff(momentum.h, axis=0) / dt
     arms = levers(model, boundary)
+    p, h = nodal_momenta(model, boundary, arms, *velocities(model, boundary, arms, qd))
+    weight = np.array([body.mass for body in model.bodies])[:, None] * model.gravity
+    F, Phi = np.diff(p, axis=0) / dt - weight, np.diff(h, axis=0) / dt
     com, joint = (arms.com[1:] + arms.com[:-1]) / 2.0, (arms.joint[1:] + arms.joint[:-1]) / 2.0
     F, Phi = with_springs(model, middle, Levers(com, joint), (q[1:] + q[:-1]) / 2.0, F, Phi)
     return convert(model, middle.R, Levers(com, joint), F, Phi)
@@ -140,7 +117,7 @@ def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: 
 
 
 @dataclass(frozen=True)
-class NewmarkState:
+class NodalState:
     """Kinematics of the centre-of-gravity nodes and {P} without its distal sums; each (..., n, 3).
 
     v, a: velocity and acceleration, global; w, alpha: angular velocity and acceleration, link axes; F, Phi: nodal
@@ -155,37 +132,35 @@ class NewmarkState:
     Phi: Array
 
 
-def newmark_start(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NewmarkState:
-    """The state a motion starts from, with the {P}_0 that increments alone never create (and the paper leaves out).
+def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
+    """What the nodes do at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A motion in
+    increments starts from it, with the {P}_0 that increments alone never create (and the paper leaves out).
 
-    F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i), from q, qd, qdd (..., n).
+    F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i).
     """
     q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
     at = pose(model, q)
-    arms = levers(model, at)
-    v, a, w, alpha = (np.zeros_like(at.origin) for _ in range(4))  # of the body frames, global
+    arms, axes = levers(model, at), joint_axes(model, at)
+    w, v = velocities(model, at, arms, qd)
+    a, alpha = np.zeros_like(at.origin), np.zeros_like(at.origin)  # of the body frames, global
     for i, body in enumerate(model.bodies):
         own = (..., i, slice(None))
-        u = at.R[..., i, :, :] @ body.axis
         if body.parent != GROUND:
             on, l = (..., body.parent, slice(None)), arms.joint[own]
-            w[own], alpha[own] = w[on], alpha[on]
-            v[own] = v[on] + np.cross(w[on], l)
             a[own] = a[on] + np.cross(alpha[on], l) + np.cross(w[on], np.cross(w[on], l))
+            alpha[own] = alpha[on]
+        turning = np.cross(w[own], axes[own]) * qd[..., i, None]
         if body.prismatic:
-            v[own] += u * qd[..., i, None]
-            a[own] += u * qdd[..., i, None] + 2.0 * np.cross(w[own], u) * qd[..., i, None]
+            a[own] += axes[own] * qdd[..., i, None] + 2.0 * turning
         else:
-            alpha[own] += u * qdd[..., i, None] + np.cross(w[own], u) * qd[..., i, None]
-            w[own] += u * qd[..., i, None]
+            alpha[own] += axes[own] * qdd[..., i, None] + turning
     v += np.cross(w, arms.com)
     a += np.cross(alpha, arms.com) + np.cross(w, np.cross(w, arms.com))
     w, alpha = rotate_back(at.R, w), rotate_back(at.R, alpha)
-    return NewmarkState(v, a, w, alpha, *inertial_loads(model, at, a - model.gravity, w, alpha))
+    return NodalState(v, a, w, alpha, *inertial_loads(model, at, a - model.gravity, w, alpha))
 
 
 def inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
     """Nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
-    M = np.array([node_mass(body) for body in model.bodies])
-    mass, J = M[:, :3, :3], M[:, 3:, 3:]
+    mass, J = node_masses(model)
     return rotate(mass, a), rotate(at.R, rotate(J, alpha) + np.cross(w, rotate(J, w)))

@@ -13,7 +13,7 @@ from codegen.model.loop_assembly import Assembly, ClosedMotion, Conversion, Moti
 from codegen.model.modes import Later, has_modes, shares, stretches
 from codegen.reference import flexible as elastic_reference
 from codegen.reference.newmark import newmark_torque
-from codegen.reference.rigid import matrix_form, midpoint_torque, newmark_start, newton_euler, recursion
+from codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tu
     control = model.mechanism.control
     if control.scheme == "newmark":
         q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
-        start = newmark_start(model, q[0], qd[0], qdd[0])
+        start = accelerations(model, q[0], qd[0], qdd[0])
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
     if model.scheme == "newton-euler" and not model.mechanism.loops:
         return middles, newton_euler(model, *motion.at(middles), convert)

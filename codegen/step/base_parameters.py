@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from codegen.mechanism.description import Matrix, Vector
 from codegen.model.bodies import GROUND, Model, skew
-from codegen.reference.discrete import PARALLEL, Placed, poses
+from codegen.model.kinematics import Pose, joint_axes, pose
+from codegen.reference.discrete import PARALLEL
 
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error
@@ -90,8 +91,8 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     """Frames and regrouped parameters of a model under the given choices (one per joint) and unit of length (m)."""
     n = model.n
     choices = choices or (Choice(),) * n
-    placed = poses(model, np.zeros(n))
-    z = np.array([R @ b.axis for (R, _), b in zip(placed, model.bodies, strict=True)])
+    placed = pose(model, np.zeros(n))
+    z = joint_axes(model, placed)
     size = max([1e-3, *(float(np.linalg.norm(b.p0)) for b in model.bodies)])
 
     # signs and groups: an axis against its parent's is turned round
@@ -113,7 +114,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     for j, b in enumerate(model.bodies):
         p = b.parent
         axes = np.column_stack([x_body[j], _cross(z[j], x_body[j]), z[j]])
-        R, o = placed[j]
+        R, o = placed.frame(j)
         com = axes.T @ (R @ b.com + o - origin[j])
         inertia = axes.T @ R @ b.inertia @ R.T @ axes - b.mass * skew(com) @ skew(com)
         turn = _angle(x_frame[j], x_body[j], z[j])
@@ -149,16 +150,16 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     return Tree(_regroup(bodies, choices, size), choices, length, tuple(gravity))
 
 
-def _origins(model: Model, placed: Placed, z: NDArray[np.float64], first: list[int], choices: tuple[Choice, ...],
+def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int], choices: tuple[Choice, ...],
              size: float) -> list[Vector]:
     """Origins slid along their own axes."""
     n = model.n
-    origin = [o.copy() for _, o in placed]
+    origin, at = list(placed.origin.copy()), placed.origin
     feet: list[tuple[Vector | None, Vector | None]] = [(None, None)] * n
     for j, b in enumerate(model.bodies):
-        onto_parent = _foot(placed[j][1], z[j], placed[b.parent][1], z[b.parent]) if b.parent != GROUND else None
+        onto_parent = _foot(at[j], z[j], at[b.parent], z[b.parent]) if b.parent != GROUND else None
         child = _primary(model, j, first)
-        onto_child = None if child is None else _foot(placed[j][1], z[j], placed[child][1], z[child])
+        onto_child = None if child is None else _foot(at[j], z[j], at[child], z[child])
         feet[j] = (onto_parent, onto_child)
     for j, b in enumerate(model.bodies):
         if b.prismatic:
@@ -193,7 +194,7 @@ def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | No
     return o + z * float(_cross(other_o - o, other_z) @ normal) / sine2
 
 
-def _directions(model: Model, placed: Placed, z: NDArray[np.float64], origin: list[Vector], first: list[int],
+def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list[Vector], first: list[int],
                 size: float) -> tuple[list[Vector], list[Vector]]:
     """x axes of the joint frames and of the body frames, at joint zero, global."""
     n = model.n
@@ -216,7 +217,7 @@ def _directions(model: Model, placed: Placed, z: NDArray[np.float64], origin: li
             continue
         child = _primary(model, j, first)
         if child is None:
-            R, o = placed[j]
+            R, o = placed.frame(j)
             towards = R @ b.com + o - origin[j]
         elif np.linalg.norm(_cross(z[j], z[child])) > PARALLEL:
             towards = _towards(_normal(z[j], z[child]), x_frame[j])

@@ -75,7 +75,7 @@ def eight_link(short: bool) -> Finding:
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
     """Torques by the paper's scheme and by the oracle at the sampled instants."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
-    start = reference.newmark_start(model, *motion.at(0.0))
+    start = reference.accelerations(model, *motion.at(0.0))
     tau = newmark.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
     return tau, newton_euler(model.mechanism, motion, t)[0]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
+from codegen.model.kinematics import pose
 from codegen.model.loop_assembly import Timed
-from codegen.reference.discrete import poses
 from host.plan.exact_link import Chain, Swung, swung
 from host.plan.tip_motion import FlexibleArm, TipMotion, hub_acceleration, taken, tip_motion
 
@@ -118,7 +118,7 @@ def _swing(arm: FlexibleArm, motion: TipMotion, segments: int, after: int, dt: f
 
 def _axes(arm: FlexibleArm) -> tuple[Array, Array]:
     """Along the flexible link with all joints at zero, and across it."""
-    along = poses(arm.rigid, np.zeros(len(arm.signs)))[arm.hub][0][:, 0]
+    along = pose(arm.rigid, np.zeros(len(arm.signs))).R[arm.hub, :, 0]
     return along, np.cross(arm.normal, along)
 
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import Beam, Mechanism
 from codegen.model.bodies import Model, placed_links
+from codegen.model.kinematics import joint_axes, pose
 from codegen.model.loop_assembly import Timed
-from codegen.reference.discrete import poses
 from codegen.reference.rigid import newton_euler
 from host.plan import boundary_value
 from host.plan.boundary_value import Ends, Problem, Solution
@@ -83,7 +83,7 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
     hub, name = _hub(mechanism, model)
     link = mechanism.link(name)
     assert link.beam is not None
-    axes = [R @ body.axis for (R, _), body in zip(poses(model, np.zeros(model.n)), model.bodies, strict=True)]
+    axes = joint_axes(model, pose(model, np.zeros(model.n)))
     normal = axes[hub]
     for j, (body, axis) in enumerate(zip(model.bodies, axes, strict=True)):
         if body.prismatic or np.linalg.norm(np.cross(axis, normal)) > PARALLEL or body.parent != j - 1:
@@ -178,9 +178,9 @@ def taken(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, moment: Array, forc
     """Torques (T, J): of the rigid links, and of the moment (T,) about the normal and the force (T, 3) that the
     flexible link takes at its root."""
     torque = newton_euler(arm.rigid, q, qd, qdd)
-    placed = poses(arm.rigid, q)
+    origin = pose(arm.rigid, q).origin
     for j in range(arm.hub + 1):
-        arm_of_force = placed[arm.hub][1] - placed[j][1]
+        arm_of_force = origin[:, arm.hub] - origin[:, j]
         torque[:, j] += arm.signs[j] * (moment + np.cross(arm_of_force, force) @ arm.normal)
     return torque
 
@@ -200,11 +200,11 @@ def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
 
 def tip(arm: FlexibleArm, q: Array) -> Array:
     """Where the tip is, (T, 3), m, with the chord at q (T, J)."""
-    return poses(arm.rigid, q)[arm.hub][1] + arm.beam.reach * _chord_axes(arm, q)[0]
+    return pose(arm.rigid, q).origin[..., arm.hub, :] + arm.beam.reach * _chord_axes(arm, q)[0]
 
 
 def _chord_axes(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
-    e1 = poses(arm.rigid, q)[arm.hub][0][..., :, 0]
+    e1 = pose(arm.rigid, q).R[..., arm.hub, :, 0]
     return e1, np.cross(arm.normal, e1)
 
 
@@ -218,11 +218,11 @@ def _hub_motion(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Arra
 
 def hub_acceleration(arm: FlexibleArm, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
     """Acceleration of the flexible link's joint minus gravity (T, 3); the link's angular rate and acceleration (T,)."""
-    placed = poses(arm.rigid, q)
+    origin = pose(arm.rigid, q).origin
     w, turn = np.cumsum(qd * arm.signs, axis=1), np.cumsum(qdd * arm.signs, axis=1)
     a = np.broadcast_to(-arm.rigid.gravity, (len(q), 3)).copy()
     for j in range(arm.hub):
-        d = placed[j + 1][1] - placed[j][1]
+        d = origin[:, j + 1] - origin[:, j]
         d = d - np.outer(d @ arm.normal, arm.normal)
         a += turn[:, j, None] * np.cross(arm.normal, d) - w[:, j, None] ** 2 * d
     return a, w[:, -1], turn[:, -1]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.common.errors import Refused
+from codegen.model.kinematics import pose
 from codegen.model.loop_assembly import Timed
 from codegen.motion.trajectory import Trajectory
-from codegen.reference.discrete import poses
 from host.plan.tip_motion import FlexibleArm, tip
 
 Array = NDArray[np.float64]
@@ -68,8 +68,8 @@ def _axes(arm: FlexibleArm) -> Array:
 def _jacobian(arm: FlexibleArm, q: Array) -> tuple[Array, Array]:
     """How the tip moves in the plane per joint (T, 2, J); the vectors (T, J, 3) from each joint to the next, or the
     tip."""
-    end, placed = tip(arm, q), poses(arm.rigid, q)
-    origins = np.stack([placed[j][1] for j in range(arm.hub + 1)] + [end], axis=1)
+    end = tip(arm, q)
+    origins = np.concatenate([pose(arm.rigid, q).origin[:, :arm.hub + 1], end[:, None]], axis=1)
     columns = [_plane(arm, arm.signs[j] * np.cross(arm.normal, end - origins[:, j])) for j in range(arm.hub + 1)]
     return np.stack(columns, axis=2), np.diff(origins, axis=1)
 
@@ -93,14 +93,14 @@ def _check_reach(arm: FlexibleArm, t: Array, x: Array, start: Array) -> None:
     """Refuse a path out of the plane, or nearer or farther than the links reach."""
     if arm.hub > 1:
         raise Refused("path: a tip in the plane determines two joints; give the path in joints for an arm of more")
-    placed = poses(arm.rigid, start)
+    origin = pose(arm.rigid, start).origin
     axes, lengths = _axes(arm), [arm.beam.reach]
     if arm.hub == 1:
-        lengths.append(float(np.linalg.norm(axes @ (placed[1][1] - placed[0][1]))))
+        lengths.append(float(np.linalg.norm(axes @ (origin[1] - origin[0]))))
     off = np.abs((x - tip(arm, start)) @ arm.normal).max()
     if off > OFF_PATH * arm.beam.reach:
         raise Refused(f"path: leaves the plane of the arm by {off:.4g} m")
-    away = np.linalg.norm((x - placed[0][1]) @ axes.T, axis=1)
+    away = np.linalg.norm((x - origin[0]) @ axes.T, axis=1)
     far, near = sum(lengths), abs(lengths[0] - lengths[-1]) if arm.hub == 1 else arm.beam.reach
     slack = OFF_PATH * arm.beam.reach
     for k in (int(np.argmax(away)), int(np.argmin(away))):

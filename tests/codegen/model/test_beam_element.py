@@ -77,24 +77,31 @@ def test_cantilever_converges_to_the_beam_theory_deflection():
     assert tip == pytest.approx(exact, rel=2e-4)
 
 
+def element_mass(mass: float, polar: float, length: float, s1: float) -> np.ndarray:
+    """The lumped mass (12,) of Eqs 3-4 as printed: mass = rho A l, polar = rho I_z l of one element."""
+    node = np.array([mass] * 3 + [mass * length**2 / 12.0] * 2 + [polar])
+    return np.concatenate([(1.0 - s1) / 2.0 * node, (1.0 + s1) / 2.0 * node])
+
+
 def test_all_mass_goes_to_the_node_at_the_integration_point():
     for s1, node in ((1.0, 1), (-1.0, 0)):
-        mass = beam.element_mass(0.3, 2e-5, 0.1, s1).reshape(2, 6)
+        mass = element_mass(0.3, 2e-5, 0.1, s1).reshape(2, 6)
         assert mass[node, :3] == pytest.approx([0.3] * 3)
         assert not mass[1 - node].any()
-    assert beam.element_mass(0.3, 2e-5, 0.1, 0.2).reshape(2, 6)[:, 0].sum() == pytest.approx(0.3)
+    assert element_mass(0.3, 2e-5, 0.1, 0.2).reshape(2, 6)[:, 0].sum() == pytest.approx(0.3)
 
 
 def test_printed_mass_matrix_has_a_quarter_of_the_rods_inertia():
     """Eq. 3 with two half-length elements; the reference must therefore take the link's own inertia."""
-    body = Model.of(planar_chain(1)).bodies[0]
+    model = Model.of(planar_chain(1))
+    body = model.bodies[0]
     length = 2.0 * body.com[0]
-    printed = sum(beam.element_mass(body.mass / 2.0, 0.0, length / 2.0, s1).reshape(2, 6)[node, 3]
+    printed = sum(element_mass(body.mass / 2.0, 0.0, length / 2.0, s1).reshape(2, 6)[node, 3]
                   for s1, node in ((1.0, 1), (-1.0, 0)))
-    used = beam.node_mass(body)
-    assert used[5, 5] == pytest.approx(body.mass * length**2 / 12.0)
-    assert printed == pytest.approx(used[5, 5] / 4.0)
-    assert np.array_equal(np.diag(used)[:3], [body.mass] * 3)
+    mass, inertia = (block[0] for block in beam.node_masses(model))
+    assert inertia[2, 2] == pytest.approx(body.mass * length**2 / 12.0)
+    assert printed == pytest.approx(inertia[2, 2] / 4.0)
+    assert np.array_equal(mass, body.mass * np.eye(3))
 
 
 def with_section(mechanism, **joint):
@@ -103,13 +110,10 @@ def with_section(mechanism, **joint):
     return replace(mechanism, links=links, joints=tuple(replace(j, **joint) for j in mechanism.joints))
 
 
-def test_link_is_two_elements_meeting_at_the_centre_of_gravity():
-    mechanism = with_section(planar_chain(2), c_mot=0.25)
-    near, far = beam.link_elements(Model.of(mechanism), 0)
+def test_hinge_is_that_of_the_element_from_the_joint_to_the_centre_of_gravity():
+    near = beam.joint_element(Model.of(with_section(planar_chain(2), c_mot=0.25)), 0)
     assert (near.s1, near.r1, near.c_mot) == (1.0, -1.0, 0.25)
-    assert (far.s1, far.c_mot) == (-1.0, 1.0)
-    assert near.length + far.length == pytest.approx(0.2)
-    assert len(beam.link_elements(Model.of(mechanism), 1)) == 1  # nothing beyond the last link
+    assert near.length == pytest.approx(0.1)
 
 
 def test_joint_spring_is_the_elements_hinge_whatever_its_direction():

@@ -10,7 +10,7 @@ import pytest
 from codegen.emit import newmark as newmark_source
 from codegen.emit import sources as emit
 from codegen.model import kinematics as tree
-from codegen.model.bodies import Model
+from codegen.model.bodies import Model, rotation_axis
 from codegen.reference import newmark, schemes
 from codegen.reference import rigid as reference
 from codegen.step.scheme import model_of
@@ -27,7 +27,7 @@ DAMPED = (0.3025, 0.6)
 def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
     """Worst difference from Pinocchio over the peak, sampled from t = 0 on as the paper does."""
     t = np.arange(samples + 1) * model.dt
-    tau = newmark.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *pair,
+    tau = newmark.newmark_torque(model, motion(t), reference.accelerations(model, *motion.at(0.0)), *pair,
                                    reference.recursion)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
@@ -56,7 +56,7 @@ def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time
     motion = quintic([0.0], [1.0])
     k = np.arange(101)
     t, jerk = k * model.dt, 60.0
-    tau = newmark.newmark_torque(model, motion(t), reference.newmark_start(model, *motion.at(0.0)), *PAPER)
+    tau = newmark.newmark_torque(model, motion(t), reference.accelerations(model, *motion.at(0.0)), *PAPER)
     inertia = 0.1075 * 0.2**2 / 3.0
     wrong = (tau - torque_at(model, motion, t))[:, 0] / inertia
     assert wrong[1:] == pytest.approx((np.where(k % 2 == 0, 1.0, -1.0) * t * jerk / 3.0)[1:], rel=1e-2)
@@ -99,7 +99,7 @@ def test_first_sample_carries_gravity_and_the_first_acceleration():
     rng = np.random.default_rng(9)
     model = model_of(random_tree(rng, 6))
     motion = random_sines(rng, 6)
-    start = reference.newmark_start(model, *motion.at(0.3))
+    start = reference.accelerations(model, *motion.at(0.3))
     tau = newmark.newmark_torque(model, motion([0.3]), start, *PAPER)
     expected = torque_at(model, motion, [0.3])
     assert tau == pytest.approx(expected, abs=1e-12 * peak(expected))
@@ -125,7 +125,7 @@ def test_nodal_increments_are_the_differences_of_positions(seed):
     assert shift == pytest.approx(centre[1] - centre[0], abs=1e-14)
     for i in range(6):
         angle = np.linalg.norm(turn[i])
-        R = tree.axis_rotation(turn[i] / angle, angle) if angle > 0.0 else np.eye(3)
+        R = rotation_axis(turn[i] / angle, angle) if angle > 0.0 else np.eye(3)
         assert old.R[i] @ R == pytest.approx(new.R[i], abs=1e-14)
 
 
@@ -150,7 +150,7 @@ def emitted_case(seed: int) -> tuple[Model, np.ndarray]:
 def paper_torque(model: Model, positions: np.ndarray) -> np.ndarray:
     """The reference from rest at the first position on, at all but the first and the last."""
     control, rest = model.mechanism.control, np.zeros(model.n)
-    start = reference.newmark_start(model, positions[0], rest, rest)
+    start = reference.accelerations(model, positions[0], rest, rest)
     return newmark.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, reference.recursion)[1:]
 
 
@@ -230,7 +230,7 @@ def test_scheme_of_the_mechanism_is_used():
     motion = septic(np.zeros(3), np.ones(3))
     t, tau = schemes.torque(model, motion, 50)
     sampled = motion((np.arange(51) - 0.5) * 0.01)
-    start = reference.newmark_start(model, sampled[0], np.zeros(3), np.zeros(3))
+    start = reference.accelerations(model, sampled[0], np.zeros(3), np.zeros(3))
     assert np.array_equal(tau, newmark.newmark_torque(model, sampled, start, *PAPER)[1:])
     other = replace(model, mechanism=replace(model.mechanism, control=replace(model.mechanism.control, gamma=0.6)))
     assert not np.allclose(tau, schemes.torque(other, motion, 50)[1])
