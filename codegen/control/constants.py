@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
@@ -39,7 +40,7 @@ UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor moto
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
 BUS_TOLD = 1.1  # of the nominal voltage: what a board that measures must tell at least
-FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire
+FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire: 64 hold 2^15 turns each way
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
 UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
@@ -115,7 +116,8 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
     unit = position_unit(joint)
-    lower, upper = (_coarse(position, unit, joint.type) for position in (limits.lower, limits.upper))
+    lower, upper = (_coarse(at, unit, joint.type, way)
+                    for at, way in ((limits.lower, math.floor), (limits.upper, math.ceil)))
     return JointConstants(
         unit=unit,
         per_unit=1.0 / unit,
@@ -142,7 +144,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         lower=lower,
         room=upper - lower,
         upper=upper,
-        margin=_coarse(0.005 if slides else 0.05, unit, joint.type),
+        margin=_coarse(0.005 if slides else 0.05, unit, joint.type, round),
         patience=max(2, round(mechanism.safety.stuck_s * hz)) if measured else 2**32 - 1,
     )
 
@@ -223,11 +225,11 @@ def _following(joint: Joint, effort: float) -> float:
     return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
 
 
-def _coarse(position: float, unit: float, kind: str) -> int:
-    """A position in coarse steps; what a joint without limits cannot reach where there is none."""
+def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
+    """A position in coarse steps, made whole; what a joint without limits cannot reach where there is none."""
     if kind == "continuous" or not math.isfinite(position):
         return 2**31 - 1 if position > 0.0 else -(2**31)
-    steps = round(position / unit / COARSE)
+    steps = whole(position / unit / COARSE)
     return max(-COARSE_MAX, min(COARSE_MAX, steps))
 
 
@@ -240,7 +242,7 @@ def table_crc(rows: list[JointConstants], double: bool) -> int:
 
 def lab_crc(rows: list[LabConstants], double: bool) -> int:
     """CRC-32 of ft_lab_joint as it lies in the chip's memory."""
-    layout = struct.Struct(f"<{len(fields(LabConstants)) - 5}{'d' if double else 'f'}IiIII{'4x' if double else ''}")
+    layout = struct.Struct(f"<{len(fields(LabConstants)) - 5}{'d' if double else 'f'}qIIII")
     return zlib.crc32(b"".join(layout.pack(*astuple(row)) for row in rows))
 
 
@@ -330,6 +332,8 @@ def _texts(row: JointConstants | LabConstants) -> dict[str, str]:
             return f"FT_STEPS({value}u)"
         if name in ("room", "patience", "seek", "seek_ticks", "seek_counts", "probe_counts"):
             return f"{value}u"
+        if name == "home":
+            return f"INT64_C({value})"
         if isinstance(value, int):
             return str(value) if value > -(2**31) else "(-2147483647 - 1)"
         return _literal(value)

@@ -28,7 +28,7 @@ WHOLE = 64  # overlaid gains are 64ths of the file's
 
 @dataclass(frozen=True)
 class LabConstants:
-    """One joint's row of ft_lab_joint, in the order of the C struct: reals, then 32 bit."""
+    """One joint's row of ft_lab_joint, in the order of the C struct: reals, then 64 and 32 bit."""
 
     float_rate: float  # rad/s or m/s: a floating joint is damped above it
     friction_slope: float  # N m s/rad: of Coulomb friction about rest
@@ -40,8 +40,8 @@ class LabConstants:
     seek_rate: float  # rad/s or m/s, signed
     seek_torque: float  # N m or N
     retract: float  # rad or m: from the zero found to the inside of the limits
-    seek: int  # how the zero is sought
     home: int  # wire position at index or stop
+    seek: int  # how the zero is sought
     seek_ticks: int  # unsigned: the most it may take
     seek_counts: int  # unsigned: the farthest it may move
     probe_counts: int  # unsigned: the farthest a probe may move it

@@ -8,7 +8,7 @@ from codegen.common.templating import template
 from codegen.wire import codec, messages
 from codegen.wire.messages import MESSAGES, Field, Message
 
-_C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
+_C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "i64": "int64_t", "f32": "float"}
 
 
 def render(joints: int) -> dict[str, str]:

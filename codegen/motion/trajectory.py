@@ -137,12 +137,12 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 
 @dataclass(frozen=True)
 class Knots:
-    """What the wire carries: position (N, J) int32 in wire units, rate and acceleration (N, J) float32 in SI.
+    """What the wire carries: position (N, J) int64 in wire units, rate and acceleration (N, J) float32 in SI.
 
     mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
     """
 
-    position: NDArray[np.int32]
+    position: NDArray[np.int64]
     rate: NDArray[np.float32]
     acceleration: NDArray[np.float32]
     mode: NDArray[np.uint8] | None = None

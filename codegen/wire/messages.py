@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 6  # raised with every change of the frame or of a message
+PROTOCOL = 7  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
@@ -23,7 +23,7 @@ FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
 
 @dataclass(frozen=True)
 class Field:
-    """type: u8 u16 u32 i32 f32; length: 1, a number, or J for one value per joint."""
+    """type: u8 u16 u32 i32 i64 f32; length: 1, a number, or J for one value per joint."""
 
     name: str
     type: str
@@ -44,7 +44,7 @@ MESSAGES = (
     Message("HELLO", 1, "board", "Who are you? Answered by IDENT and ABOUT, whatever the tag."),
     Message("KNOT", 2, "board", "One knot of the trajectory; sequenced.", (
         Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on"),
-        Field("position", "i32", "2^-32 turn (revolute), 2^-28 m (prismatic); wraps", J),
+        Field("position", "i64", "2^-32 turn (revolute), 2^-28 m (prismatic); whole turns count", J),
         Field("rate", "f32", "rad/s or m/s", J),
         Field("acceleration", "f32", "rad/s^2 or m/s^2", J),
     )),
@@ -54,7 +54,7 @@ MESSAGES = (
     )),
     Message("HOME", 4, "board", "The position the joints are at now; makes them homed. Only while DISARMED.", (
         Field("token", "u8", "as in COMMAND"),
-        Field("position", "i32", "as in KNOT", J),
+        Field("position", "i64", "as in KNOT", J),
     )),
     Message("POLL", 5, "board", "I am still here. Sent when there is nothing else to say."),
     Message("SENSE", 6, "board", "For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE.",
@@ -139,8 +139,8 @@ MESSAGES = (
               "its number from bit 28 on"),
         Field("cycles", "u32", "cycles of the last control tick"),
         Field("cycles_max", "u32", "largest since reset"),
-        Field("position", "i32", "measured, as in KNOT", J),
-        Field("target", "i32", "desired at the same tick, as in KNOT", J),
+        Field("position", "i64", "measured, as in KNOT; wraps, but not within 2^15 turns", J),
+        Field("target", "i64", "desired at the same tick, likewise", J),
         Field("rate", "f32", "measured by the observer, rad/s or m/s", J),
         Field("target_rate", "f32", "desired, rad/s or m/s", J),
         Field("torque_ff", "f32", "tau_ID of the held interval, N m or N", J),
@@ -161,7 +161,7 @@ MESSAGES = (
         Field("count", "u16", "samples there are"),
         Field("first", "u16", "number of the first one here"),
         Field("last_tick", "u32", "tick of the newest sample there is"),
-        Field("words", "u32", "eight samples of four columns; bits of f32 or i32 as in STATUS", 32),
+        Field("words", "u32", "eight samples of four columns; bits of f32 as in STATUS, or the low 32 of a position", 32),
     )),
     Message("ABOUT", 68, "host", "Which chip this is and what has happened to it, sent on HELLO after IDENT.", (
         Field("unique", "u8", "96 bits that no other chip has, as they lie in its system memory", 12),

@@ -1,7 +1,8 @@
-"""Positions as integers: a full-range binary fraction of a turn, so that wrapping is exact (THEORY.md section 9).
+"""Positions as integers: binary fractions of a turn, so that adding and subtracting them is exact (THEORY.md section 9).
 
-On the wire and in the single-precision build a position is an int32 in units of 2^-32 turn (revolute, continuous) or
-2^-28 m (prismatic, +-8 m). The double-precision build carries int64 positions with 32 more binary digits.
+On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic): the upper half
+counts whole turns. The control tick computes with the low half only, an int32 within half a turn; the double-precision
+build carries an int64 with 32 more binary digits of it instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from codegen.mechanism.description import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
+COUNTED = 2**48  # wire steps after which a board's count of turns begins anew at the earliest (codegen.control.constants)
 
 
 def position_unit(joint: Joint) -> float:
@@ -22,14 +24,19 @@ def position_unit(joint: Joint) -> float:
     return METRE_UNIT if joint.type == "prismatic" else TURN_UNIT
 
 
-def to_wire(positions: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.int32]:
-    """Positions (..., J) in rad or m to int32 wire positions, rounded to nearest, wrapping at whole turns."""
+def to_wire(positions: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.int64]:
+    """Positions (..., J) in rad or m to wire positions, rounded to nearest."""
     units = np.array([position_unit(j) for j in joints])
-    steps = np.rint(np.asarray(positions, float) / units)
-    return np.mod(steps, 2.0**32).astype(np.uint64).astype(np.uint32).view(np.int32)
+    return np.rint(np.asarray(positions, float) / units).astype(np.int64)
 
 
 def from_wire(steps: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.float64]:
-    """Wire positions (..., J) to rad or m, within half a turn of zero."""
+    """Wire positions (..., J) to rad or m."""
     units = np.array([position_unit(j) for j in joints])
-    return np.asarray(steps, np.int32).astype(float) * units
+    return np.asarray(steps, np.int64).astype(float) * units
+
+
+def beyond(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
+    """(..., J) how far wire positions a are beyond b, also if a board's count of turns has begun anew in between."""
+    steps = np.asarray(a, np.int64) - np.asarray(b, np.int64)
+    return (steps + COUNTED // 2) % COUNTED - COUNTED // 2

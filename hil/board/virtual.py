@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -59,10 +59,11 @@ HOST = "127.0.0.1"
 class Record:
     """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
 
-    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units: as
-    the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning. instructions,
-    cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by number of a tick
-    with closed loops or modes, what its step has left to go on from, of those at rest just before a motion.
+    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
+    whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning.
+    instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by
+    number of a tick with closed loops or modes, what its step has left to go on from, of those at rest just before a
+    motion.
     """
 
     tick: NDArray[np.uint32]
@@ -653,7 +654,15 @@ class VirtualBoard:
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
-        return record.target * np.array([position_unit(joint) for joint, _ in self.joints])
+        return targets(record, [joint for joint, _ in self.joints])
+
+
+def targets(record: Record, joints: Sequence[Joint]) -> Array:
+    """Desired positions (T, J) in rad or m. An image's tick leaves them without whole turns: they are in the turn that
+    brings them nearest to the plant's truth."""
+    units = np.array([position_unit(joint) for joint in joints])
+    away = record.target.astype(np.int64) - np.rint(record.q / units).astype(np.int64)
+    return record.q + ((away + 2**31) % 2**32 - 2**31) * units
 
 
 def _floating(terminals: list[float | None]) -> Array:
@@ -685,4 +694,4 @@ class VirtualClock:
 
 
 __all__ = ["Disturbance", "EncoderFault", "FLASH_START", "PlayedBoard", "Record", "VirtualBoard", "VirtualClock",
-           "telemetry_type"]
+           "targets", "telemetry_type"]

@@ -97,7 +97,7 @@ class Life:
     def finds_a_fault(self) -> None:
         """One that the mechanism file lets a board react to by holding the arm, if it does."""
         first, ack = message(self.motion(self.held()), 0), self.session.status.ack
-        far = (np.array(first.position) + BAD + 2**31) % 2**32 - 2**31
+        far = np.array(first.position) + BAD
         self.floats()
         if self.mechanism.safety.motion == "hold":
             self.seems_to_move(FAST)

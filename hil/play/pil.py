@@ -24,9 +24,8 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
 from codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
-from codegen.wire.units import position_unit
 from hil.board.faults import FAULTS
-from hil.board.virtual import Disturbance, EncoderFault, Record, telemetry_type
+from hil.board.virtual import Disturbance, EncoderFault, Record, targets, telemetry_type
 from hil.plant.choose import Plant, follow, plant_of, wired
 from hil.play.run import Result, play
 from host.link.clock import Clock, WallClock
@@ -225,8 +224,8 @@ class Relay:
         joints = len(self.joints)
         kinds = telemetry_type(joints)
         told: dict[str, Any] = {
-            name: np.array([getattr(s, name) for s in statuses], kinds[name].base).reshape(-1, *kinds[name].shape)
-            for name in kinds.names or ()}
+            name: np.array([getattr(s, name) for s in statuses]).astype(kinds[name].base).reshape(-1, *kinds[name].shape)
+            for name in kinds.names or ()}  # positions without whole turns, as the virtual board has them
         nothing = np.zeros(len(statuses), np.int64)
         return Record(**told, q=np.array([s[1] for s in self._samples]).reshape(-1, joints),
                       v=np.array([s[2] for s in self._samples]).reshape(-1, joints),
@@ -235,7 +234,7 @@ class Relay:
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
-        return record.target * np.array([position_unit(joint) for joint, _ in self.joints])
+        return targets(record, [joint for joint, _ in self.joints])
 
 
 def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,

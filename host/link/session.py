@@ -18,7 +18,7 @@ from codegen.common.errors import Refused
 from codegen.wire import messages
 from codegen.wire.codec import About, Command, Data, Hello, Home, Ident, Poll, Status, text
 from codegen.wire.names import explain, fault_name, fault_words, state_name
-from codegen.wire.units import from_wire, position_unit, to_wire
+from codegen.wire.units import beyond, from_wire, position_unit, to_wire
 from host.link.about import brown_out, crash, history
 from host.link.configuration import Configuration
 from host.link.link import Link
@@ -162,7 +162,17 @@ class Session:
             elif isinstance(frame.message, Data) and self.on_data is not None:
                 self.on_data(frame.message)
 
+    def _counted(self, status: Any) -> Any:
+        """A STATUS whose turns go on being counted where the board's own count begins anew."""
+        last = self.status
+        if last is None or isinstance(self._pending, Home) or not len(last.position):
+            return status
+        way = {name: np.array(getattr(last, name)) + beyond(getattr(status, name), getattr(last, name))
+               for name in ("position", "target")}
+        return replace(status, **{name: tuple(at.tolist()) for name, at in way.items()})
+
     def _take(self, status: Any) -> None:
+        status = self._counted(status)
         before, self.status = self.status, status
         if before is not None and (status.tick - before.tick) & 0xFFFFFFFF > 0x7FFFFFFF:
             self._report_reset()
@@ -304,14 +314,12 @@ class Session:
         return "m" if self.configuration.joints[index].type == "prismatic" else "rad"
 
     def positions(self) -> NDArray[np.float64]:
-        """(J,) measured, rad or m, within half a turn of zero."""
+        """(J,) measured, rad or m, whole turns counted."""
         return from_wire(self.status.position, self.configuration.joints)
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-        """(..., J) a - b of wire positions in rad or m, the short way round."""
-        units = np.array([position_unit(j) for j in self.configuration.joints])
-        steps = np.asarray(a, np.int64) - np.asarray(b, np.int64)
-        return ((steps + 2**31) % 2**32 - 2**31) * units
+        """(..., J) a - b of wire positions in rad or m."""
+        return beyond(a, b) * np.array([position_unit(j) for j in self.configuration.joints])
 
     def tracking_error(self) -> NDArray[np.float64]:
         """(J,) desired - measured at the last STATUS, rad or m."""

@@ -38,7 +38,7 @@ def about(session: Session) -> dict[str, Any]:
     """What does not change: who the board is, its joints with limits and units, the tick's budget."""
     c = session.configuration
     joints = [{"name": joint.name, "unit": session.unit(j), "effort_unit": "N" if joint.type == "prismatic" else "N m",
-               "wraps": joint.type != "prismatic", "gains": bool(joint.gains.ku or joint.gains.kv),
+               "gains": bool(joint.gains.ku or joint.gains.kv),
                "limits": {k: v if np.isfinite(v) else None for k, v in asdict(joint.limits).items()}}
               for j, joint in enumerate(c.joints)]
     return {"name": c.name, "board": c.board, "digest": c.digest.hex(), "rate_hz": c.rate_hz, "knot_hz": c.knot_hz,

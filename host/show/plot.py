@@ -29,7 +29,7 @@ def draw(run: Run, path: Path) -> None:
     error = run.error
     for j, name in enumerate(run.joints):
         length, effort = ("m", "N") if run.prismatic[j] else ("rad", "N m")
-        position, target = unwrapped(run, j)
+        position, target = run.position[:, j], run.target[:, j]
         _lines(axes[0, j], t, (target, "desired", "0.55", "-"), (position, "measured", "C0", "--"))
         axes[0, j].set_title(name)
         scale, prefix = _scale(error[:, j])
@@ -77,12 +77,6 @@ def summary(run: Run) -> dict[str, Any]:
 def _moving(run: Run) -> NDArray[np.bool_]:
     """(S,) the samples in motion."""
     return np.array([state == "TRACK" for state in run.state])
-
-
-def unwrapped(run: Run, j: int) -> tuple[Array, Array]:
-    """Measured and desired without the wire's jumps at half a turn."""
-    target = run.target[:, j] if run.prismatic[j] else np.unwrap(run.target[:, j])
-    return target - run.error[:, j], target
 
 
 def _lines(axis: Axes, t: Array, *curves: tuple[Array, str, str, str]) -> None:

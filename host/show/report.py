@@ -18,7 +18,6 @@ from codegen.common.output import write_text
 from codegen.common.templating import template
 from host.record.log import Run
 from host.show.findings import Findings, measure
-from host.show.plot import unwrapped
 
 Array = NDArray[np.float64]
 
@@ -112,7 +111,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _position(found: Findings, j: int, axis: Axes) -> None:
-    position, target = unwrapped(found.run, j)
+    position, target = found.run.position[:, j], found.run.target[:, j]
     axis.plot(found.t, target, color=GREY, linewidth=2.5, label="desired")
     axis.plot(found.t, position, color=BLUE, linewidth=1.0, label="measured")
     axis.set_ylabel(f"position, {found.unit(j)}")

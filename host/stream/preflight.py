@@ -46,7 +46,7 @@ def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) ->
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
     if loop:
-        _check_loop(trajectory)
+        _check_loop(trajectory, mechanism)
     worst = effort.heaviest(mechanism, trajectory)
     if worst is not None and worst.share > 1.0 + SLACK:
         raise BadInput(trajectory.source or "trajectory", f"{worst.joint} at t = {worst.t:.6g} s", None,
@@ -63,9 +63,11 @@ def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:
     return "no speed is slow enough: the joint cannot hold the arm there"
 
 
-def _check_loop(trajectory: Trajectory) -> None:
-    """The motion ends where it begins."""
+def _check_loop(trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """The motion ends where it begins; a joint that turns without end may be whole turns on."""
     apart = trajectory.positions[-1] - trajectory.positions[0]
+    endless = np.array([joint.type == "continuous" for joint in mechanism.streamed])
+    apart -= np.where(endless, 2.0 * np.pi * np.round(apart / (2.0 * np.pi)), 0.0)
     for j in np.flatnonzero(np.abs(apart) > 1e-6)[:1]:
         raise BadInput(trajectory.source or "trajectory", "--loop", None,
                        f"{trajectory.joints[j]} ends {apart[j]:+.4g} from where it begins",

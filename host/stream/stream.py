@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is g
 BEGIN = 1.0  # s from START acknowledged to TRACK seen
 GRACE = 2.0  # s a motion may take longer than planned without any stop; of the board's time, as the next
 STOPPING = 5.0  # s a controlled stop may take
+TURN = 2**32  # wire steps
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,22 @@ class Interrupts:
             signal.signal(signal.SIGINT, before)
 
 
+def _here(session: Session) -> NDArray[np.int64]:
+    """(J,) where a motion would begin now: where the joints are held, or lie while disarmed. Wire units."""
+    status = session.status
+    return np.array(status.target if session.in_state("HOLD") else status.position, np.int64)
+
+
+def in_its_turn(session: Session, motion: Knots) -> Knots:
+    """The motion as many whole turns on as joints that turn without end have made until now."""
+    turning = [joint.type == "continuous" for joint in session.configuration.joints]
+    turns = np.where(turning, (_here(session) - motion.position[0] + TURN // 2) // TURN, 0)
+    return replace(motion, position=motion.position + turns * TURN)
+
+
 def check_start(session: Session, motion: Knots) -> None:
     """Raises Refused if the joints are not where the motion starts: held there, or lying there while disarmed."""
-    status = session.status
-    here = status.target if session.in_state("HOLD") else status.position
-    away = np.abs(session.difference(motion.position[0], here))
+    away = np.abs(session.difference(in_its_turn(session, motion).position[0], _here(session)))
     allowed = session.configuration.start_tolerance
     for j in np.flatnonzero(away > allowed).tolist() if allowed else ():
         raise Refused(
@@ -166,7 +178,7 @@ def stream(
     hold_after_stop: seconds to keep holding after a stop, until `interrupts` says to go on or a second time to stop.
     Raises Refused with the board's or the host's reason; the board then holds or its outputs are off: see its state.
     """
-    run = _Run(session, motion, on_progress, interrupts or Interrupts(), resume, hold_after_stop)
+    run = _Run(session, in_its_turn(session, motion), on_progress, interrupts or Interrupts(), resume, hold_after_stop)
     if not session.in_state("HOLD"):
         session.faulted()
         raise Refused(f"{session.link.port}: a motion starts from HOLD, but {session.describe()}; arm first")

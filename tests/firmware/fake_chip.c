@@ -199,10 +199,10 @@ void fake_poison(uint32_t joint, float value)
 }
 void fake_shift(uint32_t joint, int32_t wire)
 {
-    int32_t at[FT_JOINTS];
+    int64_t at[FT_JOINTS];
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        at[j] = ft.seen.q[j] + (j == joint ? wire : 0);
+        at[j] = ft_observer_wire(&ft.seen, j) + (j == joint ? wire : 0);
     ft_observer_set(&ft.seen, at);
 }

@@ -54,10 +54,15 @@ static void feed(void)
 /* Return whether the target is a knot of the path. */
 static int target_is(uint64_t knot)
 {
-    const int32_t *wanted = soak.path[knot % soak.count].position;
+    const int64_t *wanted = soak.path[knot % soak.count].position;
     const ft_target *target = *ft_telemetry.target;
 
-    return memcmp(target->q, wanted, sizeof target->q) == 0;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        if (target->q[j] != (int32_t)(uint32_t)(uint64_t)wanted[j])
+            return 0;
+    return 1;
 }
 
 /* Follow the path from knot to knot. Return 0 if the target has left it. */

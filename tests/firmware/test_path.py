@@ -41,7 +41,7 @@ def on_the_wire(mechanism, motion):
     for i in range(len(sent)):
         frame = codec.encode(Knot(0, sent.position[i], sent.rate[i], sent.acceleration[i]), 7)
         back.append(codec.decode(frame[:-1]).message)
-    return Knots(np.array([k.position for k in back], np.int32), np.array([k.rate for k in back], np.float32),
+    return Knots(np.array([k.position for k in back], np.int64), np.array([k.rate for k in back], np.float32),
                  np.array([k.acceleration for k in back], np.float32))
 
 

@@ -41,7 +41,7 @@ def path():
     q = start + wide * (1.0 - np.cos(harmonic * x) + 0.3 * (np.sin(x) - 0.5 * np.sin(2.0 * x)))
     rate = wide * w * (harmonic * np.sin(harmonic * x) + 0.3 * (np.cos(x) - np.cos(2.0 * x)))
     acceleration = wide * w**2 * (harmonic**2 * np.cos(harmonic * x) - 0.3 * (np.sin(x) - 2.0 * np.sin(2.0 * x)))
-    knots = np.zeros(len(t), np.dtype([("flags", "u1"), ("position", "<i4", 3), ("rate", "<f4", 3),
+    knots = np.zeros(len(t), np.dtype([("flags", "u1"), ("position", "<i8", 3), ("rate", "<f4", 3),
                                        ("acceleration", "<f4", 3)], align=True))
     knots["position"], knots["rate"], knots["acceleration"] = to_wire(q, joints), rate, acceleration
     return knots

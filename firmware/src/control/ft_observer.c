@@ -74,16 +74,25 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
 }
 
 /* Let one joint be at this position of the wire, wherever it seemed. */
-void ft_observer_place(ft_observer *o, uint32_t joint, int32_t wire)
+void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
 {
-    place(o, joint, (uint64_t)((int64_t)wire * (1 << FT_FINE)));
+    place(o, joint, (uint64_t)wire << FT_FINE);
 }
 
 /* Let all joints be at these positions. */
-void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS])
+void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
         ft_observer_place(o, j, wire[j]);
+}
+
+/* Return where one joint is, as a position of the wire: turns are counted as
+ * far as a fine position holds them. */
+int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
+{
+    const uint64_t sign = (uint64_t)1 << (63 - FT_FINE);
+
+    return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }

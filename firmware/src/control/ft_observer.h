@@ -28,7 +28,8 @@ typedef struct {
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
                       const ft_real from[FT_JOINTS],
                       const ft_real to[FT_JOINTS], ft_findings *found);
-void ft_observer_set(ft_observer *o, const int32_t wire[FT_JOINTS]);
-void ft_observer_place(ft_observer *o, uint32_t joint, int32_t wire);
+void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS]);
+void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire);
+int64_t ft_observer_wire(const ft_observer *o, uint32_t joint);
 
 #endif

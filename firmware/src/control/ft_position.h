@@ -5,6 +5,7 @@
 
 #include "ft_model.h" /* ft_turn, ft_angle */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define FT_FINER (FT_TURN_BITS - 32) /* binary digits beyond the wire's */
@@ -30,13 +31,13 @@ static inline ft_angle ft_position_size(ft_turn way)
     return (ft_angle)way ^ back;
 }
 
-/* Return a position of the wire as one of this build. */
-static inline ft_turn ft_position_of_wire(int32_t wire)
+/* Return a position of the wire as one of this build: whole turns left out. */
+static inline ft_turn ft_position_of_wire(int64_t wire)
 {
-    return (ft_turn)((ft_angle)(ft_turn)wire << FT_FINER);
+    return (ft_turn)((ft_angle)wire << FT_FINER);
 }
 
-/* Return a position of this build as one of the wire. */
+/* Return a position of this build as the low half of one of the wire. */
 static inline int32_t ft_position_to_wire(ft_turn q)
 {
     return (int32_t)(uint32_t)((ft_angle)q >> FT_FINER);
@@ -46,13 +47,18 @@ static inline int32_t ft_position_to_wire(ft_turn q)
  * 2^-24 turn (2^-20 m): an int32 holds 128 turns. */
 #define FT_COARSE 8
 
-/* Return the coarse position nearest to `near` that means q. */
-static inline int32_t ft_position_unwrap(int32_t wire, int32_t near)
+/* Return a position of the wire as a coarse one. */
+static inline int32_t ft_position_coarse(int64_t wire)
 {
-    uint32_t away = (uint32_t)wire - ((uint32_t)near << FT_COARSE);
+    return (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE);
+}
 
-    return (int32_t)((uint32_t)near
-                     + (uint32_t)((int32_t)away / (1 << FT_COARSE)));
+/* Return whether coarse positions are less than half a turn apart. */
+static inline bool ft_position_near(int32_t a, int32_t b)
+{
+    const uint32_t half = (uint32_t)1 << (31 - FT_COARSE);
+
+    return (uint32_t)a - (uint32_t)b + half < 2u * half;
 }
 
 #endif

@@ -78,6 +78,8 @@ static ft_real room(uint32_t j, int32_t at, ft_real rate)
     ft_real above = (ft_real)c->upper - (ft_real)at;
     ft_real below = (ft_real)at - (ft_real)c->lower;
 
+    if (c->room == UINT32_MAX) /* round and round */
+        return BOUNDLESS;
     return ft_lab_joint[j].coarse_unit * (rate > FT_C(0.0) ? above : below);
 }
 

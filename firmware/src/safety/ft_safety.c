@@ -148,6 +148,7 @@ static void home(void)
     for (j = 0; j < FT_JOINTS; j++)
         ft.safety.homed[j] = true;
     ft.safety.flags |= FT_FLAG_HOMED;
+    ft_motion_forget(&ft.motion); /* it was to begin where the joints seemed */
 }
 
 /* ---- actions of the lab modes ------------------------------------------ */
@@ -194,6 +195,7 @@ static void found(void)
     ft.safety.homed[ft.lab.joint] = true;
     if (ft_safety_unhomed() == FT_NO_JOINT)
         ft.safety.flags |= FT_FLAG_HOMED;
+    ft_motion_forget(&ft.motion);
 }
 
 static void sought(void)

@@ -53,7 +53,7 @@ typedef struct {
     uint8_t joint;
     uint8_t gains[3];            /* of GAINS: ku, kv, ki */
     float value;                 /* per cent, rate or torque */
-    int32_t position[FT_JOINTS]; /* of HOME */
+    int64_t position[FT_JOINTS]; /* of HOME */
 } ft_request;
 
 typedef struct {

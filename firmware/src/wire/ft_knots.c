@@ -3,7 +3,7 @@
 #include "ft_knots.h"
 
 #include "ft_config.h"   /* ft_joint */
-#include "ft_position.h" /* ft_position_unwrap */
+#include "ft_position.h" /* ft_position_coarse */
 #include "ft_safety.h"   /* FT_NO_JOINT */
 #include "ft_state.h"    /* ft */
 
@@ -74,15 +74,18 @@ static uint8_t mode_of(const ft_msg_knot *m)
 }
 
 /* Return the first joint that may not go there, or FT_GOOD; note where the
- * joints get to. */
+ * joints get to. A knot in another turn than the one before is a jump. */
 static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
 {
     bool still = (m->flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        place[j] = ft_position_unwrap(m->position[j], place[j]);
-        if (!inside(j, k, place[j], still))
+        int32_t before = place[j];
+
+        place[j] = ft_position_coarse(m->position[j]);
+        if (!ft_position_near(place[j], before)
+            || !inside(j, k, place[j], still))
             return j;
     }
     return FT_GOOD;
@@ -99,7 +102,7 @@ static uint32_t check_segment(const ft_segment *g)
     return FT_GOOD;
 }
 
-/* Begin a motion. Its first knot means the turn that the joints are in. */
+/* Begin a motion. Its first knot is in the turn that the joints are in. */
 static bool begin(const ft_msg_knot *m, const ft_knot *k)
 {
     uint32_t j;

@@ -58,18 +58,18 @@ static inline void copy_rates(float to[FT_JOINTS],
         to[j] = (float)(from[j] * RATE_OF_U);
 }
 
-/* Copy one position per joint. */
-static inline void copy_positions(int32_t to[FT_JOINTS],
-                                  const ft_turn from[FT_JOINTS])
+/* Copy where the joints are, and where they should be: the short way on. */
+static void copy_positions(ft_msg_status *s, const ft_turn target[FT_JOINTS])
 {
-#ifdef FT_REAL_IS_DOUBLE
     uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++)
-        to[j] = ft_position_to_wire(from[j]);
-#else
-    memcpy(to, from, sizeof(int32_t) * FT_JOINTS);
-#endif
+    for (j = 0; j < FT_JOINTS; j++) {
+        uint32_t away = (uint32_t)ft_position_to_wire(target[j])
+                        - (uint32_t)ft_position_to_wire(ft.seen.q[j]);
+
+        s->position[j] = ft_observer_wire(&ft.seen, j);
+        s->target[j] = s->position[j] + (int32_t)away;
+    }
 }
 
 /* Take the limit bits gathered so far; one more bit may be lost to a tick in
@@ -154,8 +154,7 @@ static void copy_telemetry(ft_msg_status *s)
     const ft_target *target = ft.motion.now;
 
     s->tick = ft.tick > 0u ? ft.tick - 1u : 0u;
-    copy_positions(s->position, ft.seen.q);
-    copy_positions(s->target, target->q);
+    copy_positions(s, target->q);
     copy_rates(s->rate, ft.seen.u);
     copy_rates(s->target_rate, target->u);
     copy_reals(s->torque_ff, ft.tau);

@@ -152,7 +152,7 @@ def test_knots_are_the_trajectory_at_knot_hz(arm: Mechanism) -> None:
     trajectory = Trajectory.load(MECHANISMS / "three_link.csv", arm)
     k = knots(trajectory, arm)
     assert len(k) == 751
-    assert (k.position.dtype, k.rate.dtype, k.acceleration.dtype) == (np.int32, np.float32, np.float32)
+    assert (k.position.dtype, k.rate.dtype, k.acceleration.dtype) == (np.int64, np.float32, np.float32)
     q, qd, qdd = trajectory.at(np.arange(751) / 250.0)
     np.testing.assert_allclose(from_wire(k.position, arm.moving), q, rtol=0.0, atol=0.51 * TURN_UNIT)
     np.testing.assert_array_equal(k.rate[:-1], qd[:-1].astype(np.float32))

@@ -20,7 +20,7 @@ STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble
           "-ffp-contract=off"]
 JOINTS = (1, 3, 8)
 WITH_FIELDS = [m for m in MESSAGES if m.fields]
-C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "f32": "float"}
+C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "i64": "int64_t", "f32": "float"}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def values(f, joints):
     """A strategy for one field's value, as the Python codec gives it back."""
     one = {
         "u8": st.integers(0, 2**8 - 1), "u16": st.integers(0, 2**16 - 1), "u32": st.integers(0, 2**32 - 1),
-        "i32": st.integers(-(2**31), 2**31 - 1), "f32": st.floats(width=32, allow_nan=False),
+        "i32": st.integers(-(2**31), 2**31 - 1), "i64": st.integers(-(2**63), 2**63 - 1), "f32": st.floats(width=32, allow_nan=False),
     }[f.type]
     n = codec.length(f, joints)
     if f.length == 1:
@@ -109,12 +109,12 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """Written out by hand once, so that both sides cannot drift together."""
+    """Written out by hand once, so that both sides cannot drift together: a knot two turns below zero, less one step."""
     from cobs import cobs
 
-    knot = codec.Knot(messages.KNOT_END, (1, -2), (0.5, 1.5), (-1.0, 2.0))
+    knot = codec.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))
     frame = cobs.decode(Codec(2).encode(knot, tag=0xBEEF, seq=0x0102)[:-1])
-    assert frame[:-4] == struct.pack("<BHH", 2, 0x0102, 0xBEEF) + struct.pack("<Bii4f", 2, 1, -2, 0.5, 1.5, -1.0, 2.0)
+    assert frame[:-4] == struct.pack("<BHH", 2, 0x0102, 0xBEEF) + struct.pack("<Bqq4f", 2, 1, -2 * 2**32 - 1, 0.5, 1.5, -1.0, 2.0)
     crc = 0xFFFFFFFF  # CRC-32 (IEEE 802.3, reflected), bit by bit
     for byte in frame[:-4]:
         crc ^= byte
@@ -162,7 +162,7 @@ def test_an_endless_run_without_zeros_takes_no_memory():
 
 def test_a_message_of_another_number_of_joints_is_refused():
     wire = Codec(3).encode(codec.Home(1, (1, 2, 3)), tag=1)
-    with pytest.raises(BadFrame, match="HOME of 13 bytes where 17 are due"):
+    with pytest.raises(BadFrame, match="HOME of 25 bytes where 33 are due"):
         Codec(4).decode(wire[:-1])
     ident = codec.Ident(joints=3)
     assert Codec(4).decode(Codec(3).encode(ident, tag=1)[:-1]).message == ident, "IDENT is readable by every host"

@@ -36,7 +36,7 @@ typedef struct {
 static uint8_t out[65536];
 typedef struct {
     uint8_t token;
-    int32_t place[FT_JOINTS]; /* of the knot sent last */
+    int64_t place[FT_JOINTS]; /* of the knot sent last */
 } memory;
 static memory host;
 
@@ -149,7 +149,7 @@ static void command(input *in)
 
     payload[1] = which;
     if (which == 8u)
-        send(FT_MSG_HOME, 0, payload, (memset(payload + 1, 0, 12), FT_MSG_HOME_SIZE));
+        send(FT_MSG_HOME, 0, payload, (memset(payload + 1, 0, 1), FT_MSG_HOME_SIZE));
     else
         send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
 }
@@ -169,8 +169,7 @@ static void knots(input *in)
         m.flags = (uint8_t)((i == 0u ? how & FT_KNOT_START : 0u)
                             | (i == n - 1u ? how & FT_KNOT_END : 0u));
         for (j = 0; j < FT_JOINTS; j++) {
-            host.place[j] = (int32_t)((uint32_t)host.place[j]
-                                 + (uint32_t)way[j] * 65536u);
+            host.place[j] += way[j] * 65536;
             m.position[j] = host.place[j];
             m.rate[j] = m.flags != 0u ? 0.0f : (float)way[j] * 0.024f;
             m.acceleration[j] = (float)more[j];

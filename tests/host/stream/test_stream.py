@@ -1,6 +1,7 @@
 """The conversation with a board: streaming over good and bad wires, stops, faults, boards that go away."""
 
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -397,11 +398,50 @@ def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
     assert not board.received
 
 
-def test_a_joint_turned_by_whole_turns_is_where_it_starts():
-    """Wire positions wrap: 3.1 rad and -3.1 rad are 0.08 rad apart."""
-    session, _ = a_session()
-    a = int(3.14 / (2 * np.pi) * 2**32)
-    np.testing.assert_allclose(session.difference([a] * 3, [-a] * 3), -(2 * np.pi - 6.28), atol=1e-8)
+def endless(conf):
+    """The same joints, which turn without end."""
+    return replace(conf, joints=tuple(replace(joint, type="continuous") for joint in conf.joints))
+
+
+def test_a_joint_a_whole_turn_away_is_not_where_the_motion_starts():
+    session, board = a_session()
+    board.target += 2**32
+    session.wait(lambda: session.status.position[0] > 2**31, 1.0, "does not tell")
+    with pytest.raises(Refused, match="j1 stands 6.283 rad from where the motion starts"):
+        stream(session, a_motion())
+    assert not board.received
+
+
+@pytest.mark.parametrize("turns", [1, -3, 30_000])
+def test_a_joint_that_turns_without_end_begins_in_the_turn_that_it_is_in(turns):
+    conf = endless(configuration())
+    session, board = a_session(conf=conf, expected=conf)
+    board.target += turns * 2**32
+    session.wait(lambda: session.status.position[0] != 0, 1.0, "does not tell")
+    motion = a_motion()
+    assert stream(session, motion).ended == "done"
+    assert np.array_equal([knot.position for knot in board.received], motion.position + turns * 2**32)
+
+
+def test_turns_go_on_being_counted_where_the_boards_own_count_begins_anew():
+    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns a second go 26 times round."""
+    session, board = a_session()
+    whole, seen, status = board.target, [], board.status
+
+    def wrapping():
+        told = status()
+        ends = {name: tuple((x + 2**47) % 2**48 - 2**47 for x in getattr(told, name)) for name in ("position", "target")}
+        return replace(told, **ends)
+
+    board.status = wrapping
+    for day in np.linspace(0.0, 864_000.0, 200):
+        board.target = whole + int(day * 2**32)
+        session.wait(lambda: session.status.target[0] % 2**48 == board.target[0] % 2**48, 1.0, "does not tell")
+        seen.append(session.positions() / (2 * np.pi))
+    np.testing.assert_allclose(seen, np.linspace(0.0, 864_000.0, 200)[:, None] * np.ones(3), rtol=1e-12, atol=1e-8)
+    session.disarm()
+    session.home(np.zeros(3))
+    session.wait(lambda: not any(session.status.position), 1.0, "counts on from where it was before it was homed")
 
 
 def test_a_motion_wants_an_armed_board():
