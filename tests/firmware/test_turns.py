@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codegen.mechanism.description import Home
 from codegen.motion.trajectory import Knots
 from codegen.wire import messages
-from codegen.wire.codec import Jog, Knot
+from codegen.wire.codec import Jog, Knot, Seek
 from codegen.wire.units import from_wire, to_wire
 from tests.firmware.app import App, three_link
 from tests.support import oracle
@@ -121,6 +122,19 @@ def test_that_a_motion_that_waits_is_forgotten_when_the_joints_are_homed():
     assert app.home(np.full(3, TURN)) == "NONE"
     assert app.see().buffered == 0
     assert app.command("ARM") == "NONE" and app.command("START") == "NOTHING_BUFFERED"
+
+
+def test_that_a_zero_beyond_half_a_turn_is_found_and_a_motion_that_waits_is_forgotten():
+    mechanism = arm([-7.0] * 3, [9.0] * 3, home=Home(at=7.5, direction=1, speed=0.4))
+    app = App(replace(mechanism, joints=tuple(
+        replace(j, encoder=replace(j.encoder, zero="index")) for j in mechanism.joints)))
+    assert app.ask(Seek(app._next(), 0)) == "NONE"
+    app.stream(way(app, told(app)[0], told(app)[0] + 0.5), most=20, end=False)
+    assert app.see().buffered == 19
+    app.chip.index = 1
+    app.run(1)
+    np.testing.assert_allclose(told(app)[0][0], 7.5, atol=0.01)
+    assert app.status.buffered == 0
 
 
 @pytest.mark.parametrize("turns", [127.9, -128.1, 32767.9, -32768.1, COUNTED - 0.1, 0.1 - COUNTED])
