@@ -16,7 +16,7 @@ from codegen.mechanism.description import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
-COUNTED = 2**48  # wire steps after which a board's count of turns begins anew at the earliest (codegen.control.constants)
+COUNTED = 2**48  # wire steps: a board's count of turns begins anew after so many, or a multiple of it
 
 
 def position_unit(joint: Joint) -> float:

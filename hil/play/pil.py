@@ -224,8 +224,8 @@ class Relay:
         joints = len(self.joints)
         kinds = telemetry_type(joints)
         told: dict[str, Any] = {
-            name: np.array([getattr(s, name) for s in statuses]).astype(kinds[name].base).reshape(-1, *kinds[name].shape)
-            for name in kinds.names or ()}  # positions without whole turns, as the virtual board has them
+            name: np.array([getattr(s, name) for s in statuses]).astype(kind.base).reshape(-1, *kind.shape)
+            for name, kind in ((n, kinds[n]) for n in kinds.names or ())}  # positions without whole turns
         nothing = np.zeros(len(statuses), np.int64)
         return Record(**told, q=np.array([s[1] for s in self._samples]).reshape(-1, joints),
                       v=np.array([s[2] for s in self._samples]).reshape(-1, joints),
