@@ -161,7 +161,7 @@ MESSAGES = (
         Field("count", "u16", "samples there are"),
         Field("first", "u16", "number of the first one here"),
         Field("last_tick", "u32", "tick of the newest sample there is"),
-        Field("words", "u32", "eight samples of four columns; bits of f32 as in STATUS, or the low 32 of a position", 32),
+        Field("words", "u32", "eight samples of four columns: bits of f32 as in STATUS, the low 32 of positions", 32),
     )),
     Message("ABOUT", 68, "host", "Which chip this is and what has happened to it, sent on HELLO after IDENT.", (
         Field("unique", "u8", "96 bits that no other chip has, as they lie in its system memory", 12),

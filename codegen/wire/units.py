@@ -1,4 +1,4 @@
-"""Positions as integers: binary fractions of a turn, so that adding and subtracting them is exact (THEORY.md section 9).
+"""Positions as integers: binary fractions of a turn, so that sums of them are exact (THEORY.md section 6).
 
 On the wire a position is an int64 in units of 2^-32 turn (revolute, continuous) or 2^-28 m (prismatic): the upper half
 counts whole turns. The control tick computes with the low half only, an int32 within half a turn; the double-precision
