@@ -6,7 +6,7 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: all demo test bench soak lint clean
+.PHONY: all demo test prove bench soak lint clean
 all: test
 
 # what running takes, and on top of it what testing takes
@@ -29,6 +29,11 @@ demo: $(VENV)/.demo
 # three workers on two processors: one always waits for a board's clock or a compiler
 test: $(VENV)/.test
 	@$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not bench and not soak"
+
+# theorems about the firmware's own sources; the prover is fetched when it is first needed
+prove: $(VENV)/.test
+	@$(RUN) -m tests.firmware.proofs.prove $(PROVE)
+	@$(RUN) docs/proofs_page.py
 
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench

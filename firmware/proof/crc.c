@@ -1,0 +1,66 @@
+/* The check sum, wire/ft_crc.c. */
+#include "proof.h"
+
+#ifdef PROOF_STEPS
+#define for(...) for (__VA_ARGS__) \
+    __CPROVER_assigns(i, crc) \
+    __CPROVER_loop_invariant(i <= size) \
+    __CPROVER_decreases(size - i)
+#endif
+
+#include "ft_crc.c"
+
+#undef for
+
+/* Return the register after one byte, bit by bit: the polynomial's definition
+ * (IEEE 802.3, reflected). */
+static uint32_t by_bits(uint32_t crc, uint8_t byte)
+{
+    uint32_t i;
+
+    crc ^= byte;
+    for (i = 0; i < 8u; i++)
+        crc = (crc & 1u) != 0u ? (crc >> 1) ^ 0xEDB88320u : crc >> 1;
+    return crc;
+}
+
+/* One byte changes the check sum as the polynomial's definition says, bit by
+ * bit, whatever came before.
+ * Run: unwind=10 quick */
+void prove_crc_step(void)
+{
+    uint32_t before = nondet_u32();
+    uint8_t byte = nondet_u8();
+
+    CLAIM(ft_crc32_more(before, &byte, 1) == ~by_bits(~before, byte));
+    END;
+}
+
+/* Bytes summed in two pieces give what they give in one.
+ * Assumes: at most 3 bytes; longer ones follow, as what is carried from byte to
+ * byte is the sum alone.
+ * Run: unwind=10 quick */
+void prove_crc_pieces(void)
+{
+    uint8_t bytes[3];
+    size_t size = nondet_size(), first = nondet_size();
+
+    GIVEN(size <= sizeof bytes && first <= size);
+    CLAIM(ft_crc32(bytes, size)
+          == ft_crc32_more(ft_crc32(bytes, first), bytes + first,
+                           size - first));
+    END;
+}
+
+/* No byte is read beyond those given, however many they are, and the loop ends.
+ * Assumes: at most 4096 bytes at a time: frames, and the pieces of ft_watch.c.
+ * Run: unwind=2 contracts define=PROOF_STEPS quick */
+void prove_crc_reads(void)
+{
+    static uint8_t bytes[4096];
+    size_t size = nondet_size();
+
+    GIVEN(size <= sizeof bytes);
+    (void)ft_crc32(bytes, size);
+    END;
+}

@@ -1,0 +1,1 @@
+"""Proofs over the firmware's own sources: harnesses in firmware/proof, CBMC as the prover."""

@@ -1,0 +1,200 @@
+"""Runs the proofs: `python -m tests.firmware.proofs.prove [--fresh] [--quick] [NAME ...]`.
+
+A proof is kept under the hash of what the preprocessor makes of its harness, of its options and of the prover: what has
+not changed is not proved again, but with --fresh. Its processor time, not the clock's, is bounded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from codegen.common.cache import entry_of, kept, key_of
+from codegen.common.errors import Refused
+from codegen.common.firmware import application
+from tests.firmware.proofs import mechanisms, prover
+from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
+
+RESULTS = FOLDER / "results.json"
+COMPILER = "arm-none-eabi-gcc"
+CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  # sizes and calls are the chip's
+CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
+MEMORY = 6 << 30  # bytes one proof may take
+WORKERS = 2
+
+Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
+
+_PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
+_REACHED = "the end is reached"
+_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # defined by the compiler
+
+
+@dataclass(frozen=True)
+class Result:
+    """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked for.
+    seconds of a processor, megabytes at most. failed: what was refuted, or why it is open."""
+
+    theorem: str
+    mechanism: str
+    outcome: str
+    checks: int
+    seconds: float
+    megabytes: int
+    failed: tuple[str, ...] = ()
+
+
+def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
+    """One theorem for one mechanism's sources."""
+    with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
+        folder = Path(name)
+        text = _preprocessed(theorem, mechanism, patches or {}, folder)
+        key = key_of("proof", Path(__file__).read_bytes(), str(prover.PINNED), theorem.name, repr(theorem.run),
+                     re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+        if fresh and (old := entry_of(key) / "result.json").exists():
+            old.unlink()
+        entry = kept(key, lambda made: _write(made, _proved(theorem, mechanism, folder)),
+                     lambda entry: (entry / "result.json").exists())
+        known = json.loads((entry / "result.json").read_text(encoding="utf-8"))
+        return replace(Result(**known), mechanism=mechanism, failed=tuple(known["failed"]))
+
+
+def _write(folder: Path, result: Result) -> None:
+    (folder / "result.json").write_text(json.dumps(asdict(result)), encoding="utf-8")
+
+
+def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path) -> str:
+    """Lay out the sources, patched, and preprocess the harness for the chip."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in [*application().values(), FOLDER / "proof.h"]}
+    texts |= mechanisms.sources(mechanism)
+    texts["harness.c"] = theorem.harness.read_text(encoding="utf-8")
+    for name, patch in patches.items():
+        texts[name], before = patch(texts[name]), texts[name]
+        if texts[name] == before:
+            raise ValueError(f"the patch of {name} does not apply")
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    defines = [f"-D{define}" for define in theorem.run.define]
+    done = subprocess.run([COMPILER, *CHIP, "-std=c99", "-DFT_PROOF", *defines, "-I.", "-E", "harness.c", "-o", "it.i"],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"{theorem.harness.name}: {done.stderr.strip().splitlines()[0]}")
+    return (folder / "it.i").read_text(encoding="utf-8")
+
+
+# -- one proof ----------------------------------------------------------------------------------------------------------
+
+
+def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Translate, instrument, prove."""
+    programs, run, entry = prover.programs(), theorem.run, f"prove_{theorem.name}"
+    steps = [[*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]]
+    if run.contracts:
+        steps.append([*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"])
+    steps.append([*programs["cbmc"], "it.goto", *_options(run, programs)])
+    seconds, megabytes, said = 0.0, 0, ""
+    for command in steps:
+        code, used, said = _bounded(command, folder, run.seconds)
+        seconds, megabytes = seconds + used.ru_utime + used.ru_stime, max(megabytes, used.ru_maxrss // 1024)
+        if code not in (0, 10):  # 10: something was refuted
+            return Result(theorem.name, mechanism, "open", 0, round(seconds, 1), megabytes, (_why(code, said),))
+    outcome, checks, failed = _judged(said, entry)
+    return Result(theorem.name, mechanism, outcome, checks, round(seconds, 1), megabytes, failed)
+
+
+def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    yield from ("--unwind", str(run.unwind), "--drop-unused-functions", *CHECKS)
+    if run.floats:
+        yield "--conversion-check"
+    if run.kissat:
+        script = Path(tempfile.gettempdir()) / f"femtorque-kissat-{os.getuid()}"
+        script.write_text(f"#!/bin/sh\nexec {' '.join(programs['kissat'])} -q \"$@\"\n")
+        script.chmod(0o700)
+        yield from ("--external-sat-solver", str(script))
+
+
+def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
+    """Run within a bound of processor time and memory; returns (exit code, what it used, what it said)."""
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT, preexec_fn=bound)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used, (folder / "said").read_text(errors="replace")
+
+
+def _why(code: int, said: str) -> str:
+    """Why there is no result."""
+    if code < 0:
+        return f"out of time (signal {-code})"
+    lines = [line for line in said.splitlines() if "error" in line.lower() or "memory" in line.lower()]
+    return (lines or said.splitlines() or ["no output"])[-1].strip()
+
+
+def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
+    """(outcome, checks, what failed) of what the prover said."""
+    found = [row for row in _PROPERTY.findall(said) if not _WHOLE_NUMBERS.search(row[1])]
+    claims = [row for row in found if row[1] != _REACHED]
+    failed = tuple(f"{name}: {what}" for name, what, how in claims if how != "SUCCESS")
+    reached = any(name.startswith(f"{entry}.") and what == _REACHED and how == "FAILURE" for name, what, how in found)
+    outcome = "refuted" if failed else "proved" if reached else "vacuous"
+    return outcome, len(claims), failed
+
+
+# -- all of them --------------------------------------------------------------------------------------------------------
+
+
+def jobs(names: list[str], quick: bool) -> list[tuple[Theorem, str]]:
+    """What to prove: (theorem, mechanism). A name may be the beginning of several."""
+    wanted = [t for t in every() if (not names or any(t.name.startswith(n) for n in names)) and (t.run.quick or not quick)]
+    if not wanted:
+        raise Refused(f"no proof is named {' or '.join(names)}")
+    return [(theorem, mechanism) for theorem in wanted for mechanism in theorem.run.mechanisms]
+
+
+def run(work: list[tuple[Theorem, str]], fresh: bool = False, workers: int = WORKERS) -> list[Result]:
+    """Prove all, the longest first where they are told apart by their bounds; results in the order of the work."""
+    prover.programs()  # once, before anybody needs them
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda job: _told(prove(job[0], job[1], fresh=fresh)), work))
+
+
+def _told(result: Result) -> Result:
+    print(f"{result.outcome:8} {result.theorem} ({result.mechanism}): {result.checks} checks, "
+          f"{result.seconds:.1f} s, {result.megabytes} MB", *(f"\n         {what}" for what in result.failed[:8]), flush=True)
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="prove")
+    parser.add_argument("--fresh", action="store_true", help="prove again what has not changed")
+    parser.add_argument("--quick", action="store_true", help="only what is part of `make test`")
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
+    given = parser.parse_args(arguments)
+    try:
+        results = run(jobs(given.names, given.quick), given.fresh, given.workers)
+    except Refused as why:
+        print(why, file=sys.stderr)
+        return 1
+    if not given.names and not given.quick:
+        RESULTS.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
+    bad = [result for result in results if result.outcome != "proved"]
+    print(f"{len(results) - len(bad)} of {len(results)} proved")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""Proofs over the firmware's own sources: the quick ones hold, and a proof that shows nothing is told apart."""
+
+import json
+
+import pytest
+
+from codegen.common.errors import Refused
+from docs import proofs_page
+from tests.firmware.app import replace
+from tests.firmware.proofs import prover
+from tests.firmware.proofs.harness import every
+from tests.firmware.proofs.prove import RESULTS, jobs, prove
+from tests.firmware.proofs.seeded import SEEDED
+
+QUICK = jobs([], quick=True)
+THEOREMS = {theorem.name: theorem for theorem in every()}
+
+
+@pytest.mark.parametrize("theorem, mechanism", QUICK, ids=[f"{t.name}-{m}" for t, m in QUICK])
+def test_that_it_is_proved(theorem, mechanism):
+    result = prove(theorem, mechanism)
+    assert (result.outcome, result.failed) == ("proved", ())
+    assert result.checks > 0
+
+
+def _refuted(seeded):
+    result = prove(THEOREMS[seeded.theorem], seeded.mechanism, {seeded.file: replace(seeded.old, seeded.new)})
+    assert result.outcome == "refuted", result
+
+
+@pytest.mark.parametrize("seeded", [s for s in SEEDED if s.quick], ids=lambda s: f"{s.theorem}-{s.file}")
+def test_that_a_seeded_error_is_refuted(seeded):
+    _refuted(seeded)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("seeded", [s for s in SEEDED if not s.quick], ids=lambda s: f"{s.theorem}-{s.file}")
+def test_that_every_seeded_error_is_refuted(seeded):
+    _refuted(seeded)
+
+
+@pytest.mark.parametrize("old, new, outcome, said", [
+    ("CLAIM(ft_crc32_more", "GIVEN(before != before);\n    CLAIM(ft_crc32_more", "vacuous", ""),
+    ("~by_bits(~before, byte)", "by_bits(~before, byte)", "refuted", "by_bits"),
+    ("uint8_t byte = nondet_u8();", "uint8_t byte = elsewhere();", "refuted", "no body for callee elsewhere"),
+    ("i < 8u", "i < 80u", "refuted", "unwinding"),
+], ids=["end not reached", "claim", "neighbour without contract", "loop cut short"])
+def test_that_what_shows_nothing_is_told_apart(old, new, outcome, said):
+    declared = {"harness.c": lambda text: replace(old, new)(text).replace(
+        '#include "proof.h"', '#include "proof.h"\nuint8_t elsewhere(void);', 1)}
+    result = prove(THEOREMS["crc_step"], "three_link", declared)
+    assert result.outcome == outcome
+    assert said in " ".join(result.failed)
+
+
+def test_that_a_prover_that_cannot_be_had_is_said_in_one_line(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    prover.programs.cache_clear()
+    with pytest.raises(Refused, match=r"no apt-get and no dpkg-deb; .*apt install cbmc kissat") as why:
+        prover.programs()
+    prover.programs.cache_clear()
+    assert "\n" not in str(why.value)
+
+
+def test_that_the_page_says_what_is_proved():
+    assert proofs_page.PAGE.read_text(encoding="utf-8") == proofs_page.render(), "run python docs/proofs_page.py"
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    assert {(row["theorem"], row["mechanism"]) for row in rows} == {(t.name, m) for t, m in jobs([], quick=False)}, "run make prove"
+    assert all(row["outcome"] == "proved" for row in rows)
