@@ -292,6 +292,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "overlay": int((least, most) != (64, 64)),
         "overlay_least": least,
         "overlay_most": most,
+        "current_loops": int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
         **_brake(mechanism, board),
         "heats": (warm := heat.heats(mechanism, board)),
         "heat_crc": f"0x{heat.crc(warm):08x}u",

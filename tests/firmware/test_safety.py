@@ -18,6 +18,7 @@ from tests.firmware.app import App, changed, three_link
 from tests.firmware.app import replace as patch
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle
+from tests.support.boards import driven
 
 STATES = {name: row[0] for name, row in messages.STATES.items()}
 COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
@@ -126,9 +127,9 @@ def leaving(app):
     assert app.command("LOADER") == "NONE"
 
 
-def in_state(state, event=None):
+def in_state(state, event=None, drive="voltage"):
     """An app in a state, all conditions of the event met."""
-    app = App(in_lab(brake=Brake(0.2, 0.3) if state == "CLOSING" else None))
+    app = App(driven(in_lab(brake=Brake(0.2, 0.3) if state == "CLOSING" else None), drive))
     if state in ("BOOT", "CHECK"):
         app.lib.fake_state(STATES[state])
     elif state == "DISARMED":
@@ -515,7 +516,7 @@ def test_that_gains_of_a_file_without_an_overlay_cannot_be_changed():
     ("CURRENT_SENSOR", {"current_off": 1}),
 ])
 def test_that_the_lab_modes_that_power_up_look_at_the_board_first(event, refusal, chip):
-    app = in_state("DISARMED")
+    app = in_state("DISARMED", drive="current" if "current_off" in chip else "voltage")
     for name, value in chip.items():
         setattr(app.chip, name, value)
     app.run(2)
@@ -833,7 +834,7 @@ def test_that_what_a_driver_reports_is_told():
 @pytest.mark.parametrize("cause, fault", [(1, "OVER_CURRENT"), (2, "CURRENT_SENSOR"), (3, "CURRENT_SIGN"), (4, "CURRENT_LOOP")])
 @pytest.mark.parametrize("state", ["HOLD", "TRACK", "JOG", "FLOAT", "HOMING", "PROBE"])
 def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(state, cause, fault):
-    app = in_state(state)
+    app = in_state(state, drive="current")
     app.chip.current_fault, app.chip.current_joint, app.chip.dropped = cause, 1, 1
     app.run(1)
     assert (app.state, app.fault) == ("FAULT", (fault, 1))
@@ -853,7 +854,7 @@ def test_that_a_low_supply_of_the_chip_keeps_the_outputs_off_by_its_own_name(eve
 
 
 def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
-    app = in_state("DISARMED")
+    app = in_state("DISARMED", drive="current")
     app.chip.current_off, app.chip.current_joint = 1, 2
     assert app.command("ARM") == "CURRENT_SENSOR" and app.status.refusal_joint == 2
     app.chip.current_off = 0

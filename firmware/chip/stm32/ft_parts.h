@@ -25,6 +25,9 @@ bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value);
 void ft_wait_us(uint32_t us); /* a counter that stands still ends it too */
 
 uint32_t ft_clock_start(void);    /* FT_CHIP_*; on an error it runs on HSI */
+void ft_clock_to_hsi(void);       /* one family's, as the next two */
+bool ft_flash_prepare(void);      /* for full speed; false: it does not keep up */
+bool ft_clock_to_pll(void);       /* false: it does not come up */
 bool ft_crystal_is_right(void);   /* by HSI; leaves the processor on it */
 bool ft_supply_start(void);       /* false: the chip's supply is too low */
 bool ft_supply_sagged(void);      /* since then */

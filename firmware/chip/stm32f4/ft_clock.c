@@ -6,10 +6,8 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-static bool ft_clock_is_good;
-
 /* Return to the state after reset, whatever ran before (a boot loader). */
-static void ft_clock_to_hsi(void)
+void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
     ft_wait_for(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY);
@@ -19,7 +17,7 @@ static void ft_clock_to_hsi(void)
 }
 
 /* Make flash keep up with 168 MHz at 3.3 V: 5 wait states, all caches. */
-static bool ft_flash_prepare(void)
+bool ft_flash_prepare(void)
 {
     RCC->APB1ENR |= RCC_APB1ENR_PWREN;
     (void)RCC->APB1ENR; /* erratum: two cycles until it listens */
@@ -29,18 +27,8 @@ static bool ft_flash_prepare(void)
     return ft_wait_for(&FLASH->ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_5WS);
 }
 
-/* Start the crystal. Should it stop from now on: break, then NMI. */
-static bool ft_crystal_start(void)
-{
-    RCC->CR |= RCC_CR_HSEON;
-    if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
-        return false;
-    RCC->CR |= RCC_CR_CSSON;
-    return true;
-}
-
 /* Start the PLL, then switch over to it. */
-static bool ft_clock_to_pll(void)
+bool ft_clock_to_pll(void)
 {
     RCC->PLLCFGR = FT_PLL_M << RCC_PLLCFGR_PLLM_Pos |
                    FT_PLL_N << RCC_PLLCFGR_PLLN_Pos |
@@ -52,33 +40,6 @@ static bool ft_clock_to_pll(void)
     RCC->CFGR = RCC_CFGR_PPRE1_DIV4 | RCC_CFGR_PPRE2_DIV2;
     RCC->CFGR |= RCC_CFGR_SW_PLL;
     return ft_wait_for(&RCC->CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL);
-}
-
-/* What kept the processor from its full speed. */
-static uint32_t ft_clock_errors(void)
-{
-    if (!ft_supply_start())
-        return FT_CHIP_SUPPLY;
-    if (!ft_flash_prepare() || !ft_crystal_start())
-        return FT_CHIP_CLOCK;
-    if (!ft_crystal_is_right())
-        return FT_CHIP_CRYSTAL;
-    return ft_clock_to_pll() ? FT_CHIP_GOOD : FT_CHIP_CLOCK;
-}
-
-uint32_t ft_clock_start(void)
-{
-    ft_clock_to_hsi();
-    uint32_t errors = ft_clock_errors();
-    if (errors != FT_CHIP_GOOD)
-        ft_clock_to_hsi();
-    ft_clock_is_good = errors == FT_CHIP_GOOD || FT_TOLERANT;
-    return FT_TOLERANT ? FT_CHIP_GOOD : errors;
-}
-
-bool ft_clock_good(void)
-{
-    return ft_clock_is_good;
 }
 
 bool ft_clock_stopped(void)

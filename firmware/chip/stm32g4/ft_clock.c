@@ -6,10 +6,8 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-static bool ft_clock_is_good;
-
 /* Return to the state after reset, whatever ran before (a boot loader). */
-static void ft_clock_to_hsi(void)
+void ft_clock_to_hsi(void)
 {
     RCC->CR |= RCC_CR_HSION;
     ft_wait_for(&RCC->CR, RCC_CR_HSIRDY, RCC_CR_HSIRDY);
@@ -20,7 +18,7 @@ static void ft_clock_to_hsi(void)
 
 /* Make core voltage and flash keep up with 170 MHz: range 1 boost, 4 wait
  * states, all caches. */
-static bool ft_flash_prepare(void)
+bool ft_flash_prepare(void)
 {
     RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
     (void)RCC->APB1ENR1;
@@ -37,19 +35,9 @@ static void ft_settle(void)
     }
 }
 
-/* Start the crystal. Should it stop from now on: break, then NMI. */
-static bool ft_crystal_start(void)
-{
-    RCC->CR |= RCC_CR_HSEON;
-    if (!ft_wait_for(&RCC->CR, RCC_CR_HSERDY, RCC_CR_HSERDY))
-        return false;
-    RCC->CR |= RCC_CR_CSSON;
-    return true;
-}
-
 /* Start the PLL, then switch over to it, by way of half the speed as the
  * voltage regulator asks. */
-static bool ft_clock_to_pll(void)
+bool ft_clock_to_pll(void)
 {
     RCC->PLLCFGR = RCC_PLLCFGR_PLLSRC_HSE |
                    (FT_PLL_M - 1u) << RCC_PLLCFGR_PLLM_Pos |
@@ -65,33 +53,6 @@ static bool ft_clock_to_pll(void)
     ft_settle();
     RCC->CFGR = RCC_CFGR_SW_PLL;
     return true;
-}
-
-/* What kept the processor from its full speed. */
-static uint32_t ft_clock_errors(void)
-{
-    if (!ft_supply_start())
-        return FT_CHIP_SUPPLY;
-    if (!ft_flash_prepare() || !ft_crystal_start())
-        return FT_CHIP_CLOCK;
-    if (!ft_crystal_is_right())
-        return FT_CHIP_CRYSTAL;
-    return ft_clock_to_pll() ? FT_CHIP_GOOD : FT_CHIP_CLOCK;
-}
-
-uint32_t ft_clock_start(void)
-{
-    ft_clock_to_hsi();
-    uint32_t errors = ft_clock_errors();
-    if (errors != FT_CHIP_GOOD)
-        ft_clock_to_hsi();
-    ft_clock_is_good = errors == FT_CHIP_GOOD || FT_TOLERANT;
-    return FT_TOLERANT ? FT_CHIP_GOOD : errors;
-}
-
-bool ft_clock_good(void)
-{
-    return ft_clock_is_good;
 }
 
 bool ft_clock_stopped(void)

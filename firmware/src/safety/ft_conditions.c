@@ -6,6 +6,7 @@
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
 #include "ft_state.h"    /* ft */
+#include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
 #include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
 /* ---- checks ----------------------------------------------------------- */
@@ -83,6 +84,8 @@ static uint32_t drivers_ready(void)
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
+#if FT_CURRENT_LOOPS
+
 /* Outputs off: no current, no reading. */
 static uint32_t current_zero(void)
 {
@@ -103,6 +106,8 @@ static uint32_t current_bounded(void) { return dropped_for(FT_CURRENT_OVER); }
 static uint32_t current_told(void) { return dropped_for(FT_CURRENT_SENSOR); }
 static uint32_t current_sign(void) { return dropped_for(FT_CURRENT_SIGN); }
 static uint32_t current_comes(void) { return dropped_for(FT_CURRENT_LOOP); }
+
+#endif
 
 static uint32_t brakes_open(void)
 {
@@ -290,8 +295,12 @@ static uint32_t not_too_fast(void) { return ft.found.fast; }
 static uint32_t not_far_outside(void) { return ft.found.beyond; }
 static uint32_t following(void) { return ft.found.astray; }
 static uint32_t zero_found(void) { return ft.found.lost; }
+#if FT_STEP_CLOSED
 static uint32_t loops_regular(void) { return ft.found.parted; }
+#endif
+#if FT_STEP_MODES > 1
 static uint32_t mode_fits(void) { return ft.found.misfit; }
+#endif
 
 static uint32_t knots_good(void)
 {
@@ -323,7 +332,9 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+#if FT_CURRENT_LOOPS
     { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },
+#endif
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
@@ -353,7 +364,9 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+#if FT_CURRENT_LOOPS
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
+#endif
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
@@ -362,7 +375,9 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_PROBE, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER, drivers_well },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
+#if FT_CURRENT_LOOPS
     { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
+#endif
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
 };
 const uint32_t ft_conditions_count = sizeof ft_conditions
@@ -375,15 +390,21 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_CODE, FT_ALWAYS, FT_OFF, code_whole },
     { FT_FAULT_STACK, FT_ALWAYS, FT_OFF, stack_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
+#if FT_CURRENT_LOOPS
     { FT_FAULT_OVER_CURRENT, FT_ARMED, FT_OFF, current_bounded },
     { FT_FAULT_CURRENT_SENSOR, FT_ARMED, FT_OFF, current_told },
     { FT_FAULT_CURRENT_SIGN, FT_ARMED, FT_OFF, current_sign },
     { FT_FAULT_CURRENT_LOOP, FT_ARMED, FT_OFF, current_comes },
+#endif
     { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
     { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
     { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
+#if FT_STEP_CLOSED
     { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },
+#endif
+#if FT_STEP_MODES > 1
     { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
+#endif
     { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_OF_JOINTS, FT_OFF, counts_possible },
     { FT_FAULT_ENCODER_STUCK, FT_OF_JOINTS, FT_OFF, not_stuck },

@@ -1,8 +1,8 @@
-"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2050 executed instructions,
-or 3300 where a fault ends in holding the arm.
+"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2025 executed instructions,
+or 3120 where a fault ends in holding the arm.
 
-The longest is one in which something is found wrong: then every fault there is is asked for, those of the chip, its image
-and its current sensors among them. A tick of a motion without such an event takes 1760 on average.
+Where something is found wrong, every fault is asked for that the image can have: those of current loops, closed loops and
+modes only where it has some. A tick of a motion takes 1760 on average.
 
 The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
 commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run
@@ -27,8 +27,8 @@ from hil.play.run import folder
 from tests.support.course import Course
 
 ROOT = Path(__file__).parents[3]
-BUDGET = 2050  # instructions
-HELD = 3300  # of the tick in which a fault has stopped an arm that gravity loads, and its step begins anew to hold it
+BUDGET = 2025  # instructions
+HELD = 3120  # of the tick in which a fault has stopped an arm that gravity loads, and its step begins anew to hold it
 
 
 @pytest.fixture(scope="module")

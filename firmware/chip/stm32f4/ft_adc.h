@@ -1,0 +1,14 @@
+/* What the two converters are set up with. */
+#ifndef FT_ADC_H
+#define FT_ADC_H
+
+#include "ft_registers.h"
+
+#include <stdint.h>
+
+/* Let a converter take channels one after another, each sampled for so many
+ * cycles, ADC_SMPR_. flags: of its CR1. */
+void ft_adc_prepare(ADC_TypeDef *adc, const uint8_t channels[], uint32_t count,
+                    uint32_t cycles, uint32_t flags);
+
+#endif
