@@ -1,0 +1,74 @@
+"""How much of a bus its drives take at a rate, and the fastest rate that it bears.
+
+A tick sends one command to each drive and hears one reply. Frames are counted bit by bit over random contents: the worst
+of so many is what is planned with, and a tenth of the bus is kept free for what is repeated after an error.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codegen.drive import can, feetech, mit, robstride
+from codegen.drive.catalogue import DriveType
+
+USABLE = 0.9  # of a bus
+TRIALS = 500
+SERVO_DELAY = 20e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A bus: kind "can", "can-fd" or "sts"; bits a second, in CAN FD's data phase data_bitrate."""
+
+    kind: str
+    bitrate: float
+    data_bitrate: float | None = None
+
+
+@dataclass(frozen=True)
+class Load:
+    """On one bus: s that one round of all drives takes, on average and at worst, and how often a second it goes."""
+
+    mean: float
+    worst: float
+
+    @property
+    def fastest(self) -> float:
+        """Rounds a second."""
+        return USABLE / self.worst
+
+    def share(self, rate: float) -> float:
+        """Of the bus, at `rate` rounds a second."""
+        return rate * self.worst
+
+
+def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
+    """One round of commands and replies of (id, type). Deterministic."""
+    chance = random.Random(0)
+    pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
+    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs))
+
+
+def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
+    """Of Feetech's servos: one packet of duties, one question, an answer of 4 bytes from each."""
+    out = len(feetech.duties(dict.fromkeys(ids, 0.0))) + len(feetech.ask(ids))
+    back = len(ids) * (feetech.seconds(10, wire.bitrate) + SERVO_DELAY)
+    whole = feetech.seconds(out, wire.bitrate) + back
+    return Load(whole, whole)
+
+
+def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:
+    fd = wire.kind == "can-fd"
+    target = mit.Target(*(chance.uniform(-1.0, 1.0) * most for most in (drive.position, drive.velocity)),
+                        *(chance.random() * most for most in (drive.kp, drive.kd)),
+                        chance.uniform(-1.0, 1.0) * drive.torque)
+    if drive.family == "robstride":
+        sent = robstride.command(drive, id, target)
+        told = robstride.identifier(robstride.STATE, 2 << 14 | id, robstride.HOST)
+        back = can.Frame(told, chance.randbytes(8), extended=True)
+    else:
+        sent = mit.command(drive, id, target, fd)
+        back = can.Frame(id | 0x10, chance.randbytes(mit.REPLIES[drive.family].size), fd=fd)
+    return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (sent, back))

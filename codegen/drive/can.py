@@ -1,0 +1,107 @@
+"""CAN frames, and how long they take on the wire: every bit, the stuffed ones too.
+
+After ISO 11898-1:2015, for data frames of classic CAN (CRC-15) and of CAN FD with and without a faster data phase.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
+CRC15 = 0x4599
+TAIL = 1 + 1 + 1 + 7 + 3  # CRC delimiter, ACK, its delimiter, end of frame, intermission: never stuffed
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A data frame; `fd` with the data phase at the faster rate of its bus (BRS)."""
+
+    id: int
+    data: bytes
+    extended: bool = False
+    fd: bool = False
+
+    def __post_init__(self) -> None:
+        assert 0 <= self.id < 1 << (29 if self.extended else 11), f"id {self.id:#x}"
+        assert len(self.data) in (FD_SIZES if self.fd else FD_SIZES[:9]), f"{len(self.data)} bytes"
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Of a frame with the pause after it: at the nominal rate, and at that of the data phase."""
+
+    nominal: int
+    data: int = 0
+
+    def seconds(self, bitrate: float, data_bitrate: float | None = None) -> float:
+        """bitrate, data_bitrate: 1/s; without the latter all goes at the nominal rate."""
+        return self.nominal / bitrate + self.data / (data_bitrate or bitrate)
+
+
+def bits(frame: Frame) -> Bits:
+    """What the frame takes on the wire, stuffed as its contents have it."""
+    return _fd_bits(frame) if frame.fd else _classic_bits(frame)
+
+
+def most_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
+    """An upper bound for any id and contents: a stuffed bit after every fourth."""
+    if not fd:
+        plain = (39 if extended else 19) + 8 * size + 15
+        return Bits(plain + (plain - 1) // 4 + TAIL)
+    head, body = (36 if extended else 17), 5 + 8 * size
+    return Bits(head + (head - 1) // 4 + TAIL, body + body // 4 + _fd_check(size))
+
+
+def _classic_bits(frame: Frame) -> Bits:
+    plain = _number(0, 1) + _identifier(frame, remote=0) + _number(0, 1)  # start of frame; r0
+    plain += _number(len(frame.data), 4) + _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
+    plain += _number(crc15(plain), 15)
+    return Bits(len(plain) + _stuffed(plain) + TAIL)
+
+
+def _fd_bits(frame: Frame) -> Bits:
+    """The data phase begins after BRS and ends with the check sum, whose stuffed bits have fixed places."""
+    head = _number(0, 1) + _identifier(frame, remote=0) + [1, 0, 1]  # start of frame; FDF, res, BRS
+    body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
+    body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
+    first = _stuffed(head)
+    return Bits(len(head) + first + TAIL, len(body) + _stuffed(head + body) - first + _fd_check(len(frame.data)))
+
+
+def _fd_check(size: int) -> int:
+    """Stuff count and its parity, CRC-17 or CRC-21, and a fixed stuffed bit before and after every four of them."""
+    plain = 4 + (17 if size <= 16 else 21)
+    return plain + -(-plain // 4)
+
+
+def _identifier(frame: Frame, remote: int) -> list[int]:
+    """From the identifier to IDE or, extended, to the bit after the second part of it."""
+    if not frame.extended:
+        return _number(frame.id, 11) + [remote, 0]
+    classic_r1 = [] if frame.fd else [0]
+    return _number(frame.id >> 18, 11) + [1, 1] + _number(frame.id & 0x3FFFF, 18) + [remote] + classic_r1
+
+
+def _number(value: int, width: int) -> list[int]:
+    return [value >> k & 1 for k in reversed(range(width))]
+
+
+def _stuffed(plain: list[int]) -> int:
+    """How many bits are put in: after five alike one of the other kind, which itself counts on."""
+    count, last, run = 0, -1, 0
+    for bit in plain:
+        run = run + 1 if bit == last else 1
+        last = bit
+        if run == 5:
+            count, last, run = count + 1, 1 - bit, 1
+    return count
+
+
+def crc15(plain: list[int]) -> int:
+    crc = 0
+    for bit in plain:
+        high = crc >> 14 & 1
+        crc = crc << 1 & 0x7FFF
+        if high ^ bit:
+            crc ^= CRC15
+    return crc

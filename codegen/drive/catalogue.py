@@ -1,0 +1,82 @@
+"""Drives that people buy, as data: what their frames' fields mean.
+
+The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and what
+is flashed has to be held against the drive before it is armed. Sources: Damiao: openarm_can's dm_motor_constants.hpp,
+damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's mit_can.py; RobStride: kscalelabs' and LeRobot's
+tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride"]
+
+
+@dataclass(frozen=True)
+class DriveType:
+    """One drive that closes kp (q_d - q) + kd (q_d' - q') + torque itself; all at its output.
+
+    position rad, velocity rad/s, torque N m: fields go from - to + that. kp N m/rad, kd N m s/rad: from 0 to that.
+    fd: whether it speaks CAN FD. note: where published tables differ.
+    """
+
+    name: str
+    family: Family
+    position: float
+    velocity: float
+    torque: float
+    kp: float = 500.0
+    kd: float = 5.0
+    fd: bool = False
+    note: str = ""
+
+
+def _damiao(name: str, velocity: float, torque: float, position: float = 12.5, note: str = "") -> DriveType:
+    return DriveType(f"damiao-{name}", "damiao", position, velocity, torque, fd=True, note=note)
+
+
+def _cubemars(name: str, velocity: float, torque: float, note: str = "") -> DriveType:
+    return DriveType(f"cubemars-{name}", "cubemars", 12.5, velocity, torque, note=note)
+
+
+def _robstride(name: str, velocity: float, torque: float, strong: bool = False, note: str = "") -> DriveType:
+    return DriveType(f"robstride-{name}", "robstride", 12.57, velocity, torque, *((5000.0, 100.0) if strong else ()),
+                     note=note)
+
+
+CATALOGUE = (
+    DriveType("mini-cheetah", "mini-cheetah", 12.5, 65.0, 18.0, note="torque: I_MAX KT GR of the drive's own settings"),
+    _damiao("3507", 50.0, 5.0, 12.566, "LeRobot: 12.5 rad, 30 rad/s, 10 N m"),
+    _damiao("4310", 30.0, 10.0),
+    _damiao("4310-48v", 50.0, 10.0),
+    _damiao("4340", 10.0, 28.0, note="LeRobot and DM_CAN.py: 8 rad/s"),
+    _damiao("4340-48v", 10.0, 28.0),
+    _damiao("6006", 45.0, 20.0),
+    _damiao("8006", 45.0, 40.0),
+    _damiao("8009", 45.0, 54.0),
+    _damiao("10010l", 25.0, 200.0),
+    _damiao("10010", 20.0, 200.0),
+    _damiao("h3510", 280.0, 1.0),
+    _damiao("g6215", 45.0, 10.0),
+    _damiao("g6220", 45.0, 10.0),
+    _cubemars("ak10-9", 50.0, 65.0),
+    _cubemars("ak60-6", 45.0, 15.0, "TMotorCANControl: 50 rad/s"),
+    _cubemars("ak70-10", 50.0, 25.0),
+    _cubemars("ak80-6", 76.0, 12.0),
+    _cubemars("ak80-9", 50.0, 18.0),
+    _cubemars("ak80-64", 8.0, 144.0),
+    _cubemars("ak80-8", 37.5, 32.0),
+    _cubemars("ak45-36", 6.0, 34.0),
+    _cubemars("ak45-10", 20.0, 8.0),
+    _cubemars("ak40-10", 45.5, 5.0),
+    _robstride("00", 33.0, 14.0, note="Seeed: 50 rad/s, 17 N m"),
+    _robstride("01", 44.0, 17.0),
+    _robstride("02", 44.0, 17.0, note="LeRobot: 33 rad/s, 20 N m"),
+    _robstride("03", 20.0, 60.0, strong=True, note="LeRobot: 33 rad/s; Seeed: 50 rad/s"),
+    _robstride("04", 15.0, 120.0, strong=True, note="LeRobot: 33 rad/s"),
+    _robstride("05", 50.0, 5.5, note="Seeed: 33 rad/s, 17 N m"),
+    _robstride("06", 50.0, 36.0, strong=True, note="Seeed: 20 rad/s, 60 N m"),
+)
+DRIVES = {drive.name: drive for drive in CATALOGUE}

@@ -1,0 +1,85 @@
+"""RobStride's own protocol, which its drives speak as they are shipped: extended ids, fields of 16 bits.
+
+id = type << 24 | data << 8 | receiver. RobStride/SampleProgram Robstride01.cpp, kscalelabs/robstride protocol.rs.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from codegen.drive.can import Frame
+from codegen.drive.catalogue import DriveType
+from codegen.drive.fields import Field, Layout
+from codegen.drive.mit import State, Target, ranges
+
+HOST = 0xFD  # the id that vendors' tools use for themselves
+OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE = 0x01, 0x02, 0x03, 0x04, 0x06, 0x11, 0x12
+BODY = Layout((Field("position", 16), Field("velocity", 16), Field("kp", 16), Field("kd", 16)))
+ANSWER = Layout((Field("position", 16), Field("velocity", 16), Field("torque", 16), Field("temperature", 16)))
+FAULTS = ("under-voltage", "over-current", "over-temperature", "encoder", "overload", "not calibrated")  # bits 16 to 21
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value of the drive that can be read, some also written: `format` as in struct."""
+
+    name: str
+    index: int
+    format: str
+    meaning: str
+
+
+PARAMETERS = {p.name: p for p in (
+    Parameter("run_mode", 0x7005, "B", "0: operation control"),
+    Parameter("limit_torque", 0x700B, "f", "N m"),
+    Parameter("mech_pos", 0x7019, "f", "rad, unscaled"),
+    Parameter("mech_vel", 0x701B, "f", "rad/s, unscaled"),
+    Parameter("vbus", 0x701C, "f", "V"),
+    Parameter("can_timeout", 0x7028, "I", "20000 = 1 s without a frame until it stops; 0: never"),
+)}
+
+
+def identifier(kind: int, data: int, receiver: int) -> int:
+    return kind << 24 | data << 8 | receiver
+
+
+def command(drive: DriveType, id: int, target: Target) -> Frame:
+    """Every field clamped; the torque stands in the identifier."""
+    scales = ranges(drive, fine=True)
+    counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
+    return Frame(identifier(OPERATE, counts.pop("torque"), id), BODY.pack(counts), extended=True)
+
+
+def reply(drive: DriveType, frame: Frame) -> State:
+    """ValueError for a frame that is no state."""
+    kind, told = frame.id >> 24, frame.id >> 8 & 0xFFFF
+    if kind != STATE or not frame.extended:
+        raise ValueError(f"id {frame.id:#010x} is no state")
+    counts, scales = ANSWER.unpack(frame.data), ranges(drive, fine=True)
+    faults = [name for k, name in enumerate(FAULTS) if told >> 8 + k & 1]
+    return State(told & 0xFF, *(scales[n].decode(counts[n]) for n in ("position", "velocity", "torque")),
+                 counts["temperature"] / 10.0, ", ".join(faults))
+
+
+def enable(id: int, host: int = HOST) -> Frame:
+    return Frame(identifier(ENABLE, host, id), bytes(8), extended=True)
+
+
+def stop(id: int, clear: bool = False, host: int = HOST) -> Frame:
+    """clear: forget faults too."""
+    return Frame(identifier(STOP, host, id), bytes([clear]) + bytes(7), extended=True)
+
+
+def set_zero(id: int, host: int = HOST) -> Frame:
+    return Frame(identifier(SET_ZERO, host, id), bytes([1]) + bytes(7), extended=True)
+
+
+def read(id: int, name: str, host: int = HOST) -> Frame:
+    return Frame(identifier(READ, host, id), struct.pack("<HHI", PARAMETERS[name].index, 0, 0), extended=True)
+
+
+def write(id: int, name: str, value: float, host: int = HOST) -> Frame:
+    p = PARAMETERS[name]
+    whole = struct.pack("<" + p.format, value if p.format == "f" else int(value)).ljust(4, b"\0")
+    return Frame(identifier(WRITE, host, id), struct.pack("<HH", p.index, 0) + whole, extended=True)
