@@ -22,6 +22,9 @@ from pydantic import BaseModel  # noqa: E402
 import femtorque  # noqa: E402
 from codegen.board.description import Board  # noqa: E402
 from codegen.board.reader import BOARDS, load, names  # noqa: E402
+from codegen.drive.budget import Wire  # noqa: E402
+from codegen.drive.budget import load as bus_load  # noqa: E402
+from codegen.drive.catalogue import CATALOGUE, DRIVES  # noqa: E402
 from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from codegen.wire import codec, messages  # noqa: E402
 
@@ -29,13 +32,55 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
-    return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api()}
+    return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api(),
+            "drives.md": drives()}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     """Markdown; a bar in a cell is escaped."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
+
+
+# -- drives -----------------------------------------------------------------------------------------------------------
+
+
+def drives() -> str:
+    """The catalogue, and how much of a bus it takes."""
+    text = GENERATED + """# Drives on a bus
+
+Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five over
+CAN. A joint of a [mechanism file](mechanism-files.md) names one:
+
+```toml
+[[bus]]
+name = "can1"
+kind = "can-fd"
+
+[[joint]]
+name = "elbow"
+drive = { type = "damiao-4340", bus = "can1", id = 3 }
+```
+
+`femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate that
+it does not bear. **No firmware here speaks to such drives yet**: `build` refuses them by name.
+
+Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
+every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the catalogue.
+
+"""
+    ranges = [(f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
+               "yes" if d.fd else "no", d.note) for d in CATALOGUE]
+    text += table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "CAN FD", "elsewhere"), ranges)
+    text += "\n## What a bus bears\n\nOne command and one reply a tick; a tenth of the bus is kept free.\n\n"
+    rows = []
+    for what, wire, name in (("Damiao, CubeMars, mini-cheetah; CAN 1 Mbit/s", Wire("can", 1e6), "damiao-4310"),
+                             ("RobStride; CAN 1 Mbit/s", Wire("can", 1e6), "robstride-02"),
+                             ("Damiao; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "damiao-4310")):
+        loads = [bus_load(wire, [(k, DRIVES[name]) for k in range(1, n + 1)]) for n in range(1, 9)]
+        rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
+                     *(f"{one.fastest:.0f}" for one in loads[2:7])))
+    return text + table(("drives", "one, us: mean, worst", *(f"{n} drives, Hz" for n in range(3, 8))), rows)
 
 
 # -- mechanism files --------------------------------------------------------------------------------------------------

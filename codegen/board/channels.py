@@ -21,6 +21,8 @@ CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
 FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
 LOWEST_BOUND = 0.5  # a loop that may use less of the bus voltage than this is refused
 
+NOT_YET = "drives on a bus are checked and budgeted; no firmware here speaks to them yet"
+
 
 def open_loop(mechanism: Mechanism) -> list[str]:
     """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
@@ -38,6 +40,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
     if not board.channels:
         return [(joint, None) for joint in mechanism.streamed]
     driven = [j for j in mechanism.streamed if j.actuated]
+    if bussed := [j.name for j in driven if j.drive is not None]:
+        raise BadInput(file_of(mechanism), f"joint.{bussed[0]}.drive", None, NOT_YET)
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
         if lacking:

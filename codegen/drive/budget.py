@@ -1,7 +1,7 @@
 """How much of a bus its drives take at a rate, and the fastest rate that it bears.
 
-A tick sends one command to each drive and hears one reply. Frames are counted bit by bit over random contents: the worst
-of so many is what is planned with, and a tenth of the bus is kept free for what is repeated after an error.
+A tick sends one command to each drive and hears one reply. Frames are counted bit by bit over random contents: the
+worst of so many is what is planned with, and a tenth of the bus is kept free for what is repeated after an error.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:
     fd = wire.kind == "can-fd"
-    target = mit.Target(*(chance.uniform(-1.0, 1.0) * most for most in (drive.position, drive.velocity)),
-                        *(chance.random() * most for most in (drive.kp, drive.kd)),
-                        chance.uniform(-1.0, 1.0) * drive.torque)
+    target = mit.Target(
+        position=chance.uniform(-drive.position, drive.position), velocity=chance.uniform(-drive.velocity, drive.velocity),
+        kp=chance.uniform(0.0, drive.kp), kd=chance.uniform(0.0, drive.kd),
+        torque=chance.uniform(-drive.torque, drive.torque))
     if drive.family == "robstride":
         sent = robstride.command(drive, id, target)
         told = robstride.identifier(robstride.STATE, 2 << 14 | id, robstride.HOST)

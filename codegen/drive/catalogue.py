@@ -1,8 +1,8 @@
 """Drives that people buy, as data: what their frames' fields mean.
 
-The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and what
-is flashed has to be held against the drive before it is armed. Sources: Damiao: openarm_can's dm_motor_constants.hpp,
-damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's mit_can.py; RobStride: kscalelabs' and LeRobot's
+The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and
+what is flashed has to be held against the drive before it is armed. Sources: Damiao: openarm_can's
+dm_motor_constants.hpp, damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's mit_can.py; RobStride: kscalelabs' and LeRobot's
 tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol.
 """
 
@@ -42,8 +42,8 @@ def _cubemars(name: str, velocity: float, torque: float, note: str = "") -> Driv
 
 
 def _robstride(name: str, velocity: float, torque: float, strong: bool = False, note: str = "") -> DriveType:
-    return DriveType(f"robstride-{name}", "robstride", 12.57, velocity, torque, *((5000.0, 100.0) if strong else ()),
-                     note=note)
+    kp, kd = (5000.0, 100.0) if strong else (500.0, 5.0)
+    return DriveType(f"robstride-{name}", "robstride", 12.57, velocity, torque, kp, kd, note=note)
 
 
 CATALOGUE = (

@@ -78,8 +78,8 @@ def reply(drive: DriveType, data: bytes) -> State:
     scales = ranges(drive)
     error = counts.get("error", 0)
     named = ERRORS[drive.family].get(error, "" if error <= (drive.family == "damiao") else f"error {error}")
-    return State(counts["id"], *(scales[n].decode(counts[n]) for n in ("position", "velocity", "torque")),
-                 counts.get("temperature"), named)
+    position, velocity, torque = (scales[n].decode(counts[n]) for n in ("position", "velocity", "torque"))
+    return State(counts["id"], position, velocity, torque, counts.get("temperature"), named)
 
 
 def answer(drive: DriveType, id: int, state: State, **beside: int) -> bytes:

@@ -58,8 +58,8 @@ def reply(drive: DriveType, frame: Frame) -> State:
         raise ValueError(f"id {frame.id:#010x} is no state")
     counts, scales = ANSWER.unpack(frame.data), ranges(drive, fine=True)
     faults = [name for k, name in enumerate(FAULTS) if told >> 8 + k & 1]
-    return State(told & 0xFF, *(scales[n].decode(counts[n]) for n in ("position", "velocity", "torque")),
-                 counts["temperature"] / 10.0, ", ".join(faults))
+    position, velocity, torque = (scales[n].decode(counts[n]) for n in ("position", "velocity", "torque"))
+    return State(told & 0xFF, position, velocity, torque, counts["temperature"] / 10.0, ", ".join(faults))
 
 
 def enable(id: int, host: int = HOST) -> Frame:

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.drive.catalogue import DriveType
+
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
@@ -64,6 +66,32 @@ class Motor:
     continuous: float | None = None
     thermal_s: float | None = None
     kind: str = "brushed"
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive on a bus in place of motor and encoder: what it is, and how it is reached.
+
+    id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
+    pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
+    """
+
+    type: DriveType
+    bus: str
+    id: int
+    reply: int | None = None
+    sign: int = 1
+    pd: str = "drive"
+
+
+@dataclass(frozen=True)
+class Bus:
+    """kind: can, can-fd; bitrate, and that of CAN FD's data phase, 1/s."""
+
+    name: str
+    kind: str = "can"
+    bitrate: int = 1_000_000
+    data_bitrate: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +186,7 @@ class Joint:
     encoder: Encoder | None = None
     gains: Gains = field(default_factory=Gains)
     home: Home | None = None
-
+    drive: Drive | None = None
 
     @property
     def elastic(self) -> bool:
@@ -273,6 +301,7 @@ class Mechanism:
     payloads: tuple[Payload, ...] = ()
     loops: tuple[Loop, ...] = ()
     modes: tuple[Mode, ...] = ()
+    buses: tuple[Bus, ...] = ()
     lock: dict[str, float] = field(default_factory=dict)
     safety: Safety = field(default_factory=Safety)
     unphysical: str = "refuse"

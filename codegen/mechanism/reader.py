@@ -20,13 +20,14 @@ from pydantic import ValidationError
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import hint, shown
-from codegen.mechanism import urdf
+from codegen.mechanism import buses, urdf
 from codegen.mechanism.description import (
     BASE,
     Anchor,
     Beam,
     BoardUse,
     Brake,
+    Bus,
     Control,
     Encoder,
     Friction,
@@ -93,6 +94,7 @@ class _Reader:
         self.path = path
         self.data = urdf.alone(path) if path.suffix.lower() == ".urdf" else _parse(path)
         self.warnings: list[str] = []
+        self.buses: tuple[Bus, ...] = ()
         self.urdf = path
         self.given: frozenset[str] = frozenset()
         if "urdf" in self.data:
@@ -110,13 +112,15 @@ class _Reader:
             self.fail_at(first_fault(error))
         self.table = table
         self.unphysical = table.unphysical or ("refuse" if table.urdf is None else "warn")
-        for kind in ("link", "joint", "payload", "loop", "mode"):
+        for kind in ("link", "joint", "payload", "loop", "mode", "bus"):
             self._unique(kind, getattr(table, kind))
         control = self._control()
         links = {t.name: self._link(t) for t in table.link}
         order = self._tree_order()
         channels = self._channels(order)
+        self.buses = buses.read_buses(table.bus, self.fail)
         joints = tuple(self._joint(t, channels.get(t.name, 0)) for t in order)
+        buses.check_shared(joints, self.fail)
         payloads = tuple(self._payload(t) for t in table.payload)
         loops = tuple(self._loop(t) for t in table.loop)
         modes = tuple(self._mode(t) for t in table.mode)
@@ -130,6 +134,7 @@ class _Reader:
             payloads=payloads,
             loops=loops,
             modes=modes,
+            buses=self.buses,
             lock=self._lock(joints),
             safety=self._safety(),
             unphysical=self.unphysical,
@@ -363,6 +368,7 @@ class _Reader:
         encoder = None if t.encoder is None else Encoder(**t.encoder.model_dump())
         limits = self._limits(t)
         self._check_drive(t, motor, encoder, limits)
+        drive = None if t.drive is None else buses.read_drive(t, t.drive, limits, self.buses, self.fail)
         if t.c_mot and t.stiffness:
             self.fail(f"{key}.stiffness", t.stiffness, "c_mot is given too; give one or the other")
         return Joint(
@@ -371,6 +377,7 @@ class _Reader:
             c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
             friction=Friction(**t.friction.model_dump()), motor=motor, encoder=encoder,
             gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
+            drive=drive,
         )
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:

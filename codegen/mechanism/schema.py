@@ -13,7 +13,20 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from codegen.common.nearest import hint
-from codegen.mechanism.description import Beam, BoardUse, Control, Encoder, Friction, Gains, Home, Joint, Motor, Safety
+from codegen.mechanism.description import (
+    Beam,
+    BoardUse,
+    Bus,
+    Control,
+    Drive,
+    Encoder,
+    Friction,
+    Gains,
+    Home,
+    Joint,
+    Motor,
+    Safety,
+)
 
 LARGEST, SMALLEST = 1e9, 1e-12  # no quantity of a mechanism in SI units is beyond; products of a few stay finite
 
@@ -169,6 +182,34 @@ class MotorTable(Table):
     sign: Sign = key("-1: wired the other way round", Motor.sign)
 
 
+class BusTable(Table):
+    """A wire with drives on it."""
+
+    name: Reference = key("of the bus, as the board file has it")
+    kind: Literal["can", "can-fd"] = key("what is spoken on it", Bus.kind)
+    bitrate: int = key("1/s", Bus.bitrate, ge=10_000, le=1_000_000)
+    data_bitrate: int | None = key("1/s, of CAN FD's data phase; 5000000 there", None, ge=10_000, le=8_000_000)
+
+
+class DriveTable(Table):
+    """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus.
+
+    Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to.
+    """
+
+    type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
+    bus: Reference = key("a [[bus]]")
+    id: int = key("of its commands", ge=0, le=0x7FF)
+    reply: int | None = key("id of what it sends; `damiao`: id + 16", None, ge=0, le=0x7FF)
+    sign: Sign = key("-1: it turns the other way", Drive.sign)
+    pd: Literal["drive", "board"] = key("who closes the loop of position and velocity", Drive.pd)
+    position: Positive | None = key("range of the field, rad, where it is not the catalogue's", None)
+    velocity: Positive | None = key("rad/s, the same", None)
+    torque: Positive | None = key("N m, the same", None)
+    kp: Positive | None = key("N m/rad, the same", None)
+    kd: Positive | None = key("N m s/rad, the same", None)
+
+
 class EncoderTable(Table):
     counts: int = key("a turn after quadrature ×4", gt=0, le=2**30)
     at: Literal["joint", "motor"] = key("which shaft it turns with", Encoder.at)
@@ -213,6 +254,7 @@ class JointTable(Table):
     encoder: EncoderTable | None = None
     gains: GainsTable = GainsTable()
     home: HomeTable | None = None
+    drive: DriveTable | None = None
 
 
 class PayloadTable(Table):
@@ -270,6 +312,7 @@ class MechanismTable(Table):
     payload: list[PayloadTable] = []
     loop: list[LoopTable] = []
     mode: list[ModeTable] = []
+    bus: list[BusTable] = []
 
 
 @dataclass(frozen=True)

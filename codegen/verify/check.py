@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from codegen.board import reader as board_module
+from codegen.board.channels import NOT_YET
 from codegen.common.errors import BadInput, Refused
 from codegen.control import constants as control_source
 from codegen.control import heat
@@ -40,6 +41,7 @@ from codegen.reference.flexible_mass import elastic_mass_matrix
 from codegen.reference.newmark import newmark_growth
 from codegen.reference.rigid import newton_euler
 from codegen.step.scheme import Chosen, chosen, scheme_of
+from codegen.verify.bus_loads import BusLoad, bus_loads
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
@@ -69,6 +71,7 @@ class Report:
     safety: Safety
     falls: tuple[str, ...]
     loads: tuple[str, ...]
+    buses: tuple[BusLoad, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Plain data for --json; infinite limits become null."""
@@ -103,6 +106,7 @@ class Report:
             "safety": asdict(self.safety),
             "falls": list(self.falls),
             "loads": list(self.loads),
+            "buses": [bus.data for bus in self.buses],
             "warnings": list(self.warnings),
         }
 
@@ -111,6 +115,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     """Look at everything that one mechanism says, and at motions of it. Raises BadInput where its gains are unstable or
     its board cannot."""
     warnings = list(mechanism.warnings)
+    buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
     try:
         supported(mechanism)
@@ -151,7 +156,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)), loads)
+                  resolved(mechanism), tuple(falls(mechanism)), loads, buses)
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
@@ -208,7 +213,11 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
         return 0
     board = board_module.load(mechanism.board.use)
     driven = [j for j in mechanism.streamed if j.actuated]
-    lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven if getattr(j, part) is None]
+    lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
+               if j.drive is None and getattr(j, part) is None]
+    if bussed := [j.name for j in driven if j.drive is not None]:
+        warnings.append(f"{', '.join(bussed)}: {NOT_YET}")
+        return board.lead
     if board.channels and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
                         f"{'is' if len(lacking) == 1 else 'are'} missing")

@@ -36,6 +36,7 @@ def renderable(report: Report) -> RenderableType:
     if report.chosen:
         parts.append(Text(f"scheme {report.chosen}"))
     parts += [_joint_table(report.mechanism), _drive_table(report), _link_table(report.mechanism)]
+    parts += [_bus_table(report)] if report.buses else []
     parts += [_assembly_table(name, a) for name, a in report.assemblies if a.cuts]
     if report.rule:
         parts += [_gain_table(report), _loop_line(report)]
@@ -79,11 +80,23 @@ def _drive_table(report: Report) -> Table:
     gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
     table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
     for j in report.mechanism.moving:
-        motor = "-" if j.motor is None else (
+        motor = (j.drive.type.name if j.drive else "-") if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
         table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
                       *(f"{getattr(j.gains, name):g}" for name in gains))
+    return table
+
+
+def _bus_table(report: Report) -> Table:
+    table = _table("buses", "bus", "kind", "drives", "one round, mean and worst", "busy at this rate", "fastest")
+    rate = report.mechanism.control.rate_hz
+    for one in report.buses:
+        bitrate = f"{one.bus.bitrate / 1e6:g}" + (f" / {one.bus.data_bitrate / 1e6:g}" if one.bus.data_bitrate else "")
+        drives = ", ".join(f"{j.name} {j.drive.id}: {j.drive.type.name}" for j in one.joints if j.drive)
+        table.add_row(one.bus.name, f"{one.bus.kind} {bitrate} Mbit/s", drives,
+                      f"{1e6 * one.load.mean:.0f}, {1e6 * one.load.worst:.0f} us", f"{one.load.share(rate):.0%}",
+                      f"{one.load.fastest:.0f} Hz")
     return table
 
 

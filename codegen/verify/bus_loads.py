@@ -1,0 +1,47 @@
+"""How much of its buses a mechanism takes, and that these bear it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.drive.budget import USABLE, Load, Wire, load
+from codegen.mechanism.description import Bus, Joint, Mechanism
+from codegen.mechanism.refusal import refuse
+
+
+@dataclass(frozen=True)
+class BusLoad:
+    """One bus, its joints in tree order, and what one tick's frames take of it."""
+
+    bus: Bus
+    joints: tuple[Joint, ...]
+    load: Load
+
+    @property
+    def data(self) -> dict[str, object]:
+        return {"name": self.bus.name, "kind": self.bus.kind, "joints": [j.name for j in self.joints],
+                "mean_s": self.load.mean, "worst_s": self.load.worst, "fastest_hz": self.load.fastest}
+
+
+def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
+    """Every bus with drives on it. Raises BadInput where the rate of control is more than one bears."""
+    found = []
+    for bus in mechanism.buses:
+        joints = tuple(j for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name)
+        if joints:
+            wire = Wire(bus.kind, bus.bitrate, bus.data_bitrate)
+            found.append(BusLoad(bus, joints, load(wire, [(j.drive.id, j.drive.type) for j in joints if j.drive])))
+    for one in found:
+        _bears(mechanism, one)
+    return tuple(found)
+
+
+def _bears(mechanism: Mechanism, one: BusLoad) -> None:
+    rate = mechanism.control.rate_hz
+    if one.load.share(rate) > USABLE:
+        faster = "" if one.bus.kind == "can-fd" or not all(j.drive and j.drive.type.fd for j in one.joints) else (
+            ', kind = "can-fd"')
+        refuse(mechanism, "control.rate_hz", rate,
+               f"bus {one.bus.name!r} would be busy for {one.load.share(rate):.0%} of the time with "
+               f"{len(one.joints)} drives, and {USABLE:.0%} is what it bears",
+               f"at most {int(one.load.fastest)} Hz, or another bus{faster}")

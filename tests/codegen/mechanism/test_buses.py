@@ -1,0 +1,87 @@
+"""Drives on a bus in a mechanism file: what they must be together, and that the bus bears them."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from codegen.board.channels import served
+from codegen.board.reader import load as load_board
+from codegen.common.errors import BadInput
+from codegen.mechanism.reader import load_mechanism
+from codegen.verify.check import examine
+from codegen.verify.check_tables import renderable
+
+DRIVE = 'drive = { type = "damiao-4340", bus = "can1", id = %d }'
+BUS = '[[bus]]\nname = "can1"\nkind = "%s"\n'
+
+
+def arm(tmp_path, joints: int = 3, kind: str = "can", rate: int = 1000, change=lambda text: text):
+    """A planar arm of equal links, a drive in every joint."""
+    text = f'name = "arm"\n[control]\nrate_hz = {rate}\nknot_hz = {rate // 10}\n' + BUS % kind
+    for k in range(joints):
+        text += (f'[[link]]\nname = "l{k}"\nmass = 1.0\nrod = 0.3\n[[joint]]\nname = "j{k}"\ntype = "revolute"\n'
+                 f'parent = "{"base" if not k else f"l{k - 1}"}"\nchild = "l{k}"\nxyz = [{0.3 * bool(k)}, 0.0, 0.0]\naxis = [0, 0, 1]\n'
+                 f'limits = {{ lower = -2.0, upper = 2.0, velocity = 5.0, effort = 20.0 }}\n{DRIVE % (k + 1)}\n')
+    path = tmp_path / "arm.toml"
+    path.write_text(change(text))
+    return path
+
+
+def refused(tmp_path, **kind) -> str:
+    with pytest.raises(BadInput) as error:
+        examine(load_mechanism(arm(tmp_path, **kind)))
+    return str(error.value)
+
+
+def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
+    own = arm(tmp_path, change=lambda text: text.replace("id = 2 }", "id = 2, velocity = 8.0, reply = 0x22 }"))
+    a, b, _ = (joint.drive for joint in load_mechanism(own).joints)
+    assert (a.type.velocity, a.reply) == (10.0, 0x11)
+    assert (b.type.velocity, b.type.torque, b.reply) == (8.0, 28.0, 0x22)
+
+
+@pytest.mark.parametrize(("was", "becomes", "said"), [
+    ('"damiao-4340", bus = "can1", id = 1', '"damiao-4304", bus = "can1", id = 1', "no such drive; did you mean 'damiao-4340'"),
+    ('bus = "can1", id = 1', 'bus = "can2", id = 1', "joint.j0.drive.bus = 'can2': no such bus"),
+    ("id = 2 }", "id = 1 }", "joint.j1.drive.id = 1: is already used on bus 'can1' by joint 'j0'"),
+    ("id = 2 }", "id = 17 }", "joint.j1.drive.id = 17: is already used on bus 'can1' by joint 'j0'"),
+    ("effort = 20.0", "effort = 29.0", "joint.j0.limits.effort = 29.0: damiao-4340 tells at most 28 N m"),
+    ("velocity = 5.0", "velocity = 11.0", "tells at most 10 rad/s"),
+    ("lower = -2.0", "lower = -13.0", "joint.j0.limits.lower = 13.0: damiao-4340 tells at most 12.5 rad"),
+    ("id = 1 }", "id = 1 }\ngains = { ku = 501.0 }", "joint.j0.gains.ku = 501.0: damiao-4340 takes at most 500"),
+    ("id = 1 }", "id = 1 }\nencoder = { counts = 4096 }", "joint.j0.encoder: a drive on a bus has its own"),
+    ('"damiao-4340", bus = "can1", id = 1', '"robstride-03", bus = "can1", id = 200', "must be at most 127 with robstride"),
+    ('kind = "can"', 'kind = "can"\ndata_bitrate = 5000000', "classic CAN has no data phase"),
+])
+def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
+    assert said in refused(tmp_path, change=lambda text: text.replace(was, becomes, 1))
+
+
+def test_a_classic_drive_keeps_a_bus_classic(tmp_path):
+    assert "speaks classic CAN alone" in refused(
+        tmp_path, kind="can-fd", change=lambda text: text.replace("damiao-4340", "cubemars-ak10-9", 1))
+
+
+def test_a_rate_that_a_bus_does_not_bear_is_refused_with_the_fastest_that_it_does(tmp_path):
+    said = refused(tmp_path, joints=4)
+    assert "control.rate_hz = 1000: bus 'can1' would be busy for 9" in said and 'Hz, or another bus, kind = "can-fd"' in said
+    hz = int(said.split("at most ")[1].split(" Hz")[0])
+    assert 900 < hz < 1000
+    examine(load_mechanism(arm(tmp_path, joints=4, kind="can-fd")))
+
+
+def test_check_shows_how_busy_each_bus_is(tmp_path):
+    report = examine(load_mechanism(arm(tmp_path)))
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))
+    console.print(renderable(report))
+    shown = console.export_text()
+    assert "can 1 Mbit/s" in shown and "j0 1: damiao-4340" in shown
+    (bus,) = report.data()["buses"]
+    assert bus["fastest_hz"] == pytest.approx(1250, rel=0.02) and bus["joints"] == ["j0", "j1", "j2"]
+
+
+def test_boards_refuse_drives_by_name_as_long_as_none_speaks_to_them(tmp_path):
+    mechanism = load_mechanism(arm(tmp_path))
+    with pytest.raises(BadInput, match=r"joint.j0.drive: drives on a bus are checked and budgeted; no firmware here"):
+        served(mechanism, load_board("f405rg-4"))
