@@ -62,7 +62,8 @@ def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:
     fd = wire.kind == "can-fd"
     target = mit.Target(
-        position=chance.uniform(-drive.position, drive.position), velocity=chance.uniform(-drive.velocity, drive.velocity),
+        position=chance.uniform(-drive.position, drive.position),
+        velocity=chance.uniform(-drive.velocity, drive.velocity),
         kp=chance.uniform(0.0, drive.kp), kd=chance.uniform(0.0, drive.kd),
         torque=chance.uniform(-drive.torque, drive.torque))
     if drive.family == "robstride":

@@ -1,9 +1,9 @@
 """Drives that people buy, as data: what their frames' fields mean.
 
 The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and
-what is flashed has to be held against the drive before it is armed. Sources: Damiao: openarm_can's
-dm_motor_constants.hpp, damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's mit_can.py; RobStride: kscalelabs' and LeRobot's
-tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol.
+what is flashed has to be held against the drive before it is armed. Sources:
+Damiao: openarm_can's dm_motor_constants.hpp, damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's
+mit_can.py; RobStride: kscalelabs' and LeRobot's tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol.
 """
 
 from __future__ import annotations
