@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codegen.common.templating import template
+from codegen.emit import rnea
 from codegen.model.bodies import Model
 from codegen.model.modes import has_modes
 from codegen.step.scheme import chosen
@@ -20,6 +21,9 @@ WHAT = {
     "ft_elastic.c": "the march of flexible links and springs, a table of modes",
     "ft_wrench.h": "what the joints bear against an external wrench",
     "ft_wrench.c": "the same, a loop along the path from a link to the ground",
+    "ft_rnea.h": "torques at one instant, for a controller of your own",
+    "ft_rnea.c": "the same, one block per link",
+    "ft_units.h": "rad and m to whole positions, and back",
     "ft_newmark.h": "Newmark's integration and small vectors",
     "ft_newmark.c": "the step, one block per link",
 }
@@ -50,6 +54,28 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         joints=model.mechanism.streamed,
         files=[(name, what(name, model)) for name in files],
         names=files,
+        instant=_instant(model),
         compiled=" ".join(name for name in files if name.endswith(".c")),
     )
     return {"README.md": text}
+
+
+def _instant(model: Model) -> dict[str, object] | None:
+    """What the README says of ft_rnea; None where it is not there."""
+    mechanism = model.mechanism
+    if mechanism.flexible:
+        return None
+    costs, moded = rnea.cost(model), has_modes(mechanism)
+    loops = any(cost.solution for cost in costs)
+    names = [mode.name for mode in mechanism.modes] if moded else [""]
+    rows = [["mode", "`ft_rnea`", "`ft_gravity`", "one more solution of the loops"], ["---"] * 4]
+    rows += [[name, _about(cost.rnea), _about(cost.gravity), _about(cost.solution) if cost.solution else ""]
+             for name, cost in zip(names, costs, strict=True)]
+    kept = slice(0 if moded else 1, 4 if loops else 3)
+    return {"loops": loops, "modes": moded, "near": "&near, " if loops else "", "mode": "mode, " if moded else "",
+            "table": "\n".join(f"| {' | '.join(row[kept])} |" for row in rows)}
+
+
+def _about(count: int) -> str:
+    """A count of instructions to two digits."""
+    return f"{float(f'{count:.2g}'):.0f}"

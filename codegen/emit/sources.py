@@ -28,6 +28,9 @@ from codegen.emit import (
     newmark as newmark_source,
 )
 from codegen.emit import (
+    rnea as rnea_source,
+)
+from codegen.emit import (
     step as step_source,
 )
 from codegen.emit import (
@@ -90,6 +93,7 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
     files = step_sources(model)
     if not mechanism.flexible and not mechanism.loops:
         files |= wrench_source.render(model)
+    files |= rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model)
     files |= readme.render(model, sorted(files))
     out.mkdir(parents=True, exist_ok=True)
     paths = []

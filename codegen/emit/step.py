@@ -54,7 +54,7 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     names = Names(STATE, units=[unit_of(b.prismatic) for b in model.bodies], frames=frames)
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
     return write(
-        model, step.graph, step.intro, names, [_angle(step.tree, j) for j in frames], far, name, prefix,
+        model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         array="link" if planar else "turn",
@@ -133,11 +133,12 @@ GIVEN = [dict(type="ft_turn", name="q_next", member="q"), dict(type="ft_real", n
 RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",
              radius_unit="", radii=[], what="rigid mechanism", settling=0, sagging="")
 
-def _angle(tree: Tree, j: int) -> str:
-    """C of the angle of body j in its group's frame, theta_j, in units of ft_angle."""
+
+def angle_of(tree: Tree, j: int, array: str = "q") -> str:
+    """C of the angle of body j in its group's frame, theta_j, in units of ft_angle. array: of whole positions."""
     terms = ""
     for i in tree.members(j):
-        q = f"(ft_angle)q[{i}]"
+        q = f"(ft_angle){array}[{i}]"
         if tree.bodies[i].sign > 0.0:
             terms += f" + {q}" if terms else q
         else:

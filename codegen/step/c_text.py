@@ -30,11 +30,13 @@ class Block:
 @dataclass(frozen=True)
 class Names:
     """What C calls the places of a graph. structs: where arrays are members of one, results: where all results are;
-    units: of positions, a joint each; frames: of turning frames, the numbers that the state has for them."""
+    units: of positions, a joint each; whole: the array that these are whole numbers of; frames: of turning frames, the
+    numbers that the state has for them."""
 
     structs: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
     units: Sequence[str] = ()
+    whole: str = "q_next"
     frames: Mapping[int, int] = field(default_factory=dict)
 
     def result(self, place: Place) -> str:
@@ -43,7 +45,7 @@ class Names:
     def of(self, place: Place) -> str:
         array, index = place.array, place.index
         if array == "q":
-            return f"(ft_real)q_next[{index}] * {self.units[index]}"
+            return f"(ft_real){self.whole}[{index}] * {self.units[index]}"
         if array in ("turn", "link"):
             index = self.frames[index]
         text = self.structs.get(array, "") + array + (f"[{index}]" if index >= 0 else "")

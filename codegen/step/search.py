@@ -31,13 +31,15 @@ with one rounding fewer per tick, would gain 10 %; the compiler's scheduling fla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from codegen.model.bodies import Model
 from codegen.reference.discrete import is_planar
-from codegen.step.base_parameters import Choice, arrange
-from codegen.step.frames import Members
+from codegen.step.base_parameters import Choice, Tree, arrange
+from codegen.step.frames import FrameStep, Members
+from codegen.step.instant import InstantTorque
 from codegen.step.newton_euler import NewtonEulerStep
 from codegen.step.planar import PlanarStep
 from codegen.step.single_precision import PROMISE, error_of_peak
@@ -57,6 +59,7 @@ MANY = 8  # with more joints than this fewer values should be kept from the way 
 
 
 Step = PlanarStep | SpatialStep | NewtonEulerStep
+Form = TypeVar("Form", bound=FrameStep)
 
 
 def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Step:
@@ -70,15 +73,27 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
 
 
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
-    """The graph of the step in the form and under the choices that cost least.
+    """The graph of the step in the form and under the choices that cost least."""
+    first = plain_step(model, model.scheme, shared)
+    if isinstance(first, PlanarStep):
+        return first
+    if isinstance(first, NewtonEulerStep):
+        return cheapest(model, first, lambda tree: NewtonEulerStep(model, tree, shared))
+    return _quieter(model, cheapest(model, first, lambda tree: SpatialStep(model, tree)))
+
+
+def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
+    """The graph of torques at one instant under the choices that cost least. form: with motion, or at rest."""
+    return cheapest(model, form(model, arrange(model), shared), lambda tree: form(model, tree, shared))
+
+
+def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
+    """Of the graphs that `make` gives of a tree the one of least instructions, `first` to begin with.
 
     The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
     the unit of length, which is one of the mechanism's own offsets, whose products vanish.
     """
-    best = plain_step(model, model.scheme, shared)
-    if isinstance(best, PlanarStep):
-        return best
-    euler, choices, length = isinstance(best, NewtonEulerStep), best.tree.choices, best.tree.length
+    best, choices, length = first, first.tree.choices, first.tree.length
     cost, effort = best.graph.cost(), model.n
 
     def better(new_choices: tuple[Choice, ...], new_length: float) -> bool:
@@ -86,8 +101,7 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
         if effort + model.n > EFFORT:
             return False
         effort += model.n
-        tree = arrange(model, new_choices, new_length)
-        step = NewtonEulerStep(model, tree, shared) if euler else SpatialStep(model, tree)
+        step = make(arrange(model, new_choices, new_length))
         new_cost = step.graph.cost()
         if new_cost >= cost:
             return False
@@ -107,7 +121,7 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
                 improved |= better(choices, offset)
         if not improved:
             break
-    return _quieter(model, best) if isinstance(best, SpatialStep) else best
+    return best
 
 
 def _quieter(model: Model, best: SpatialStep) -> SpatialStep:

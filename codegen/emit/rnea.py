@@ -1,0 +1,151 @@
+"""Emitted C of torques at one instant: ft_rnea.h, ft_rnea.c and ft_units.h, beside the step of any rigid mechanism.
+
+For a controller of one's own: tau(q, q', q'') and what holds the weight at q, in rad and m, at any state and in any
+order of calls. Open trees keep nothing between two calls. Closed loops keep the pose in which they closed last, from
+which they are followed to the next one, by the functions that start the step (ft_closed.c.j2); the loops' solution and
+the allocation of torques are those of the step (step/closed.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from codegen.common.templating import template
+from codegen.emit.closed import angle
+from codegen.emit.step import angle_of
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.modes import has_modes, in_mode
+from codegen.step.c_text import Block, Names, Printer, unit_of
+from codegen.step.c_text import wrap as lines
+from codegen.step.closed import LoopStep, allocation
+from codegen.step.frames import Members
+from codegen.step.instant import InstantTorque, InstantWeight
+from codegen.step.search import instant_of
+
+COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
+SOLUTIONS = 2  # of the loops, where a call is near the last one
+COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over those counted, which know no copies and calls
+
+INTRO = """
+Newton-Euler outwards and inwards, once: angular velocity w and acceleration e of each link, acceleration a of its
+joint's origin with gravity as that of the ground; force f and moment n of all that hangs on the joint; S is the matrix
+of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors are in the frame of their joint, whose z
+is its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the parent body's frame,
+_f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about where a slide begins,
+_t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are cosine and sine of a
+frame, l the way to an origin, k what is used twice. Units are s, N m and N.
+""".strip()
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Instructions of one call on a Cortex-M4F, from the graphs' own count; tests/hil/chip/test_rnea.py counts them.
+
+    solution: of the loops, two of which are in both; none in an open tree.
+    """
+
+    rnea: int
+    gravity: int
+    solution: int = 0
+
+
+@dataclass(frozen=True)
+class Function:
+    """A tree's torques as the template prints them."""
+
+    name: str
+    what: str
+    turns: list[list[str]]  # lines of C that form the turning frames
+    length: str  # m, the unit inside
+    blocks: list[Block]
+    inputs: set[str]
+    cost: int
+
+
+def render(model: Model) -> dict[str, str]:
+    """{file name: text}; they need the files of the step. Not for flexible links, whose torque depends on the past."""
+    mechanism = model.mechanism
+    modes = _modes(mechanism) if has_modes(mechanism) else []
+    parts = [_unit(mechanism, modes, number) for number in range(max(1, len(modes)))]
+    carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
+    context: dict[str, Any] = {
+        "name": mechanism.name, "intro": wrap(INTRO.replace("\n", " "), 76), "units": parts, "moded": bool(modes),
+        "closed": any(part["closed"] for part in parts),
+        "carried": [angle(joint.start, joint) for joint in carried] if modes else [],
+        "slides": [joint.type == "prismatic" for joint in mechanism.streamed],
+    }
+    return {name: template(name).render(context) for name in ("ft_rnea.h", "ft_rnea.c")} | units(mechanism)
+
+
+def units(mechanism: Mechanism) -> dict[str, str]:
+    """ft_units.h: rad and m to whole positions, and back."""
+    return {"ft_units.h": template("ft_units.h").render(name=mechanism.name)}
+
+
+def cost(model: Model) -> list[Cost]:
+    """Instructions of one call in every mode, or in the only one."""
+    modes = _modes(model.mechanism) if has_modes(model.mechanism) else []
+    return [_unit(model.mechanism, modes, number)["cost"] for number in range(max(1, len(modes)))]
+
+
+def _modes(mechanism: Mechanism) -> list[str]:
+    return [mode.name for mode in mechanism.modes]
+
+
+def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]:
+    """What the templates ask of one mode, or of a mechanism without any."""
+    model = Model.of(in_mode(mechanism, modes[number] if modes else None))
+    assembly = assemble(model) if model.mechanism.loops else None
+    loop = LoopStep(assembly) if assembly else None
+    shared: list[Members] = [turned.members for turned in loop.angles] if loop else []
+    functions = [_function(model, InstantTorque, shared, "motion", "of a motion"),
+                 _function(model, InstantWeight, shared, "weight", "that hold weight and springs")]
+    names = [joint.name for joint in mechanism.streamed]
+    prefix = f"m{number}_" if modes else ""
+    costs = [f.cost + len(f.turns) * COS_SIN + len(model.mechanism.streamed) * WHOLE for f in functions]
+    closed: dict[str, Any] = {}
+    if assembly and loop:
+        partition = mechanism.control.allocation == "partition"
+        torques = allocation(assembly, loop.entries, partition)
+        solution = loop.graph.cost() + COS_SIN * len(loop.angles)
+        costs = [one + torques.cost() + SOLUTIONS * solution for one in costs]
+        closed = _closed(mechanism, assembly, Printer(torques, Names({"G": "near->loop."})).blocks,
+                         "G" in torques.inputs()) | {"solution": solution}
+    return {
+        "m": prefix, "M": prefix.upper(), "mode": modes[number] if modes else "", "number": number,
+        "label": "default:" if number + 1 == len(modes) else f"case {number}:",
+        "rule": "-" * (66 - len(modes[number])) if modes else "",
+        "functions": functions, "shared": any("r" in function.inputs for function in functions),
+        "joints": f"FT_{prefix.upper()}{'TREE_' if assembly or modes else ''}JOINTS",
+        "places": [names.index(joint.name) for joint in model.mechanism.streamed],
+        "idle": [k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
+        "closed": bool(assembly),
+        "cost": Cost(*(round(one * (COMPILED_LOOPS if assembly else COMPILED)) for one in costs),
+                     solution=round(COMPILED_LOOPS * closed.get("solution", 0))),
+    } | closed
+
+
+def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_rates: bool) -> dict[str, Any]:
+    """What the templates ask of closed loops."""
+    names = [joint.name for joint in mechanism.streamed]
+    carried = [joint.name for joint in mechanism.moving if joint not in mechanism.streamed]
+    bodies = [body.joint.name for body in assembly.model.bodies]
+    return {
+        "independent": [(i, assembly.actuated.index(i)) for i in assembly.independent],
+        "dependent": list(assembly.dependent), "allocate": blocks, "uses_rates": uses_rates,
+        "tree": [f"near->carried[{carried.index(name)}]" if name in carried else f"whole[{names.index(name)}]"
+                 for name in bodies],
+        "carries": [(carried.index(name), i) for i, name in enumerate(bodies) if name in carried],
+    }
+
+
+def _function(model: Model, form: type[InstantTorque], shared: list[Members], name: str, what: str) -> Function:
+    step = instant_of(model, form, shared)
+    frames = {j: i for i, j in enumerate(step.turning)}
+    printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames))
+    turns = [lines(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
+    return Function(name, what, turns, f"{step.length:.9g}", printed.blocks, step.graph.inputs(), step.graph.cost())

@@ -1,0 +1,92 @@
+"""Torques at instants that need not lie along a motion: tau(q, q', q'') and what holds the weight, by the reference.
+
+Any number of states at once, each by itself. With closed loops a state names the actuated joints alone; the others are
+found from the assembled pose, straight to the state where that is possible, else from one state to the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput, Refused
+from codegen.common.nearest import hint
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import CLOSING, SINGULAR, Assembly, assemble
+from codegen.model.modes import in_mode
+from codegen.reference.rigid import newton_euler, recursion
+from codegen.reference.schemes import closed_form
+
+Array = NDArray[np.float64]
+
+
+def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
+    """Torques (..., J), N m or N, of the streamed joints at positions, rates and accelerations (..., J).
+
+    mode: by default the first; joints that are not its own get none. Raises BadInput for shapes that do not fit and for
+    a mode that is not there, Refused for flexible links, whose torque depends on the past, and for a state that closed
+    loops cannot be followed to.
+    """
+    alone = _alone(mechanism, mode)
+    names = [joint.name for joint in mechanism.streamed]
+    rows, shape = _rows(mechanism, q, v, a)
+    places = [names.index(joint.name) for joint in alone.streamed]
+    model, tau = Model.of(alone), np.zeros_like(rows[0])
+    own = [x[:, places] for x in rows]
+    if alone.loops:
+        assembly = assemble(model)
+        free = [assembly.actuated.index(i) for i in assembly.independent]
+        full = _poses(assembly, own[0])
+        rates = assembly.rates(full, own[1][:, free])
+        changes = assembly.accelerations(full, rates, own[2][:, free])
+        found = newton_euler(model, full, rates, changes, closed_form(assembly, recursion))
+        tau[:, places] = found[:, list(assembly.actuated)]
+    else:
+        tau[:, places] = newton_euler(model, *own)
+    return tau.reshape(shape)
+
+
+def _alone(mechanism: Mechanism, mode: str | None) -> Mechanism:
+    """The mechanism in one mode."""
+    if mechanism.flexible:
+        raise Refused(f"{mechanism.name}: torques of flexible links depend on how they swing, not on q, v and a alone: "
+                      "`torque` of a motion finds them")
+    names = [m.name for m in mechanism.modes]
+    if mode is not None and mode not in names:
+        raise BadInput(mechanism.source or mechanism.name, "mode", mode, "no such mode", hint(mode, names, "modes"))
+    return in_mode(mechanism, mode)
+
+
+def _rows(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+    """What is given as rows (N, J), and the shape that it has together."""
+    joints = [joint.name for joint in mechanism.streamed]
+    arrays = [np.asarray(x, float) for x in given]
+    for name, x in zip("qva", arrays, strict=False):
+        if x.ndim < 1 or x.shape[-1] != len(joints):
+            raise BadInput(mechanism.source or mechanism.name, name, f"shape {x.shape}",
+                           f"must end in {len(joints)}, one number per joint", ", ".join(joints))
+    try:
+        together = np.broadcast_arrays(*arrays)
+    except ValueError:
+        raise BadInput(mechanism.source or mechanism.name, "q, v, a", " and ".join(str(x.shape) for x in arrays),
+                       "shapes do not go together") from None
+    if not all(np.all(np.isfinite(x)) for x in together):
+        raise BadInput(mechanism.source or mechanism.name, "q, v, a", None, "must be finite")
+    shape = together[0].shape
+    return [x.reshape(-1, len(joints)) for x in together], shape
+
+
+def _poses(assembly: Assembly, actuated: Array) -> Array:
+    """Positions (N, n) of all joints from those of the actuated ones (N, actuated)."""
+    free = [assembly.actuated.index(i) for i in assembly.independent]
+    wanted = actuated[:, free]
+    full = assembly.reach(wanted)
+    there = np.all(np.abs(full[:, list(assembly.independent)] - wanted) < CLOSING, axis=1)
+    if not np.all(there):
+        return assembly.follow(actuated)
+    full[:, list(assembly.independent)] = wanted
+    full = assembly.close(full)
+    if np.any(assembly.margin(full) < SINGULAR):
+        return assembly.follow(actuated)
+    return full

@@ -1,0 +1,54 @@
+"""Torques at one instant, from positions, rates and accelerations, as a graph: Newton-Euler without any step.
+
+The recursion of newton_euler.py with half a tick of one second: rates and accelerations are then those of the motion,
+and base parameters need no factor. Nothing is kept between two calls. Every turning frame has its exact sine and
+cosine: `turn`, formed by the caller, or those of closed loops, where these have them already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.model.bodies import Model
+from codegen.step.base_parameters import Tree
+from codegen.step.frames import Members
+from codegen.step.graph import Expr, Input
+from codegen.step.newton_euler import NewtonEulerStep
+from codegen.step.spatial_algebra import Pair
+
+HALF_TICK_OF_A_SECOND = 2.0  # s, of a tick
+
+
+class InstantTorque(NewtonEulerStep):
+    """Inputs by name: q[j] of slides and springs (rad or m), qd[j], qdd[j], turn[j] (cosine and sine of theta_j)."""
+
+    at_rest = False
+
+    def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
+        super().__init__(replace(model, dt=HALF_TICK_OF_A_SECOND), tree, shared)
+
+    def _rates(self, j: int) -> tuple[Expr, Expr]:
+        if self.at_rest:
+            return self.graph.const(0.0), self.graph.const(0.0)
+        return self.graph.input("qd", j), self.graph.input("qdd", j)
+
+    def _position(self, j: int) -> Expr:
+        return self.graph.input("q", j)
+
+    def _pair(self, j: int) -> Pair:
+        if j not in self.pairs:
+            self.pairs[j] = self._shared(j) or (self.graph.input("turn", j, "c"), self.graph.input("turn", j, "s"))
+        return self.pairs[j]
+
+    @property
+    def turning(self) -> list[int]:
+        """The bodies whose own turning frames something depends on."""
+        live = (self.graph.nodes[i] for i in self.graph.live()[0])
+        return sorted({e.place.index for e in live if isinstance(e, Input) and e.place.array == "turn"})
+
+
+class InstantWeight(InstantTorque):
+    """The same at rest: what holds weight and springs."""
+
+    at_rest = True
