@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism import description
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory
-from codegen.verify.torque import Torque, torque
+from codegen.reference import instant
+from codegen.verify.torque import Torque, motor_torque, torque
+from codegen.wire.units import from_wire, to_wire
 from host.plan import plan, waypoints
 from host.record import log
 from host.show import report as pages
@@ -39,6 +42,41 @@ class Mechanism(description.Mechanism):
         if not isinstance(trajectory, Trajectory):
             trajectory = Trajectory.load(trajectory, self)
         return torque(self, trajectory, total=total)
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None,
+                         total: bool = False) -> NDArray[np.float64]:
+        """Joint torques (..., J), N m or N, at any states: positions q, rates v, accelerations a, each (..., J) in rad
+        or m, per s, per s^2, or of shapes that broadcast to it. By the float64 reference; `femtorque generate` emits
+        the same as ft_rnea.
+
+        J: the joints that are streamed, in their order; closed loops move the others. mode: by default the first.
+        total adds what the motors themselves need (Eq. 19). Raises BadInput for shapes that do not fit, Refused for
+        flexible links and for states that closed loops cannot be followed to from the start pose.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> arm.inverse_dynamics([0.0, 0.0, 0.0], [1.0, 0.0, 0.0], np.zeros((5, 3))).shape
+        (5, 3)
+        """
+        tau = instant.inverse_dynamics(self, q, v, a, mode)
+        rates, changes = (np.broadcast_to(np.asarray(x, float), tau.shape) for x in (v, a))
+        return tau + motor_torque(self, rates, changes) if total else tau
+
+    def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
+        """Joint torques (..., J), N m or N, that hold weight and springs at rest at positions q (..., J), rad or m.
+
+        As inverse_dynamics without rates and accelerations; ft_gravity in C. Raises as it does.
+        """
+        still = np.zeros(np.shape(q)[-1:])
+        return instant.inverse_dynamics(self, q, still, still, mode)
+
+    def to_turns(self, q: ArrayLike) -> NDArray[np.int32]:
+        """Positions (..., J) in rad or m as the whole numbers of the wire and of ft_step: 2^-32 turn, wrapping at whole
+        turns, or 2^-28 m."""
+        return to_wire(q, self.streamed)
+
+    def from_turns(self, whole: ArrayLike) -> NDArray[np.float64]:
+        """Whole positions (..., J) as `to_turns` gives them in rad, within half a turn of zero, or m."""
+        return from_wire(whole, self.streamed)
 
 
 def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None,

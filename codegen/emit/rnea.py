@@ -124,8 +124,8 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
         "places": [names.index(joint.name) for joint in model.mechanism.streamed],
         "idle": [k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
         "closed": bool(assembly),
-        "cost": Cost(*(round(one * (COMPILED_LOOPS if assembly else COMPILED)) for one in costs),
-                     solution=round(COMPILED_LOOPS * closed.get("solution", 0))),
+        "cost": Cost(*(round(count * (COMPILED_LOOPS if assembly else COMPILED))
+                       for count in (*costs, closed.get("solution", 0)))),
     } | closed
 
 

@@ -57,6 +57,14 @@ class Trajectory:
         line."""
         return load(Path(path), mechanism)
 
+    @staticmethod
+    def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
+           accelerations: ArrayLike | None = None) -> Trajectory:
+        """From arrays: times (R,) s from 0; positions (R, J) rad or m and, both or neither, rates and accelerations
+        (R, J), joints in the order of `mechanism.streamed`. Positions alone become the quintic spline that starts and
+        ends at rest. Raises BadInput as `load` does."""
+        return _of_arrays(mechanism, times, positions, rates, accelerations)
+
     def save(self, path: str | Path) -> None:
         """Write the rows as .csv or .npz. Raises BadInput for another suffix."""
         trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.rates, self.accelerations)
@@ -207,6 +215,34 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
         trajectory = _csv(path, mechanism)
     check_limits(trajectory, mechanism)
     return trajectory
+
+
+def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None,
+               accelerations: ArrayLike | None) -> Trajectory:
+    """Checked as rows of a file are."""
+    given: dict[str, ArrayLike | None] = {"positions": positions, "rates": rates, "accelerations": accelerations}
+    t, source = np.asarray(times, float), Path("trajectory")
+    arrays = {name: np.asarray(x, float) for name, x in given.items() if x is not None}
+    if t.ndim != 1 or len(t) < 2:
+        raise BadInput(source, "times", f"shape {t.shape}", "must be (R,), at least two", "one per row, in s from 0")
+    if len(arrays) == 2:
+        raise BadInput(source, "rates" if rates is None else "accelerations", None,
+                       "is missing: give both rates and accelerations, or neither")
+    names = [joint.name for joint in mechanism.streamed]
+    for name, x in arrays.items():
+        if x.shape != (len(t), len(names)):
+            raise BadInput(source, name, f"shape {x.shape}", f"must be {(len(t), len(names))}, a row for every time",
+                           f"columns: {', '.join(names)}")
+    for name, x in {"times": t, **arrays}.items():
+        if not np.all(np.abs(x) <= 1e9):
+            raise BadInput(source, name, None, "must be finite numbers, at most 1e9")
+    rows = list(range(1, len(t) + 1))
+    _check_times(source, t, rows, "row")
+    for j, joint in enumerate(mechanism.streamed):
+        _check_jumps(source, joint, t, arrays["positions"][:, j], rows, "row")
+    made = from_rows(names, t, arrays["positions"], arrays.get("rates"), arrays.get("accelerations"))
+    check_limits(made, mechanism)
+    return made
 
 
 def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> Trajectory:

@@ -33,17 +33,17 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
     rows, shape = _rows(mechanism, q, v, a)
     places = [names.index(joint.name) for joint in alone.streamed]
     model, tau = Model.of(alone), np.zeros_like(rows[0])
-    own = [x[:, places] for x in rows]
+    q, v, a = (x[:, places] for x in rows)
     if alone.loops:
         assembly = assemble(model)
         free = [assembly.actuated.index(i) for i in assembly.independent]
-        full = _poses(assembly, own[0])
-        rates = assembly.rates(full, own[1][:, free])
-        changes = assembly.accelerations(full, rates, own[2][:, free])
+        full = _poses(assembly, q)
+        rates = assembly.rates(full, v[:, free])
+        changes = assembly.accelerations(full, rates, a[:, free])
         found = newton_euler(model, full, rates, changes, closed_form(assembly, recursion))
         tau[:, places] = found[:, list(assembly.actuated)]
     else:
-        tau[:, places] = newton_euler(model, *own)
+        tau[:, places] = newton_euler(model, q, v, a)
     return tau.reshape(shape)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codegen.common.errors import BadInput
+from codegen.reference import pinocchio
 from femtorque import Mechanism, Trajectory, report
 from tests.conftest import ROOT
 
@@ -78,3 +79,58 @@ def test_every_public_member_stands_on_the_page_with_words():
         head, _, words = section.partition("\n")
         assert len(words.strip()) > 15, head
     assert "`.stream(" in page and "`.torque(" in page
+
+
+def test_torques_of_any_state_and_what_holds_the_weight():
+    arm = Mechanism.load(ROOT / "mechanisms" / "six_axis.toml")
+    rng = np.random.default_rng(0)
+    q, v, a = rng.uniform(-3.0, 3.0, (3, 4, 5, 6))
+    tau = arm.inverse_dynamics(q, v, a)
+    assert tau.shape == (4, 5, 6)
+    np.testing.assert_allclose(tau.reshape(-1, 6), pinocchio.torque(arm, *(x.reshape(-1, 6) for x in (q, v, a))), atol=1e-10)
+    np.testing.assert_allclose(arm.gravity_torque(q), arm.inverse_dynamics(q, np.zeros(6), np.zeros(6)))
+    motors = np.array([j.motor.gear**2 * j.motor.inertia for j in arm.moving]) * a
+    motors += [j.friction.viscous for j in arm.moving] * v + [j.friction.coulomb for j in arm.moving] * np.sign(v)
+    np.testing.assert_allclose(arm.inverse_dynamics(q, v, a, total=True) - tau, motors, atol=1e-12)
+
+
+def test_torques_in_a_mode():
+    arms = Mechanism.load(ROOT / "mechanisms" / "pick_and_place.toml")
+    q = [j.start for j in arms.streamed]
+    empty, loaded = arms.gravity_torque(q), arms.gravity_torque(q, mode="loaded")
+    assert np.array_equal(empty, arms.gravity_torque(q, mode="empty")) and np.max(np.abs(loaded - empty)) > 0.5
+    with pytest.raises(BadInput, match="mode = 'laoded': no such mode; did you mean 'loaded'"):
+        arms.gravity_torque(q, mode="laoded")
+
+
+def test_rad_become_whole_turns_and_come_back():
+    arm = Mechanism.load(ARM)
+    q = np.array([[0.0, 1.0, -3.0], [2.0 * np.pi + 0.1, -7.0, 100.0]])
+    whole = arm.to_turns(q)
+    assert whole.dtype == np.int32 and whole[0, 0] == 0
+    np.testing.assert_allclose(arm.from_turns(whole), np.angle(np.exp(1j * q)), atol=2e-9)
+    np.testing.assert_array_equal(arm.to_turns(arm.from_turns(whole)), whole)
+
+
+def test_a_motion_of_arrays_is_that_of_the_same_file():
+    arm = Mechanism.load(ARM)
+    path = ROOT / "mechanisms" / "three_link.csv"
+    read = Trajectory.load(path, arm)
+    made = Trajectory.of(arm, read.times, read.positions, read.rates, read.accelerations)
+    np.testing.assert_array_equal(arm.torque(made).tau, arm.torque(path).tau)
+    spline = Trajectory.of(arm, [0.0, 0.5, 1.0], [[0.2, 0.4, 0.4], [0.3, 0.4, 0.4], [0.4, 0.5, 0.4]])
+    assert spline.starts_at_rest and spline.ends_at_rest and spline.at(0.5)[0][0] == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("given, words", [
+    (([0.0, 1.0], [[0, 0, 0]]), r"positions = .shape \(1, 3\).: must be \(2, 3\), a row for every time"),
+    (([0.0], [[0, 0, 0]]), r"times = .shape \(1,\).: must be \(R,\), at least two"),
+    (([0.5, 1.0], np.zeros((2, 3))), "time must start at 0"), (([0.0, 0.0], np.zeros((2, 3))), "is there twice"),
+    (([0.0, 1.0], np.full((2, 3), np.nan)), "positions: must be finite"),
+    (([0.0, 1.0], np.zeros((2, 3)), np.zeros((2, 3))), "accelerations: is missing: give both"),
+    (([0.0, 1.0], [[0, 0, 0], [0, 0, 9.0]]), "outside limits.upper"),
+    (([0.0, 1e-3], [[0, 0, 0], [0, 0, 6.3]]), "jumps by 6.3 rad in 0.001 s"),
+])
+def test_arrays_that_are_no_motion_are_refused_by_name(given, words):
+    with pytest.raises(BadInput, match=words):
+        Trajectory.of(Mechanism.load(ARM), *given)

@@ -1,0 +1,59 @@
+"""Torques at one instant on the emulated core: the host's bits, and as many instructions as the README says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.emit import rnea
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.modes import has_modes
+from codegen.step.scheme import model_of
+from hil.chip.chip_library import ChipLibrary
+from tests.conftest import ROOT
+from tests.support.instant import Compiled, sources
+
+ENTRY = """
+#include "ft_rnea.h"
+
+int motion(const ft_real *q, const ft_real *qd, const ft_real *qdd, ft_real *tau);
+int weight(const ft_real *q, ft_real *tau);
+NEAR
+
+int motion(const ft_real *q, const ft_real *qd, const ft_real *qdd, ft_real *tau)
+{
+    return ft_rnea(GIVEN q, qd, qdd, tau);
+}
+
+int weight(const ft_real *q, ft_real *tau)
+{
+    return ft_gravity(GIVEN q, tau);
+}
+"""
+CALLS = 5
+
+
+@pytest.mark.parametrize("name", ["three_link", "six_axis", "three_axis", "industrial_robot", "pick_and_place", "five_bar",
+                                  "three_rrr", "palletizer", "delta"])
+def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name):
+    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+    model, files = model_of(mechanism), sources(model_of(mechanism))
+    near = "near" in files["ft_rnea.h"]
+    given = ("&near, " if near else "") + ("0, " if has_modes(mechanism) else "")
+    entry = ENTRY.replace("GIVEN ", given).replace("NEAR", "static ft_rnea_near near;" if near else "")
+    chip, told, n = ChipLibrary(files | {"entry.c": entry}), rnea.cost(model)[0], len(mechanism.streamed)
+    rng = np.random.default_rng(0)
+    q = np.float32([j.start for j in mechanism.streamed]) + np.float32(0.002) * np.arange(CALLS, dtype=np.float32)[:, None]
+    qd, qdd = (rng.standard_normal((CALLS, n)).astype(np.float32) for _ in range(2))
+    at = [chip.put(4 * n) for _ in range(4)]
+    tau, counts = np.empty_like(q), []
+    for k in range(CALLS):
+        for address, x in zip(at, (q[k], qd[k], qdd[k]), strict=False):
+            chip.write(address, x)
+        counts.append(chip.call("motion", *at))
+        tau[k] = chip.read(at[3], np.float32, n)
+    assert all(call.result & 1 for call in counts)
+    here = Compiled(model, "single").torque(q, qd, qdd)
+    np.testing.assert_array_equal(tau.view(np.uint32), here.view(np.uint32))
+    assert counts[-1].instructions == pytest.approx(told.rnea, rel=0.15)  # near the last call
+    assert chip.call("weight", at[0], at[3]).instructions == pytest.approx(told.gravity, rel=0.15)
