@@ -69,13 +69,15 @@ class Mechanism(description.Mechanism):
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)
 
-    def to_turns(self, q: ArrayLike) -> NDArray[np.int32]:
-        """Positions (..., J) in rad or m as the whole numbers of the wire and of ft_step: 2^-32 turn, wrapping at whole
-        turns, or 2^-28 m."""
+    def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
+        """Positions (..., J) in rad or m as the whole numbers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
+
+        ft_step takes their low half, `arm.to_turns(q).astype(np.int32)`: the place within a turn.
+        """
         return to_wire(q, self.streamed)
 
     def from_turns(self, whole: ArrayLike) -> NDArray[np.float64]:
-        """Whole positions (..., J) as `to_turns` gives them in rad, within half a turn of zero, or m."""
+        """Whole positions (..., J), as `to_turns` gives them or their low half, in rad or m."""
         return from_wire(whole, self.streamed)
 
 
