@@ -95,7 +95,8 @@ def hil(
     unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
-    table = tracking_table(title, mechanism.streamed, result.tracking_rms, result.tracking_max)
+    table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
+                           (result.tracking_rms, result.tracking_max))
     return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
 
 

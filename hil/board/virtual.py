@@ -46,6 +46,7 @@ from host.link.link import Device
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
+LATE = 256  # ticks that a STATUS may be on its way and still be told the truth of
 STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
 STEP = re.compile(
     r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
@@ -177,6 +178,8 @@ class PlayedBoard(Protocol):
     def outputs_safe(self) -> bool: ...
 
     def record(self) -> Record: ...
+
+    def truth(self, tick: int) -> tuple[Array, Array]: ...
 
     def target_positions(self, record: Record) -> Array: ...
 
@@ -651,6 +654,13 @@ class VirtualBoard:
                       v=truth[:, 1],
                       seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
                       cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
+
+    def truth(self, tick: int) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
+        found = next((s for s in self._samples[:-LATE:-1] if s[0].endswith(number)), None)
+        nothing = np.full(len(self.joints), np.nan)
+        return (nothing, nothing) if found is None else (found[1], found[2])
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""

@@ -25,7 +25,7 @@ from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
 from codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
 from hil.board.faults import FAULTS
-from hil.board.virtual import Disturbance, EncoderFault, Record, targets, telemetry_type
+from hil.board.virtual import LATE, Disturbance, EncoderFault, Record, targets, telemetry_type
 from hil.plant.choose import Plant, follow, plant_of, wired
 from hil.play.run import Result, play
 from host.link.clock import Clock, WallClock
@@ -232,6 +232,12 @@ class Relay:
                       seconds=np.array([s[3] for s in self._samples]), instructions=nothing, step_instructions=nothing,
                       cycles=np.array([s.cycles for s in statuses], np.int64))
 
+    def truth(self, tick: int) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        found = next((s for s in self._samples[:-LATE:-1] if s[0].tick == tick), None)
+        nothing = np.full(len(self.joints), np.nan)
+        return (nothing, nothing) if found is None else (found[1], found[2])
+
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
         return targets(record, [joint for joint, _ in self.joints])
@@ -261,6 +267,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         raise
     with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
         return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True,
+                    source=trajectory.source,
                     log=log)
 
 

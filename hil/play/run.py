@@ -22,6 +22,7 @@ from codegen.toolchain import platformio as build
 from codegen.toolchain.path_library import CompiledPath
 from codegen.wire import messages
 from codegen.wire.codec import Codec, FrameReader, Status
+from codegen.wire.units import position_unit
 from hil.board.faults import FAULTS, inject
 from hil.board.virtual import STEPS, PlayedBoard, Record, VirtualBoard, VirtualClock
 from hil.plant.choose import Plant, plant_of
@@ -42,7 +43,8 @@ _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if num
 class Result:
     """What one run showed.
 
-    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion.
+    tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion;
+    measured_rms, measured_max: desired minus what the encoders showed of it, over the same ticks.
     ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
     instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
@@ -60,6 +62,8 @@ class Result:
     ticks: int
     tracking_rms: NDArray[np.float64]
     tracking_max: NDArray[np.float64]
+    measured_rms: NDArray[np.float64]
+    measured_max: NDArray[np.float64]
     instructions_step: int
     instructions_tick_mean: float
     instructions_tick: int
@@ -81,13 +85,14 @@ class Result:
         return self.ended == "done" and not self.faults and self.bit_identical is not False
 
     def report(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque hil`."""
+        """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board can tell."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
             "feedforward": self.feedforward,
-            "tracking_rms": dict(zip(joints, self.tracking_rms.tolist(), strict=True)),
-            "tracking_max": dict(zip(joints, self.tracking_max.tolist(), strict=True)),
+            **{name: dict(zip(joints, values.tolist(), strict=True)) for name, values in (
+                ("tracking_rms", self.measured_rms), ("tracking_max", self.measured_max),
+                ("true_rms", self.tracking_rms), ("true_max", self.tracking_max))},
             "instructions_step": self.instructions_step or None, "instructions_tick": self.instructions_tick or None,
             "instructions_tick_mean": self.instructions_tick_mean or None,
             "cycles_tick": self.cycles_tick, "frames": self.frames,
@@ -149,7 +154,8 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     plant = plant or plant_of(mechanism)
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
-        return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log)
+        return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log,
+                    source=trajectory.source)
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
@@ -180,14 +186,16 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
 
 def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
-         log: Path | None = None) -> Result:
+         log: Path | None = None, source: Path | None = None) -> Result:
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
     link = Link(board.plug_in(), clock=clock, baud=configuration.baud)
     session, outcome, ended = Session(link, configuration), None, "done"
     early = fault is not None and FAULTS[fault].early
-    writer = None if log is None else Log(log, configuration, {"board": "virtual" if not pil else "pil"})
+    notes = {"board": "pil" if pil else "virtual", "port": getattr(board, "name", "") if pil else "virtual board",
+             "trajectory": str(source or ""), "fault": fault or ""}
+    writer = None if log is None else Log(log, configuration, notes, board.truth)
     if writer is not None:
         session.listeners.append(writer.write)
     try:
@@ -218,6 +226,8 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
     moving = in_motion(record)
     target = board.target_positions(record)
     error = wrapped(target - record.q, mechanism)[moving]
+    unit = np.array([position_unit(joint) for joint, _ in board.joints])
+    seen = wrapped(target - record.position * unit, mechanism)[moving]
     none = np.full(len(mechanism.streamed), np.nan)
     any_motion = len(error) > 0
     return Result(
@@ -225,6 +235,8 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
         ticks=board.ticks,
         tracking_rms=np.sqrt(np.mean(error**2, axis=0)) if any_motion else none,
         tracking_max=np.max(np.abs(error), axis=0) if any_motion else none,
+        measured_rms=np.sqrt(np.mean(seen**2, axis=0)) if any_motion else none,
+        measured_max=np.max(np.abs(seen), axis=0) if any_motion else none,
         instructions_step=int(record.step_instructions[moving].max(initial=0)),
         instructions_tick_mean=float(record.instructions[moving].mean()) if any_motion else 0.0,
         instructions_tick=int(record.instructions[moving].max(initial=0)),

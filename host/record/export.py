@@ -20,7 +20,9 @@ def table(run: Run) -> dict[str, list[Any]]:
     for j, joint in enumerate(run.joints):
         columns |= {f"{joint}.{name}": getattr(run, name)[:, j].tolist() for name in PER_JOINT}
         columns[f"{joint}.error"] = run.error[:, j].tolist()
-    return columns
+        if run.true is not None:
+            columns |= {f"{joint}.true": run.true[:, j].tolist(), f"{joint}.true_error": run.true_error[:, j].tolist()}
+    return columns | ({} if run.unix_time is None else {"unix_time": run.unix_time.tolist()})
 
 
 def write(run: Run, path: Path) -> None:

@@ -2,7 +2,9 @@
 
 Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
 is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
-since its reset. Topics: /joint_states (measured), /joint_states/desired, /torque, /status.
+since its reset; when the host wrote a message by its own clock is its publish time, and the CSV's last column. Topics:
+/joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant tells it, also
+/joint_states/true.
 """
 
 from __future__ import annotations
@@ -10,7 +12,11 @@ from __future__ import annotations
 import csv
 import json
 import math
+import struct
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +43,7 @@ from host.record.telemetry import tick_budget
 Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
+TRUE = "/joint_states/true"
 METADATA = "femtorque"
 
 _STAMP = """
@@ -66,11 +73,16 @@ _STATUS = (
 PER_JOINT = ("position", "target", "rate", "target_rate", "torque_ff", "torque", "duty")
 
 
+Truth = Callable[[int], tuple[Array, Array]]  # of a tick: positions and rates (J,) of the plant, nan if not known
+
+
 class Log:
     """Writes RUN.mcap and RUN.csv. `write` is a listener for Session."""
 
-    def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None) -> None:
-        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. Raises BadInput.
+    def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
+                 truth: Truth | None = None, wall: Callable[[], int] = time.time_ns) -> None:
+        """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
+        wall: ns since 1970. Raises BadInput.
 
         Logs of that name are replaced, once this one is closed; anything else there is refused.
         """
@@ -82,6 +94,7 @@ class Log:
         self._live = {place: _live(place) for place in (path, self.csv_path)}
         self._configuration = configuration
         self._joints = configuration.joints
+        self._truth, self._wall = truth, wall
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._live[path].open("wb")
@@ -89,7 +102,7 @@ class Log:
         except OSError as error:
             raise BadInput(path, "log", None, f"cannot be written ({error.strerror})") from error
         self._csv = csv.writer(self._csv_file)
-        self._csv.writerow(columns(self._joints))
+        self._csv.writerow(columns(self._joints, truth is not None))
         # a chunk a message: nothing waits in memory
         self._writer = Writer(self._file, chunk_size=1, compression=CompressionType.NONE)
         self._writer.add_metadata(METADATA, {
@@ -97,13 +110,14 @@ class Log:
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
             "facts": json.dumps([_facts(j) for j in self._joints]), "budget": json.dumps(tick_budget(configuration)),
+            "begun": _date(wall()),
         })
         self._schemas = {
             MEASURED: self._writer.register_msgdef("sensor_msgs/msg/JointState", _JOINT_STATE),
             TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
             STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
         }
-        self._schemas[DESIRED] = self._schemas[MEASURED]
+        self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[MEASURED]
         self._tick = 0  # of the last STATUS, not wrapped
         self._sequence = 0
 
@@ -114,14 +128,18 @@ class Log:
         names = [j.name for j in self._joints]
         header = {"stamp": {"sec": stamp_ns // 10**9, "nanosec": stamp_ns % 10**9}, "frame_id": ""}
         position, target = from_wire(status.position, self._joints), from_wire(status.target, self._joints)
+        now = self._wall()
 
         def put(topic: str, **fields: Any) -> None:
             self._writer.write_message(topic, self._schemas[topic], {"header": header, **fields},
-                                       log_time=stamp_ns, publish_time=stamp_ns, sequence=self._sequence)
+                                       log_time=stamp_ns, publish_time=now, sequence=self._sequence)
 
         put(MEASURED, name=names, position=position.tolist(), velocity=list(status.rate), effort=list(status.torque))
         put(DESIRED, name=names, position=target.tolist(), velocity=list(status.target_rate),
             effort=list(status.torque_ff))
+        if self._truth is not None:
+            true, rate = self._truth(status.tick)
+            put(TRUE, name=names, position=true.tolist(), velocity=rate.tolist(), effort=[])
         put(TORQUE, name=names, feedforward=list(status.torque_ff), total=list(status.torque), duty=list(status.duty))
         put(STATUS, state_name=state_name(status), **{f.name: getattr(status, f.name) for f in _SCALARS})
         self._file.flush()
@@ -131,7 +149,8 @@ class Log:
         for j in range(len(self._joints)):
             row += [f"{position[j]:.10g}", f"{target[j]:.10g}"]
             row += [f"{getattr(status, name)[j]:.9g}" for name in PER_JOINT[2:]]
-        self._csv.writerow(row)
+            row += [f"{true[j]:.10g}"] if self._truth is not None else []
+        self._csv.writerow([*row, f"{now / 1e9:.3f}"])
 
     def close(self) -> None:
         """Finish both files."""
@@ -204,14 +223,24 @@ def _facts(joint: Joint) -> list[float | None]:
     return [float(x) if math.isfinite(x) else None for x in values]
 
 
-def columns(joints: tuple[Joint, ...]) -> list[str]:
-    """The CSV's header."""
-    return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in PER_JOINT)]
+def _date(wall: int) -> str:
+    """Local time with its offset, as ISO 8601 has it, of ns since 1970."""
+    return datetime.fromtimestamp(wall / 1e9).astimezone().isoformat(timespec="seconds")
+
+
+def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
+    """The CSV's header; truth: with what the plant knows."""
+    each = (*PER_JOINT, "true") if truth else PER_JOINT
+    return ["t", "state_name", *(f.name for f in _SCALARS), *(f"{j.name}.{n}" for j in joints for n in each),
+            "unix_time"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A log read back: S samples, J joints, SI. error: desired - measured, the short way round."""
+    """A log read back: S samples, J joints, SI. error: desired - measured, the short way round.
+
+    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs.
+    """
 
     mechanism: str
     digest: str
@@ -232,10 +261,20 @@ class Run:
     scalars: dict[str, Array]  # every plain number of STATUS, (S,)
     facts: dict[str, Array]  # of FACTS, each (J,); nan: not known
     budget: int | None  # cycles from one control tick to the next
+    true: Array | None = None  # (S, J); rows of nan where it is not known
+    unix_time: Array | None = None  # (S,) s since 1970, by the host's clock, when it was written
+    begun: str = ""
 
     @property
     def error(self) -> Array:
-        difference = self.target - self.position
+        return self._short_way(self.target - self.position)
+
+    @property
+    def true_error(self) -> Array:
+        """(S, J) desired - true, nan where that is not known."""
+        return np.full_like(self.target, np.nan) if self.true is None else self._short_way(self.target - self.true)
+
+    def _short_way(self, difference: Array) -> Array:
         return np.where(self.prismatic, difference, (difference + np.pi) % (2.0 * np.pi) - np.pi)
 
 
@@ -244,7 +283,8 @@ def read(path: Path) -> Run:
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
-    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: []}
+    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: []}
+    written: list[int] = []  # publish times of STATUS
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
     decoders: dict[int, Any] = {}
@@ -266,18 +306,22 @@ def read(path: Path) -> Run:
                                 channel.message_encoding, schemas[channel.schema_id]
                             )
                         topics[channel.topic].append((record.log_time, decoders[channel.id](record.data)))
-    except McapError as error:
+                    if channel.topic == STATUS:
+                        written.append(record.publish_time)
+    except (McapError, struct.error) as error:  # the library reads some lengths without looking whether they are there
         if about is None:
             raise BadInput(path, "log", None, f"is not an MCAP file ({type(error).__name__})") from error
         # cut off by a crash: everything before the cut has been read
+    if not topics[TRUE]:
+        del topics[TRUE]
     count = min(map(len, topics.values()))
     if about is None or count == 0:
         raise BadInput(path, "log", None, "holds no run of femtorque",
                        "give the .mcap that `femtorque stream --log` wrote")
-    return _run(about, {topic: rows[:count] for topic, rows in topics.items()})
+    return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9)
 
 
-def _run(about: dict[str, str], topics: dict[str, list[Any]]) -> Run:
+def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -294,4 +338,6 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]]) -> Run:
         tuple(m.state_name for _, m in topics[STATUS]),
         {f.name: column(STATUS, f.name) for f in _SCALARS},
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
+        column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
+        about.get("begun", ""),
     )

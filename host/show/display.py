@@ -63,13 +63,17 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
         yield lambda done, total, what: bar.update(task, completed=done, total=total, description=what)
 
 
-def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike) -> RenderableType:
-    """Tracking errors (J,), one row per joint."""
-    table = Table()
-    for column in ("joint", "tracking rms", "tracking worst", "unit"):
+def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike,
+                   true: tuple[ArrayLike, ArrayLike] | None = None) -> RenderableType:
+    """Tracking errors (J,) as measured, one row per joint. true: rms and worst of a simulated plant, beside them."""
+    table = Table(caption="error: desired - measured" + ("" if true is None else "; true: desired - true"),
+                  caption_justify="left")
+    heads = ("error rms", "error worst", *(("true rms", "true worst") if true else ()))
+    for column in ("joint", *heads, "unit"):
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
-    for joint, a, b in zip(joints, np.asarray(rms), np.asarray(worst), strict=True):
-        table.add_row(joint.name, f"{a:.3e}", f"{b:.3e}", "m" if joint.type == "prismatic" else "rad")
+    numbers = np.column_stack([np.asarray(column) for column in (rms, worst, *(true or ()))])
+    for joint, row in zip(joints, numbers, strict=True):
+        table.add_row(joint.name, *(f"{x:.3e}" for x in row), "m" if joint.type == "prismatic" else "rad")
     return Group(Text(title), table)
 
 

@@ -16,12 +16,19 @@ from host.record.log import Run
 
 Array = NDArray[np.float64]
 
+FULL = 0.98  # duty from which on a motor has all the voltage that there is
+OFTEN = 0.01  # of the motion that a motor is at its limit to be worth a word
+UNSEEN = 3.0  # counts between measured and true position from which on the encoder does not show it
+STUCK = 20.0  # counts that a target moves while the encoder shows none
 ENOUGH = 64  # samples in motion that a spectrum or a fit takes
 STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
 SLOWEST = 3  # periods in the motion, about, that a line has at least
 EXPLAINS = 0.25  # of the variance that something explains to be worth a word
+BETTER = 0.005  # of the variance, by which what is less plain must explain more
 MATTERS = 0.02  # of the largest torque: less of it is not worth a word
+SEES = 1.5  # counts: what is less is as fine as an encoder sees
 SMOOTH = 10  # samples
+AGAINST = 0.1  # of the feed-forward, that a feedback against it is worth a word
 STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
 
 
@@ -46,11 +53,15 @@ class Tracking:
     rate: float  # of the target then
     counts: float
 
+    @property
+    def apart(self) -> str:
+        return f"{measure(self.worst, self.unit)} apart at {self.at:.2f} s (rms {measure(self.rms, self.unit)})"
+
     def __str__(self) -> str:
-        words = f"{measure(self.worst, self.unit)} at {self.at:.2f} s (rms {measure(self.rms, self.unit)})"
+        words = self.apart
         if not np.isfinite(self.counts):
             return words
-        return f"{words}, {self.counts:.1f} encoder counts" + (", as fine as it sees" if self.counts < 1.5 else "")
+        return f"{words}, {self.counts:.1f} encoder counts" + (", as fine as it sees" if self.counts < SEES else "")
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Left:
     joint: str
     rms: float  # N m or N
     of_peak: float  # share of the largest torque
-    cause: str  # inertia | viscous friction | Coulomb friction | a constant torque | nothing found
+    cause: str  # inertia | viscous friction | Coulomb friction | a constant torque | the feed-forward | nothing found
     size: float
     unit: str
     explained: float  # share of the variance
@@ -71,6 +82,10 @@ class Left:
                  f"{self.of_peak:.1%} of the largest torque")
         if self.cause == NOTHING:
             return f"{start}; it goes with neither rate nor acceleration"
+        if self.cause == MODEL:
+            return (f"{start}; {self.explained:.0%} of its slow part goes with the feed-forward torque, as if masses "
+                    f"and inertias were {abs(self.size):.0%} {'larger' if self.size > 0.0 else 'smaller'} than the "
+                    "mechanism file says")
         more = "more" if self.size > 0.0 else "less"
         if self.cause == CONSTANT:
             return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "
@@ -91,8 +106,8 @@ class Line:
     unit: str
 
 
-NOTHING, INERTIA, CONSTANT = "nothing found", "inertia", "a constant torque"
-LIKE_A_ZERO = (INERTIA, CONSTANT)  # what torques computed for another pose than the arm's leave to the feedback
+NOTHING, INERTIA, CONSTANT, MODEL = "nothing found", "inertia", "a constant torque", "the feed-forward torque"
+LIKE_A_ZERO = (INERTIA, CONSTANT, MODEL)  # what torques computed for another pose than the arm's leave to the feedback
 ZERO_FIRST = (
     "A shifted zero would look like what follows: before the model is changed, put the arm at its start, see "
     "whether `femtorque monitor` shows its start pose; `femtorque home --rezero` gives it its zeros anew."
@@ -131,18 +146,25 @@ class Findings:
 
     @cached_property
     def tracking(self) -> list[Tracking]:
-        """Of every joint; empty if nothing moved."""
-        run, rows = self.run, np.flatnonzero(self.moving)
+        """Of every joint, as measured; empty if nothing moved."""
+        return self._tracking(self.run.error)
+
+    @cached_property
+    def true_tracking(self) -> list[Tracking]:
+        """Of every joint, as a simulated plant knows it; empty if nothing moved or nobody knows."""
+        return [] if self.run.true is None else self._tracking(self.run.true_error)
+
+    def _tracking(self, errors: Array) -> list[Tracking]:
+        rows = np.flatnonzero(self.moving & np.all(np.isfinite(errors), axis=1))
         if not len(rows):
             return []
         found = []
         for j in self.joints:
-            error = run.error[rows, j]
+            error = errors[rows, j]
             i = rows[int(np.argmax(np.abs(error)))]
-            found.append(Tracking(run.joints[j], self.unit(j), float(np.sqrt(np.mean(error**2))),
-                                  float(abs(run.error[i, j])),
-                                  float(self.t[i]), float(run.target_rate[i, j]),
-                                  float(abs(run.error[i, j]) / run.facts["count"][j])))
+            found.append(Tracking(self.run.joints[j], self.unit(j), float(np.sqrt(np.mean(error**2))),
+                                  float(abs(errors[i, j])), float(self.t[i]), float(self.run.target_rate[i, j]),
+                                  float(abs(errors[i, j]) / self.run.facts["count"][j])))
         return found
 
     @cached_property
@@ -161,7 +183,9 @@ class Findings:
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
         """The one cause that explains most of the feedback's torque, by least squares of each alone.
 
-        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that.
+        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that. What
+        SEES counts would give is not worth a word. Masses that are all wrong go with the feed-forward torque, which
+        other joints' accelerations are in too; own acceleration, where it explains as much, is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -171,9 +195,11 @@ class Findings:
             ("viscous friction", run.target_rate[rows, j], f"{effort} s/{length}"),
             ("Coulomb friction", np.sign(run.target_rate[rows, j]), effort),
             (CONSTANT, np.ones(len(raw)), effort),
+            (MODEL, run.torque_ff[rows, j], ""),
         )
-        power, rms = float(np.mean(y**2)), float(np.sqrt(np.mean(raw**2)))
-        peak = float(np.max(np.abs(run.torque[rows, j]), initial=1e-12))
+        fine = SEES * float(run.facts["ku"][j] * np.nan_to_num(run.facts["count"][j], posinf=0.0))
+        power, rms = float(np.mean(y**2)), float(np.sqrt(np.mean(self.feedback[self.moving, j]**2)))
+        peak = float(np.max(np.abs(run.torque[self.moving, j]), initial=1e-12))
         best = Left(run.joints[j], rms, rms / peak, NOTHING, 0.0, effort, 0.0)
         for cause, x, unit in causes:
             x = _averaged(x)
@@ -182,7 +208,9 @@ class Findings:
                 continue
             size = float(np.mean(x * y)) / scale
             explained = size**2 * scale / power
-            if explained > max(best.explained, EXPLAINS) and abs(size) * np.sqrt(scale) > MATTERS * peak:
+            plainer = BETTER if cause == MODEL else 0.0
+            if explained > max(best.explained + plainer, EXPLAINS) and abs(size) * np.sqrt(scale) > max(MATTERS * peak,
+                                                                                                        fine):
                 best = Left(best.joint, best.rms, best.of_peak, cause, size, unit, explained)
         return best
 
@@ -197,11 +225,17 @@ class Findings:
         dt = float(np.median(np.diff(self.t[begin:end])))
         return np.fft.rfftfreq(len(error), dt)[1:], amplitude[1:]
 
+    def _last(self) -> tuple[int, int]:
+        """The rows of the last stretch in motion."""
+        return (self._stretches() or [(0, 0)])[-1]
+
     def _longest(self) -> tuple[int, int]:
         """The rows of the longest stretch in motion."""
+        return max(self._stretches(), key=lambda s: s[1] - s[0], default=(0, 0))
+
+    def _stretches(self) -> list[tuple[int, int]]:
         edges = np.flatnonzero(np.diff(np.concatenate([[False], self.moving, [False]]).astype(int)))
-        stretches = list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
-        return max(stretches, key=lambda s: s[1] - s[0], default=(0, 0))
+        return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -258,12 +292,15 @@ class Findings:
         for event in self.events:
             if event.what.startswith("fault") or event.what == "ESTOP":
                 said.append(f"The run was broken off at {event.t:.2f} s: {event.what}.")
+        if self.moving[-1]:
+            said.append(f"The log ends in the middle of a motion, at {self.t[-1]:.2f} s: from then on the host heard "
+                        "nothing of the board, or was ended itself.")
         if not self.tracking:
             return [*said, "Nothing moved: there is no tracking to speak of."]
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
         doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
-        said.append(f"Tracking was worst at {worst.joint}, {doing}: {worst}.")
-        said += self._of_torque() + self._of_model()
+        said.append(f"Tracking was worst at {worst.joint}, {doing}: desired and measured were {worst}.")
+        said += self._of_truth() + self._of_encoders() + self._of_torque() + self._of_saturation() + self._of_model()
         strong = [line for line in self.lines if line.times > STANDS_OUT]
         if strong:
             line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
@@ -280,16 +317,89 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        shares = [(s["feedback"] / s["all"], name) for s,
-                  name in zip(self.shares, self.run.joints, strict=True) if s["all"] > 0]
+        """Of the joint at which the feedback had most to do. Parts that go against each other are each larger than
+        their sum, so that no share is told of them."""
+        shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
+                  if s["all"] > 0]
         if not shares:
             return []
-        share, name = max(shares)
-        return [f"The feedback had most to do at {name}: its torque was {share:.0%} of the whole (rms); what the "
-                f"model knew "
-                "gave the rest."]
+        j = max(shares)[1]
+        unit, name = self.effort_unit(j), self.run.joints[j]
+        back, ahead, whole = (self.shares[j][key] for key in ("feedback", "feed-forward", "all"))
+        words = (f"The feedback had most to do at {name}: it gave {measure(back, unit)} rms, the feed-forward "
+                 f"{measure(ahead, unit)}; with friction and rotor {measure(whole, unit)} were asked for")
+        against = float(np.mean(self.feedback[self.moving, j] * self.run.torque_ff[self.moving, j]))
+        if back > AGAINST * ahead and against < -0.5 * back * ahead:
+            return [words + ", as the two went against each other."]
+        return [words + "."]
+
+    def _of_truth(self) -> list[str]:
+        """What the simulated plant knows, where there is one."""
+        if not self.true_tracking:
+            return []
+        worst = max(self.true_tracking, key=lambda x: x.worst / _scale(self.run, x.joint))
+        said = [f"In truth, which the simulated arm tells, it was worst at {worst.joint}: desired and true position "
+                f"were {worst.apart}."]
+        return said + [f"The encoder of {self.run.joints[j]} did not show where it was: measured and true position "
+                       f"were up to {measure(size, self.unit(j))} apart, from {begin:.2f} s on."
+                       for j, begin, size in self.unseen]
+
+    @cached_property
+    def unseen(self) -> list[tuple[int, float, float]]:
+        """(joint, since when, how far at most) of encoders that did not show where the simulated arm was."""
+        if self.run.true is None:
+            return []
+        off = np.nan_to_num(np.abs(self.run.error - self.run.true_error))
+        found = []
+        for j in self.joints:
+            rows = np.flatnonzero(self.moving & (off[:, j] > UNSEEN * _scale(self.run, self.run.joints[j], 1e-3)))
+            if len(rows):
+                found.append((j, float(self.t[rows[0]]), float(off[rows, j].max())))
+        return found
+
+    @cached_property
+    def stuck(self) -> list[tuple[int, float, float]]:
+        """(joint, since when, how far the target went) of encoders that showed no movement to the motion's end."""
+        begin, end = self._last()
+        found = []
+        for j in self.joints:
+            shown = self.run.position[begin:end, j]
+            changes = np.flatnonzero(shown != shown[-1]) if len(shown) else np.zeros(0, int)
+            since = begin + (int(changes[-1]) + 1 if len(changes) else 0)
+            went = float(np.ptp(self.run.target[since:end, j])) if end > since else 0.0
+            if went > STUCK * _scale(self.run, self.run.joints[j], 1e-3):
+                found.append((j, float(self.t[since]), went))
+        return found
+
+    def _of_encoders(self) -> list[str]:
+        return [f"The encoder of {self.run.joints[j]} showed no movement from {since:.2f} s on, while "
+                f"{measure(went, self.unit(j))} were asked for: look at encoder, wires and motor."
+                for j, since, went in self.stuck]
+
+    @cached_property
+    def saturated(self) -> list[tuple[int, float, str]]:
+        """(joint, share of the motion, of what) where a motor could give no more."""
+        run, found = self.run, []
+        for j in self.joints:
+            for what, reached in (("voltage", np.abs(run.duty[:, j]) >= FULL),
+                                  ("effort", np.abs(run.torque[:, j]) >= 0.999 * run.facts["effort"][j])):
+                share = float(np.mean(reached[self.moving])) if self.moving.any() else 0.0
+                if share > OFTEN:
+                    found.append((j, share, what))
+        return found
+
+    def _of_saturation(self) -> list[str]:
+        most = {"voltage": "had all the voltage that the supply gives",
+                "effort": "was asked for all that limits.effort allows"}
+        wrong = {j for j, *_ in [*self.stuck, *self.unseen]}  # there the encoder has asked for it
+        return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
+                "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
 
     def _of_model(self) -> list[str]:
+        if self.stuck or self.unseen:
+            return ["What the feedback gave says nothing of the model: it acted on an encoder that was wrong."]
+        if self.saturated:
+            return ["What the feedback gave says nothing of the model: a motor that can do no more leaves an error."]
         known = [x for x in self.left if x.cause != NOTHING]
         if not known:
             return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or "
@@ -317,7 +427,8 @@ class Findings:
         words += f"; {bad} frames came to it damaged" if bad else "; every frame came to it whole"
         words += f", {lost} knots out of order" if lost else ""
         stops = [e for e in self.events if "knots ran out" in e.what or "host was silent" in e.what]
-        return words + (f"; it stopped on the path {len(stops)} times." if stops else f"{least}.")
+        often = {1: "once", 2: "twice"}.get(len(stops), f"{len(stops)} times")
+        return words + (f"; it stopped on the path {often}." if stops else f"{least}.")
 
 
 def measure(value: float, unit: str) -> str:
@@ -335,10 +446,10 @@ def _averaged(values: Array) -> Array:
     return np.convolve(values, np.full(SMOOTH, 1.0 / SMOOTH), "valid")
 
 
-def _scale(run: Run, joint: str) -> float:
+def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
     """What to compare errors of joints of different kinds by: a count where it is known, else a unit."""
     count = float(run.facts["count"][run.joints.index(joint)])
-    return count if np.isfinite(count) else 1.0
+    return count if np.isfinite(count) else unknown
 
 
 def _because(flags: int) -> str:

@@ -60,7 +60,10 @@ def draw(run: Run, path: Path) -> None:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """The numbers of a run: errors in rad or m while in motion, as in the JSON of `femtorque plot`."""
+    """The numbers of a run: errors in rad or m while in motion, as in the JSON of `femtorque plot`.
+
+    tracking_*: desired - measured; true_*: desired - true.
+    """
     error = run.error[_moving(run)]
     rms = np.sqrt(np.mean(error**2, axis=0)) if len(error) else np.zeros(len(run.joints))
     worst = np.max(np.abs(error), axis=0) if len(error) else np.zeros(len(run.joints))
@@ -68,10 +71,21 @@ def summary(run: Run) -> dict[str, Any]:
         "mechanism": run.mechanism, "digest": run.digest, "samples": len(run.t),
         "duration": float(run.t[-1] - run.t[0]),
         "tracking_rms": dict(zip(run.joints, rms.tolist(), strict=True)),
-        "tracking_max": dict(zip(run.joints, worst.tolist(), strict=True)),
+        "tracking_max": dict(zip(run.joints, worst.tolist(), strict=True)), **_truth(run),
         "least_buffered": int(run.scalars["buffered"].min()), "cycles_max": int(run.scalars["cycles_max"].max()),
         "states": list(dict.fromkeys(run.state)),
     }
+
+
+def _truth(run: Run) -> dict[str, Any]:
+    """The same of desired - true position, where a simulated plant tells it."""
+    error = run.true_error[_moving(run)]
+    error = error[np.all(np.isfinite(error), axis=1)]
+    if not len(error):
+        return {}
+    rms, worst = np.sqrt(np.mean(error**2, axis=0)), np.max(np.abs(error), axis=0)
+    return {"true_rms": dict(zip(run.joints, rms.tolist(), strict=True)),
+            "true_max": dict(zip(run.joints, worst.tolist(), strict=True))}
 
 
 def _moving(run: Run) -> NDArray[np.bool_]:

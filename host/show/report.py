@@ -42,12 +42,14 @@ def write(run: Run, path: Path) -> None:
 def page(run: Run) -> str:
     """The HTML; the same log gives the same text."""
     found = Findings(run)
+    true = {t.joint: (measure(t.rms, t.unit), measure(t.worst, t.unit)) for t in found.true_tracking}
     rows = [(t.joint, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at:.2f} s",
-             f"{t.counts:.1f}" if np.isfinite(t.counts) else "-",
+             f"{t.counts:.1f}" if np.isfinite(t.counts) else "-", *true.get(t.joint, ()),
              *(measure(s[name], found.effort_unit(j)) for name in ("feed-forward", "feedback", "friction, rotor")))
             for j, (t, s) in enumerate(zip(found.tracking, found.shares, strict=False))]
     return template("report.html", "host.show", page=True).render(
-        run=run, found=found, duration=float(found.t[-1]), rows=rows, pictures=_pictures(found), left=found.left,
+        run=run, found=found, duration=float(found.t[-1]), rows=rows, true=bool(true), pictures=_pictures(found),
+        left=found.left,
     )
 
 

@@ -282,4 +282,4 @@ def test_the_command_line_plays_on_a_serial_device_in_real_time(tmp_path, clean,
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["ended"] == "done" and told["bit_identical"] is True and told["digest"] == clean.digest
-    np.testing.assert_allclose(list(told["tracking_rms"].values()), clean.tracking_rms, rtol=0.3)
+    np.testing.assert_allclose(list(told["true_rms"].values()), clean.tracking_rms, rtol=0.3)

@@ -40,7 +40,7 @@ def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **sc
     facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0]]), strict=True))
     return logs.Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
                     (rate - rate_error)[:, None], rate[:, None], torque_ff[:, None], (torque_ff + feedback)[:, None],
-                    np.zeros((n, 1)), tuple(states or ["TRACK"] * n), zero, facts, 168_000)
+                    np.zeros((n, 1)), tuple(states or [*["TRACK"] * (n - 1), "HOLD"]), zero, facts, 168_000)
 
 
 T = np.arange(0.0, 6.0, 0.01)
@@ -75,7 +75,7 @@ def test_the_worst_moment_is_named():
     error = np.zeros(len(T))
     error[400] = -0.004
     words = Findings(a_run(T, ACCELERATION, NOISE, error)).sentences[0]
-    assert re.match(r"Tracking was worst at arm, moving at -0\.\d+ rad/s: 4 mrad at 4\.00 s .* 4\.0 encoder counts\.", words)
+    assert re.match(r"Tracking was worst at arm, moving at -0\.\d+ rad/s: desired and measured were 4 mrad apart at 4\.00 s .* 4\.0 encoder counts\.", words)
 
 
 def test_events_are_told_in_order():
@@ -93,7 +93,7 @@ def test_events_are_told_in_order():
                     (4.0, "TRACK"), (4.5, "limit TORQUE"), (5.0, "FAULT"), (5.0, "fault FOLLOWING at joint arm")]
     assert found.sentences[0].startswith("The run was broken off at 5.00 s: fault FOLLOWING at joint arm: ")
     assert "Limits that acted: TORQUE." in found.sentences
-    assert any("3 frames came to it damaged; it stopped on the path 1 times" in s for s in found.sentences)
+    assert any("3 frames came to it damaged; it stopped on the path once" in s for s in found.sentences)
     assert "4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
 
 

@@ -1,0 +1,216 @@
+"""One truth a run: every situation is built, and what is said of it makes sense and is the same wherever it is said.
+
+The runs are of the exact image on the virtual board; what it takes to bring a situation about is in the plant, in the
+line or in the encoder, never in the log.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import from_rows
+from hil.plant.rigid import Plant
+from hil.play.run import Result
+from hil.play.run import run as play
+from host.record import export
+from host.record import log as logs
+from host.show import plot, report
+from host.show.display import tracking_table
+from host.show.findings import ZERO_FIRST, Findings
+from tests.conftest import ROOT
+from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
+
+ARM = ROOT / "mechanisms" / "three_link.toml"
+SHIFT = 0.05  # rad
+
+
+@dataclass(frozen=True)
+class Played:
+    result: Result
+    run: logs.Run
+    said: list[str]
+    path: object
+
+
+SITUATIONS = {
+    "good": {}, "shifted zero": {"pose": (SHIFT, 0.0, 0.0)}, "wrong inertia": {"mass_scale": 1.4},
+    "wrong friction": {"friction_scale": 3.0}, "encoder-stuck": {"fault": "encoder-stuck"},
+    "host-stall": {"fault": "host-stall", "resume": 1}, "host-gone": {"fault": "host-gone"},
+}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A situation by its name; each is played once."""
+    arm, folder, known = load_mechanism(ARM), tmp_path_factory.mktemp("runs"), {}
+    t = np.linspace(0.0, 1.6, 161)
+    s = (1.0 - np.cos(2 * np.pi * t / 1.6)) / 2.0
+    start = np.array([j.start for j in arm.moving])
+    motion = from_rows([j.name for j in arm.moving], t, start + np.outer(s * s, [1.4, -1.2, 1.5]))
+
+    def of(name):
+        if name not in known:
+            how = dict(SITUATIONS[name])
+            shift = how.pop("pose", None)
+            plant = {key: how.pop(key) for key in ("mass_scale", "friction_scale") if key in how}
+            path = folder / f"{name}.mcap"
+            result = play(arm, motion, plant=Plant(arm, pose=None if shift is None else start + shift, **plant), log=path,
+                          **how)
+            run = logs.read(path)
+            known[name] = Played(result, run, Findings(run).sentences, path)
+        return known[name]
+
+    return of
+
+
+def has(said, *words):
+    return any(all(word in sentence for word in words) for sentence in said)
+
+
+def test_a_good_run_blames_nobody(played):
+    said = played("good").said
+    assert played("good").result.ended == "done"
+    assert said[0].startswith("Tracking was worst at ") and has(said, "desired and measured were", "apart", "encoder counts")
+    assert has(said, "In truth", "desired and true position were")
+    assert not has(said, "did not show") and not has(said, "can do no more") and not has(said, "went against each other")
+    assert not has(said, "than the mechanism file says") and ZERO_FIRST not in said
+    assert has(said, "every frame came to it whole", "at least") and "No limit acted." in said
+
+
+def test_a_shifted_zero_comes_before_the_model(played):
+    said = played("shifted zero").said
+    assert has(said, "In truth", "desired and true position were", "mrad apart")
+    assert has(said, "The encoder of shoulder did not show where it was", "mrad apart, from 0.")
+    assert not has(said, "than the mechanism file says"), "the model is right"
+
+
+def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blamed():
+    """Nobody knows the truth there: it looks like a constant torque or an inertia."""
+    said = Findings(a_run(T, ACCELERATION, 0.3 + NOISE)).sentences
+    assert ZERO_FIRST in said
+    assert said.index(ZERO_FIRST) < next(i for i, s in enumerate(said) if s.startswith("The model was farthest"))
+    assert "In truth" not in " ".join(said)
+
+
+def test_more_inertia_than_the_file_says_is_said(played):
+    assert has(played("wrong inertia").said, "The model was farthest from the arm", "masses and inertias were 4",
+               "% larger than the mechanism file says")
+
+
+def test_more_friction_than_the_file_says_is_said(played):
+    said = played("wrong friction").said
+    assert has(said, "The model was farthest from the arm", "as Coulomb friction of", "more than the mechanism file says")
+    assert ZERO_FIRST not in said
+
+
+def test_a_stuck_encoder_is_blamed_and_not_the_model(played):
+    stuck = played("encoder-stuck")
+    assert stuck.result.ended != "done"
+    assert stuck.said[0].startswith("The run was broken off at ")
+    assert has(stuck.said, "The encoder of shoulder showed no movement from", "look at encoder")
+    assert has(stuck.said, "The encoder of shoulder did not show where it was")
+    assert has(stuck.said, "says nothing of the model", "an encoder that was wrong")
+    assert not has(stuck.said, "The model was farthest")
+
+
+def test_a_host_that_was_missed_is_said(played):
+    assert has(played("host-stall").said, "it stopped on the path once.")
+    assert not has(played("host-stall").said, "The log ends in the middle")
+
+
+def test_a_cable_that_was_pulled_is_said_and_the_model_not_blamed(played):
+    said = played("host-gone").said
+    assert said[0].startswith("The log ends in the middle of a motion, at ") and "nothing of the board" in said[0]
+    assert not has(said, "than the mechanism file says"), "what is left is what a count gives"
+
+
+def test_a_motor_that_can_do_no_more_is_said_and_not_the_model():
+    full = a_run(T, ACCELERATION, 0.3 + NOISE)
+    full.duty[100:300] = 1.0
+    said = Findings(full).sentences
+    assert has(said, "The motor of arm had all the voltage that the supply gives for 33% of the motion", "--speed 0.5")
+    assert has(said, "says nothing of the model", "a motor that can do no more") and not has(said, "The model was farthest")
+    strong = a_run(T, 5.0 * np.sign(RATE), 0.0 * T)
+    assert has(Findings(strong).sentences, "was asked for all that limits.effort allows")
+
+
+def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_as_shares_of_a_whole():
+    """A feedback that takes back what the feed-forward gives is larger than their sum."""
+    ahead = np.sin(T)
+    words, rms = " ".join(Findings(a_run(T, ahead, -0.9 * ahead)).sentences), np.sqrt(np.mean(ahead[:-1]**2))
+    assert f"it gave {0.9 * rms:.3g} N m rms, the feed-forward {rms:.3g} N m" in words and "the two went against each other" in words
+    assert "of the whole" not in words and "gave the rest" not in words
+    assert "against each other" not in " ".join(Findings(a_run(T, ahead, 0.5 * ahead)).sentences)
+
+
+def test_table_and_list_of_the_page_agree_on_the_feedback(played):
+    """Both over all samples in motion, a joint that rests in between too."""
+    found = Findings(played("wrong friction").run)
+    for left in found.left:
+        share = found.shares[found.run.joints.index(left.joint)]["feedback"]
+        assert left.rms == share, left.joint
+    text = report.page(found.run)
+    for left in found.left:
+        assert text.count(str(left).split("gave ")[1].split(" rms")[0]) >= 2
+
+
+@pytest.mark.parametrize("name", ["good", "encoder-stuck", "shifted zero"])
+def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
+    """hil looks at every tick, what reads the log at every STATUS: rms agree, and no worst of a STATUS is above."""
+    one = played(name)
+    told, read = one.result.report(), plot.summary(one.run)
+    for key in ("tracking_rms", "true_rms"):
+        for joint, value in told[key].items():
+            assert read[key][joint] == pytest.approx(value, rel=0.15, abs=2e-5), (key, joint)
+    for key in ("tracking_max", "true_max"):
+        assert all(read[key][joint] <= value * 1.001 + 1e-6 for joint, value in told[key].items()), key
+    if name == "good":
+        assert told["tracking_rms"]["shoulder"] == pytest.approx(told["true_rms"]["shoulder"], abs=1e-3)
+    else:
+        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 0.02
+
+
+def test_the_command_says_the_same_as_the_log(played, here, tmp_path):
+    shown = here("plot", played("shifted zero").path, "-o", tmp_path / "r.html", "--json")
+    told = json.loads(shown.stdout)
+    assert told["true_max"] == plot.summary(played("shifted zero").run)["true_max"]
+    text = (tmp_path / "r.html").read_text()
+    assert "true error rms" in text and "Error: desired - measured" in text and "True error: desired -\ntrue" in text
+
+
+def test_tables_say_which_error_they_hold(played):
+    from rich.console import Console
+
+    result = played("good").result
+    console = Console(record=True, width=120, file=open("/dev/null", "w", encoding="utf-8"))
+    console.print(tracking_table("x", result.mechanism.streamed, result.measured_rms, result.measured_max,
+                                 (result.tracking_rms, result.tracking_max)))
+    both = console.export_text()
+    console.print(tracking_table("x", result.mechanism.streamed, result.measured_rms, result.measured_max))
+    one = console.export_text()
+    assert "true rms" in both and "error: desired - measured; true: desired - true" in " ".join(both.split())
+    assert "true" not in one and "error: desired - measured" in " ".join(one.split())
+
+
+def test_the_log_names_desired_measured_and_true(played, tmp_path):
+    run = played("shifted zero").run
+    assert run.true is not None and np.nanmedian(run.true[:, 0] - run.position[:, 0]) == pytest.approx(SHIFT, abs=1e-3)
+    export.write(run, tmp_path / "run.csv")
+    head = (tmp_path / "run.csv").read_text().split("\n")[0].split(",")
+    assert {"shoulder.target", "shoulder.position", "shoulder.true", "shoulder.error", "shoulder.true_error"} <= set(head)
+    beside = played("shifted zero").path.with_suffix(".csv").read_text().split("\n")[0].split(",")
+    assert {"shoulder.true", "unix_time"} <= set(beside)
+
+
+def test_a_log_says_when_it_was_begun_by_the_clock_on_the_wall(played):
+    from datetime import datetime
+
+    run = played("good").run
+    begun = datetime.fromisoformat(run.begun)
+    assert begun.tzinfo is not None and abs(begun.timestamp() - run.unix_time[0]) < 60.0
+    assert np.all(np.diff(run.unix_time) >= 0.0)
