@@ -7,6 +7,7 @@ line or in the encoder, never in the log.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,8 +99,10 @@ def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blame
 
 
 def test_more_inertia_than_the_file_says_is_said(played):
-    assert has(played("wrong inertia").said, "The model was farthest from the arm", "masses and inertias were 4",
-               "% larger than the mechanism file says")
+    """The plant's masses are 1.4 times those of the file; what the motors' rotors have is as it says."""
+    words = next(s for s in played("wrong inertia").said if s.startswith("The model was farthest from the arm"))
+    found = re.search(r"masses and inertias were about (\d+)% larger than the mechanism file says", words)
+    assert found and 30 <= int(found[1]) <= 60, words
 
 
 def test_more_friction_than_the_file_says_is_said(played):
