@@ -83,9 +83,9 @@ class Left:
         if self.cause == NOTHING:
             return f"{start}; it goes with neither rate nor acceleration"
         if self.cause == MODEL:
+            most = "larger" if self.size > 0.0 else "smaller"
             return (f"{start}; {self.explained:.0%} of its slow part goes with the feed-forward torque, as if masses "
-                    f"and inertias were about {abs(self.size):.0%} {'larger' if self.size > 0.0 else 'smaller'} than the "
-                    "mechanism file says")
+                    f"and inertias were about {abs(self.size):.0%} {most} than the mechanism file says")
         more = "more" if self.size > 0.0 else "less"
         if self.cause == CONSTANT:
             return (f"{start}; {self.explained:.0%} of its slow part is a constant torque of "

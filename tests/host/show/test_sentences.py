@@ -175,7 +175,7 @@ def test_verbs_agree_on_what_was_measured_and_what_was_true(played, name):
     if name == "good":
         assert told["tracking_rms"]["shoulder"] == pytest.approx(told["true_rms"]["shoulder"], abs=1e-3)
     else:
-        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 0.02
+        assert abs(told["tracking_max"]["shoulder"] - told["true_max"]["shoulder"]) > 10 * one.run.facts["count"][0]
 
 
 def test_the_command_says_the_same_as_the_log(played, here, tmp_path):
