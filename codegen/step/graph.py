@@ -38,10 +38,13 @@ class Function:
 
 
 class Expr:
-    """A node of the graph. name: that of its value, or of minus its value where it was bound with that sign."""
+    """A node of the graph. name: that of its value, or of minus its value where it was bound with that sign. minus:
+    what this is minus of, if it is."""
 
     __slots__ = ("graph", "index", "name", "negated")
     args: tuple[Expr, ...] = ()
+    is_zero = False
+    minus: Expr | None = None
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.name, self.negated = graph, "", False
@@ -49,18 +52,20 @@ class Expr:
         graph.nodes.append(self)
 
     def __add__(self, other: Number) -> Expr:
-        return self.graph.add(self, self.graph.const(other))
+        return self.graph.add(self, other if isinstance(other, Expr) else self.graph.const(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Number) -> Expr:
-        return self.graph.sub(self, self.graph.const(other))
+        return self.graph.sub(self, other if isinstance(other, Expr) else self.graph.const(other))
 
     def __rsub__(self, other: Number) -> Expr:
         return self.graph.sub(self.graph.const(other), self)
 
     def __mul__(self, other: Number) -> Expr:
-        if not isinstance(other, Number):
+        if isinstance(other, Expr):
+            return self.graph.mul(self, other)
+        if not isinstance(other, float | int):
             return NotImplemented  # a vector knows
         return self.graph.mul(self, self.graph.const(other))
 
@@ -69,21 +74,13 @@ class Expr:
     def __neg__(self) -> Expr:
         return self.graph.neg(self)
 
-    @property
-    def is_zero(self) -> bool:
-        return False
-
 
 class Const(Expr):
-    __slots__ = ("value",)
+    __slots__ = ("value", "is_zero")
 
     def __init__(self, graph: Graph, value: float) -> None:
         super().__init__(graph)
-        self.value = value
-
-    @property
-    def is_zero(self) -> bool:
-        return self.value == 0.0
+        self.value, self.is_zero = value, value == 0.0
 
 
 class Input(Expr):
@@ -115,11 +112,14 @@ class Result(Expr):
 class Op(Expr):
     """add | sub | mul | neg | inverse of other nodes."""
 
-    __slots__ = ("op", "args")
+    __slots__ = ("op", "args", "minus")
 
     def __init__(self, graph: Graph, op: str, args: tuple[Expr, ...]) -> None:
-        super().__init__(graph)
-        self.op, self.args = op, args
+        self.graph, self.name, self.negated = graph, "", False  # not super's: a search makes a million of these
+        self.op, self.args, self.minus = op, args, args[0] if op == "neg" else None
+        nodes = graph.nodes
+        self.index = len(nodes)
+        nodes.append(self)
 
 
 Number: TypeAlias = Expr | float | int
@@ -193,8 +193,9 @@ class Graph:
         return found
 
     def const(self, value: Number) -> Expr:
-        if isinstance(value, Expr):
-            return value
+        return value if isinstance(value, Expr) else self._constant(value)
+
+    def _constant(self, value: float) -> Const:
         value = float(value) + 0.0  # no negative zero
         found = self.constants.get(value)
         if found is None:
@@ -218,71 +219,66 @@ class Graph:
     def neg(self, a: Expr) -> Expr:
         if isinstance(a, Const):
             return self.const(-a.value)
-        if isinstance(a, Op) and a.op == "neg":
-            return a.args[0]
-        return self._node("neg", a)
+        return a.minus or self._node("neg", a)
 
     def inverse(self, a: Expr) -> Expr:
         """1 / a."""
         return self._node("inverse", a)
 
     def add(self, a: Expr, b: Expr) -> Expr:
-        if isinstance(a, Const) and isinstance(b, Const):
-            return self.const(a.value + b.value)
         if a.is_zero:
             return b
         if b.is_zero:
             return a
-        minus_a, minus_b = _negative(a), _negative(b)
-        if minus_a and minus_b:
-            return self.neg(self.add(minus_a, minus_b))
-        if minus_b:
-            return self.sub(a, minus_b)
-        if minus_a:
-            return self.sub(b, minus_a)
-        if a.index > b.index:
-            a, b = b, a
-        return self._node("add", a, b)
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.const(a.value + b.value)
+        if b.minus:
+            return self.neg(self.add(a.minus, b.minus)) if a.minus else self.sub(a, b.minus)
+        if a.minus:
+            return self.sub(b, a.minus)
+        return self._node("add", a, b) if a.index <= b.index else self._node("add", b, a)
 
     def sub(self, a: Expr, b: Expr) -> Expr:
-        if isinstance(a, Const) and isinstance(b, Const):
-            return self.const(a.value - b.value)
         if a is b:
             return self.const(0.0)
         if a.is_zero:
             return self.neg(b)
         if b.is_zero:
             return a
-        if minus_b := _negative(b):
-            return self.add(a, minus_b)
-        if minus_a := _negative(a):
-            return self.neg(self.add(minus_a, b))
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.const(a.value - b.value)
+        if b.minus:
+            return self.add(a, b.minus)
+        if a.minus:
+            return self.neg(self.add(a.minus, b))
         opposite = self.table.get(("sub", b.index, a.index))
         return self._node("neg", opposite) if opposite else self._node("sub", a, b)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
-        if isinstance(b, Const):
-            a, b = b, a
         if isinstance(a, Const):
-            if isinstance(b, Const):
-                return self.const(a.value * b.value)
-            if a.value == 0.0:
-                return a
-            if a.value == 1.0:
-                return b
-            if a.value < 0.0:
-                return self.neg(self.mul(self.const(-a.value), b))
-            if isinstance(b, Op) and b.op == "mul" and isinstance(b.args[0], Const) and not b.name:
-                return self.mul(self.const(a.value * b.args[0].value), b.args[1])
-        minus_a, minus_b = _negative(a), _negative(b)
-        if minus_a and minus_b:
-            return self.mul(minus_a, minus_b)
-        if minus_a:
-            return self.neg(self.mul(minus_a, b))
-        if minus_b:
-            return self.neg(self.mul(a, minus_b))
-        if not isinstance(a, Const) and a.index > b.index:
-            a, b = b, a
+            return self._scale(a, b)
+        if isinstance(b, Const):
+            return self._scale(b, a)
+        if a.minus:
+            return self.mul(a.minus, b.minus) if b.minus else self.neg(self.mul(a.minus, b))
+        if b.minus:
+            return self.neg(self.mul(a, b.minus))
+        return self._node("mul", a, b) if a.index <= b.index else self._node("mul", b, a)
+
+    def _scale(self, a: Const, b: Expr) -> Expr:
+        """A constant times something."""
+        if isinstance(b, Const):
+            return self.const(a.value * b.value)
+        if a.is_zero:
+            return a
+        if a.value == 1.0:
+            return b
+        if a.value < 0.0:
+            return self.neg(self._scale(self._constant(-a.value), b))
+        if b.minus:
+            return self.neg(self._scale(a, b.minus))
+        if isinstance(b, Op) and b.op == "mul" and isinstance(b.args[0], Const) and not b.name:
+            return self._scale(self._constant(a.value * b.args[0].value), b.args[1])
         return self._node("mul", a, b)
 
     # ---- statements
@@ -303,7 +299,7 @@ class Graph:
         A difference is turned round to have the sign of its name; what would cost an instruction for that keeps its own
         sign, and says so in its name.
         """
-        minus = _negative(expr)
+        minus = expr.minus
         inner = minus or expr
         if isinstance(inner, Op) and not inner.name:
             inner.negated = minus is not None and inner.op == "sub"
@@ -327,23 +323,22 @@ class Graph:
     # ---- analysis
     def live(self) -> tuple[set[int], set[Statement]]:
         """Indices of the live expressions, and the live statements, from the stores back."""
-        seen: set[int] = set()
+        needed = bytearray(len(self.nodes))
         kept: set[Statement] = {
             s for s in self.statements if isinstance(s, Store) or isinstance(s, Call) and s.function.acts}
-        stack = [e for s in kept for e in s.needs]
-        values = {s.expr.index: s for s in self.statements if isinstance(s, Value)}
-        while stack:
-            e = stack.pop()
-            if e.index in seen:
-                continue
-            seen.add(e.index)
-            stack.extend(e.args)
-            if e.index in values:
-                kept.add(values[e.index])
-            if isinstance(e, Result) and e.call not in kept:
-                kept.add(e.call)
-                stack.extend(e.call.needs)
-        return seen, kept
+        for s in kept:
+            for e in s.needs:
+                needed[e.index] = 1
+        for e in reversed(self.nodes):  # what a node needs was there before it
+            if needed[e.index]:
+                for a in e.args:
+                    needed[a.index] = 1
+                if isinstance(e, Result) and e.call not in kept:
+                    kept.add(e.call)
+                    for a in e.call.needs:
+                        needed[a.index] = 1
+        kept.update(s for s in self.statements if isinstance(s, Value) and needed[s.expr.index])
+        return {i for i, live in enumerate(needed) if live}, kept
 
     def inputs(self) -> set[str]:
         """The arrays that something live reads, of what the tick is given and of what it has kept."""
@@ -395,7 +390,3 @@ class Values:
                 return a * rest[0]
         return a + rest[0] if e.op == "add" else a - rest[0]
 
-
-def _negative(e: Expr) -> Expr | None:
-    """What e is minus of, if it is."""
-    return e.args[0] if isinstance(e, Op) and e.op == "neg" else None

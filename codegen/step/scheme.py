@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import codegen
+from codegen.common import collection
 from codegen.common.cache import kept, key_of, sources
 from codegen.mechanism.canonical import canonical
 from codegen.mechanism.description import Mechanism
@@ -100,6 +101,7 @@ def model_of(mechanism: Mechanism) -> Model:
     return Model.of(mechanism, scheme_of(mechanism))
 
 
+@collection.put_off()
 def choose(mechanism: Mechanism) -> Chosen:
     """For a mechanism whose file leaves it open. Deterministic."""
     model = Model.of(mechanism)

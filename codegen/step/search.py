@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from codegen.common import collection
 from codegen.model.bodies import Model
 from codegen.reference.discrete import is_planar
 from codegen.step.base_parameters import Choice, Tree, arrange
@@ -72,6 +73,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
     return NewtonEulerStep(model, tree, shared) if scheme == "newton-euler" else SpatialStep(model, tree)
 
 
+@collection.put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least."""
     first = plain_step(model, model.scheme, shared)
