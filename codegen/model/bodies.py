@@ -7,6 +7,7 @@ body j hangs on joint j and both carry the index of `Mechanism.moving`. What is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,9 +90,15 @@ def rotation_rpy(rpy: Vector) -> Matrix:
 
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Rodrigues: rotations (..., 3, 3) by the angles (...) rad about one unit axis."""
-    k = skew(np.asarray(axis, float))
+    k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
     angle = np.asarray(angle, float)[..., None, None]
-    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * (k @ k)
+    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k2
+
+
+@lru_cache(maxsize=1024)
+def _skew_and_square(axis: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    k = skew(np.frombuffer(axis))
+    return k, k @ k
 
 
 def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import cross
 from codegen.model.bodies import GROUND, Model, rotation_axis, skew
 
 Array = NDArray[np.float64]
@@ -107,7 +108,7 @@ def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, 
         own = (..., i, slice(None))
         if body.parent != GROUND:
             on = (..., body.parent, slice(None))
-            w[own], v[own] = w[on], v[on] + np.cross(w[on], arms.joint[own])
+            w[own], v[own] = w[on], v[on] + cross(w[on], arms.joint[own])
         moved = v if body.prismatic else w
         moved[own] += along[own]
     return w, v
@@ -211,12 +212,12 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
     """S_i and N_i (..., n, 3): the sums over all that body i carries, N_i about joint i. Of momenta as of forces."""
-    S, N = F.copy(), Phi + np.cross(arms.com, F)
+    S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent
         if parent != GROUND:
             S[..., parent, :] += S[..., i, :]
-            N[..., parent, :] += N[..., i, :] + np.cross(arms.joint[..., i, :], S[..., i, :])
+            N[..., parent, :] += N[..., i, :] + cross(arms.joint[..., i, :], S[..., i, :])
     return S, N
 
 

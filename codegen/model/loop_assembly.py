@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.vectors import cross
 from codegen.mechanism.description import Anchor, Loop, Mechanism
 from codegen.model.bodies import GROUND, Model, placed_links, rotation_axis, rotation_rpy
 from codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
@@ -124,7 +125,7 @@ def _plane(model: Model, side: Side) -> Array | None:
     R = side.R
     for j in reversed(side.path):
         body = model.bodies[j]
-        if not body.prismatic and np.linalg.norm(np.cross(body.axis, R[:, 2])) > PARALLEL:
+        if not body.prismatic and np.linalg.norm(cross(body.axis, R[:, 2])) > PARALLEL:
             return None
         R = body.R0 @ R
     return R[:, :2]
@@ -183,8 +184,8 @@ def bias(model: Model, cut: Cut, q: Array, rates: Array) -> Array:
             elif not body.prismatic:
                 R = rotation_axis(body.axis, q[..., j])
                 y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
-                across = rate * np.cross(body.axis, y)
-                b = b + 2.0 * rate * np.cross(body.axis, v) + rate * np.cross(body.axis, across)
+                across = rate * cross(body.axis, y)
+                b = b + 2.0 * rate * cross(body.axis, v) + rate * cross(body.axis, across)
                 v = v + across
             y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
         return y, v, b
@@ -221,7 +222,7 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
         if side.body != GROUND:
             arm = rotate(R[..., side.body, :, :], side.p - model.bodies[side.body].com)
             F[..., row, side.body, :] += sign * force
-            Phi[..., row, side.body, :] += sign * (np.cross(arm, force) + moment)
+            Phi[..., row, side.body, :] += sign * (cross(arm, force) + moment)
 
     none, along = np.zeros(3), cut.loop.type in ALONG
     for row in range(2 if along else 3):
@@ -230,11 +231,11 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
             force = rotate_back(back, cut.plane[:, row])
         else:
             force = A[..., row] if along else back[..., row, :]
-        turned = np.cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
+        turned = cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
         act(row, 1.0, cut.b, force, none)
         act(row, -1.0, cut.a, force, -turned)
     for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
-        moment = np.cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
+        moment = cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
         act(row, 1.0, cut.b, none, moment)
         act(row, -1.0, cut.a, none, moment)
     return F, Phi

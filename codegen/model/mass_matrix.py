@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import cross
 from codegen.model.bodies import Model
 from codegen.model.kinematics import descendants, joint_axes, pose, rotate
 
@@ -30,7 +31,7 @@ def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
                 Jv[..., j, :] = axes[..., j, :]
             else:
                 Jw[..., j, :] = axes[..., j, :]
-                Jv[..., j, :] = np.cross(axes[..., j, :], com - at.origin[..., j, :])
+                Jv[..., j, :] = cross(axes[..., j, :], com - at.origin[..., j, :])
         J = R @ body.inertia @ np.swapaxes(R, -1, -2)
         result += body.mass * Jv @ np.swapaxes(Jv, -1, -2) + Jw @ J @ np.swapaxes(Jw, -1, -2)
     if rotors:

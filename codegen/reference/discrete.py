@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import Refused
+from codegen.common.vectors import cross
 from codegen.mechanism.description import Vector
 from codegen.model.beam_element import joint_springs, joint_stiffness
 from codegen.model.bodies import GROUND, Model
@@ -44,7 +45,7 @@ def is_planar(model: Model) -> bool:
     """True if all joints are revolute without springs about parallel axes: such trees take the planar form."""
     axes = joint_axes(model, pose(model, np.zeros(model.n)))
     return all(
-        not body.prismatic and joint_stiffness(model, j) == 0.0 and np.linalg.norm(np.cross(axes[0], axis)) < PARALLEL
+        not body.prismatic and joint_stiffness(model, j) == 0.0 and np.linalg.norm(cross(axes[0], axis)) < PARALLEL
         for j, (body, axis) in enumerate(zip(model.bodies, axes, strict=True))
     )
 
@@ -62,7 +63,7 @@ def momenta(model: Model, q: Joints, qd: Joints) -> tuple[Joints, Joints]:
     p, h = nodal_momenta(model, at, arms, w, v)
     S, N = carried(model, arms, p, h)
     slides = np.array([body.prismatic for body in model.bodies])[:, None]
-    change = np.where(slides, np.cross(S, w), np.cross(N, w) + np.cross(S, v))
+    change = np.where(slides, cross(S, w), cross(N, w) + cross(S, v))
     weight = np.zeros_like(p) + np.array([body.mass for body in model.bodies])[:, None] * model.gravity
     springs = joint_springs(model)
     force = np.sum(joint_axes(model, at) * change, axis=-1) + joint_torque(model, at.R, arms, weight, np.zeros_like(p))
@@ -150,7 +151,7 @@ class Planar:
             centre = now.R[..., i, :, :] @ body.com + now.origin[..., i, :]
             j = i
             while j != GROUND:
-                tau[..., j] += (np.cross(centre - now.origin[..., j, :], force) + moment) @ self.axes[j]
+                tau[..., j] += (cross(centre - now.origin[..., j, :], force) + moment) @ self.axes[j]
                 j = model.bodies[j].parent
         return tau
 
@@ -165,7 +166,7 @@ def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector)
     while j != GROUND:
         arm, angle = tip - now.origin[..., j, :], turn[..., j, None]
         across = arm - (arm @ normal)[..., None] * normal
-        total += np.sin(angle) * np.cross(normal, arm) - 2.0 * np.sin(0.5 * angle) ** 2 * across
+        total += np.sin(angle) * cross(normal, arm) - 2.0 * np.sin(0.5 * angle) ** 2 * across
         tip, j = now.origin[..., j, :], model.bodies[j].parent
     return total
 

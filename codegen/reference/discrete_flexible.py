@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import cross, dot
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model, rotation_axis
 from codegen.model.flexible_link import ElasticLink
@@ -99,7 +100,7 @@ class Moving:
 
     def carried(self, d: Array) -> Array:
         """Acceleration (..., 3) of a point that is d (..., 3) from the origin and fixed in the frame."""
-        return self.a + _cross(self.e, d) + _cross(self.w, _cross(self.w, d))
+        return self.a + cross(self.e, d) + cross(self.w, cross(self.w, d))
 
 
 @dataclass(frozen=True)
@@ -160,25 +161,25 @@ class Dynamics:
             c = here.R @ piece.com
             own = piece.mass * here.carried(c)
             f[i] = f[i] + own
-            n[i] = n[i] + _cross(c, own) + _turned(here.R, piece.inertia, here.e)
-            n[i] = n[i] + _cross(here.w, _turned(here.R, piece.inertia, here.w))
+            n[i] = n[i] + cross(c, own) + _turned(here.R, piece.inertia, here.e)
+            n[i] = n[i] + cross(here.w, _turned(here.R, piece.inertia, here.w))
             origin = here.o
             if piece.link is not None:
                 root, at = roots[i], tips[i]
                 pushed[i] = f[i]
                 for plane, e, axis in (("y", root.R[..., 1], at.axis_y), ("z", root.R[..., 2], at.axis_z)):
                     if plane in layout.tips[i]:
-                        at_tips[..., layout.tips[i][plane]] = np.stack([_dot(e, f[i]), _dot(axis, n[i])], axis=-1)
+                        at_tips[..., layout.tips[i][plane]] = np.stack([dot(e, f[i]), dot(axis, n[i])], axis=-1)
                 own_f, own_n = self._beam(i, piece.tip, root, x, found.modes)
-                n[i] = n[i] + _cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
+                n[i] = n[i] + cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
                 f[i] = f[i] + rotate(root.R, own_f)
                 origin = root.o
             else:
                 assert piece.joint is not None
-                found.joints[..., piece.joint] = _dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
+                found.joints[..., piece.joint] = dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
             if piece.parent != GROUND:
                 u = piece.parent
-                f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(origin - moving[u].o, f[i])
+                f[u], n[u] = f[u] + f[i], n[u] + n[i] + cross(origin - moving[u].o, f[i])
         return Walk(moving, roots, tips, pushed, Forces(found.joints, found.modes + at_tips @ self.phi))
 
     def drawn(self, x: Motion, weight: Array | float = 1.0) -> Forces:
@@ -204,7 +205,7 @@ class Dynamics:
         for i in reversed(range(len(pieces))):
             piece, here = pieces[i], walk.moving[i]
             c, own = here.R @ piece.com, piece.mass * shift[i]
-            f[i], n[i] = f[i] + own, n[i] + _cross(c, own)
+            f[i], n[i] = f[i] + own, n[i] + cross(c, own)
             first[i] = first[i] + piece.mass * c
             origin = here.o
             if piece.link is not None:
@@ -214,18 +215,18 @@ class Dynamics:
                 own_f, own_n, S = self._beam_drawn(i, straight.roots[i], x, push, found.modes)
                 S = rotate(root.R, S)
                 moved = piece.tip.mass * shift[piece.parent] if piece.parent != GROUND else still
-                n[i] = (n[i] + _cross(arm, f[i] - led) + _cross(lever, led) + _cross(S, moved) / piece.tip.mass
-                        + rotate(root.R, own_n - _cross(by[i].at[..., None] * EX, push)))
+                n[i] = (n[i] + cross(arm, f[i] - led) + cross(lever, led) + cross(S, moved) / piece.tip.mass
+                        + rotate(root.R, own_n - cross(by[i].at[..., None] * EX, push)))
                 f[i] = f[i] + moved + rotate(root.R, own_f)
                 first[i] = first[i] + mass[i] * arm + S
                 mass[i] = mass[i] + piece.tip.mass
                 origin = root.o
             elif piece.joint in self.tree.driven:
-                found.joints[..., piece.joint] = _dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
+                found.joints[..., piece.joint] = dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
             if piece.parent != GROUND:
                 u, away = piece.parent, origin - walk.moving[piece.parent].o
                 mass[u], first[u] = mass[u] + mass[i], first[u] + first[i] + mass[i] * away
-                f[u], n[u] = f[u] + f[i], n[u] + n[i] + _cross(away, f[i])
+                f[u], n[u] = f[u] + f[i], n[u] + n[i] + cross(away, f[i])
         return found
 
     def _straight(self, x: Motion) -> Motion:
@@ -239,8 +240,8 @@ class Dynamics:
         at, rate, change = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
             y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_rates, x.xi_changes))
-            at = at + 0.5 * _dot(y @ G, y)
-            rate, change = rate + _dot(y @ G, dy), change + _dot(y @ G, ddy) + _dot(dy @ G, dy)
+            at = at + 0.5 * dot(y @ G, y)
+            rate, change = rate + dot(y @ G, dy), change + dot(y @ G, ddy) + dot(dy @ G, dy)
         return [at, rate, change]
 
     def _beam_drawn(self, i: int, root: Moving, x: Motion, push: Array, force: Array) -> tuple[Array, Array, Array]:
@@ -249,15 +250,15 @@ class Dynamics:
         link = self.tree.pieces[i].tip
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         across = w * [0.0, 1.0, 1.0]
-        pull = (_dot(across, across)[..., None, None] * link.drawn.second - a[..., :1, None] * link.drawn.first
+        pull = (dot(across, across)[..., None, None] * link.drawn.second - a[..., :1, None] * link.drawn.first
                 - push[..., :1, None] * link.drawn.tip)
         S = np.zeros_like(push) + [0.5 * link.mass * link.length, 0.0, 0.0]
         for plane, modes in self.layout.modes[i].items():
             force[..., modes] = rotate(pull, x.xi[..., modes])
             S[..., "xyz".index(plane)] = x.xi[..., modes] @ link.beta
         by, (u, rate, _) = Drawn.of(self._drawn(i, x, link.drawn.first), w, e), self._drawn(i, x, link.drawn.second)
-        n = (-_cross(by.at[..., None] * EX, a) - 2.0 * rate[..., None] * across
-             - 2.0 * u[..., None] * (e * [0.0, 1.0, 1.0] + _cross(w, across)))
+        n = (-cross(by.at[..., None] * EX, a) - 2.0 * rate[..., None] * across
+             - 2.0 * u[..., None] * (e * [0.0, 1.0, 1.0] + cross(w, across)))
         return by.change, n, S
 
     def _planes(self, i: int, tip: Array) -> list[Array]:
@@ -288,18 +289,18 @@ class Dynamics:
         zero = np.zeros(np.broadcast_shapes(y.shape[:-1], w.shape[:-1]))
         first = np.stack([zero + 0.5 * link.mass * link.length, zero + y @ b, zero + z @ b], axis=-1)
         along = link.mass * link.length**2 / 3.0
-        yy, zz, yz, xy, xz = _dot(y, y) + zero, _dot(z, z) + zero, _dot(y, z) + zero, y @ c + zero, z @ c + zero
+        yy, zz, yz, xy, xz = dot(y, y) + zero, dot(z, z) + zero, dot(y, z) + zero, y @ c + zero, z @ c + zero
         inertia = np.stack([np.stack([yy + zz, -xy, -xz], -1), np.stack([-xy, along + zz, -yz], -1),
                             np.stack([-xz, -yz, along + yy], -1)], -2) + np.diag(link.section)
         rates = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
         changes = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
-        f = link.mass * a + _cross(e, first) + _cross(w, _cross(w, first) + 2.0 * rates) + changes
+        f = link.mass * a + cross(e, first) + cross(w, cross(w, first) + 2.0 * rates) + changes
         # of r x (2 w x r' + r'')
         relative = np.stack([
-            2.0 * w[..., 0] * (_dot(y, dy) + _dot(z, dz)) + _dot(y, ddz) - _dot(z, ddy),
-            2.0 * (w[..., 1] * _dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * _dot(z, dy)) - ddz @ c,
-            2.0 * (w[..., 2] * _dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * _dot(y, dz)) + ddy @ c], -1)
-        n = _cross(first, a) + rotate(inertia, e) + _cross(w, rotate(inertia, w)) + relative
+            2.0 * w[..., 0] * (dot(y, dy) + dot(z, dz)) + dot(y, ddz) - dot(z, ddy),
+            2.0 * (w[..., 1] * dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * dot(z, dy)) - ddz @ c,
+            2.0 * (w[..., 2] * dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * dot(y, dz)) + ddy @ c], -1)
+        n = cross(first, a) + rotate(inertia, e) + cross(w, rotate(inertia, w)) + relative
         return f, n
 
 
@@ -314,7 +315,7 @@ class Drawn:
     def of(u: list[Array], w: Array, e: Array) -> Drawn:
         at, rate, change = (part[..., None] for part in u)
         return Drawn(u[0],
-                     -(change * EX + 2.0 * rate * _cross(w, EX) + at * (_cross(e, EX) + _cross(w, _cross(w, EX)))))
+                     -(change * EX + 2.0 * rate * cross(w, EX) + at * (cross(e, EX) + cross(w, cross(w, EX)))))
 
 
 @dataclass(frozen=True)
@@ -333,11 +334,11 @@ class Tip:
         axis_y, axis_z = root.R[..., 2], -turned[..., 1]
         arm = rotate(root.R, np.stack([0.0 * y + link.length, y, z], axis=-1))
         rate, change = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
-        a = root.carried(arm) + 2.0 * _cross(root.w, rate) + change
+        a = root.carried(arm) + 2.0 * cross(root.w, rate) + change
         turn = axis_y * dsy[..., None]
-        between, e = root.w + turn, root.e + _cross(root.w, turn) + axis_y * ddsy[..., None]
+        between, e = root.w + turn, root.e + cross(root.w, turn) + axis_y * ddsy[..., None]
         turn = axis_z * dsz[..., None]
-        e = e + _cross(between, turn) + axis_z * ddsz[..., None]
+        e = e + cross(between, turn) + axis_z * ddsz[..., None]
         return Tip(Moving(turned @ rotation_axis(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
 
 
@@ -347,9 +348,9 @@ def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> 
     if piece.prismatic:
         slide = axis * q
         return Moving(here.R, here.o + slide, here.w, here.e,
-                      here.carried(slide) + 2.0 * _cross(here.w, axis * rate) + axis * change)
+                      here.carried(slide) + 2.0 * cross(here.w, axis * rate) + axis * change)
     return Moving(here.R @ rotation_axis(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
-                  here.e + _cross(here.w, axis * rate) + axis * change, here.a)
+                  here.e + cross(here.w, axis * rate) + axis * change, here.a)
 
 
 class Elastic:
@@ -465,16 +466,3 @@ class Elastic:
 def _turned(R: Array, inertia: Array, v: Array) -> Array:
     """R J R' v."""
     return rotate(R, rotate_back(R, v) @ inertia)
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """numpy.cross along the last axis, several times faster."""
-    result = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        result[..., k] = a[..., i] * b[..., j] - a[..., j] * b[..., i]
-    return result
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.sum(a * b, axis=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import cross
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import Pose, levers, pose, rotate_back
 from codegen.model.loop_assembly import Conversion
@@ -86,7 +87,7 @@ def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
             shift[i] += along + _turned(r[i], along)
         else:
             own = np.tan(u[i]) * axis
-            r[i] = (r[i] + own + np.cross(r[i], own)) / (1.0 - r[i] @ own)
+            r[i] = (r[i] + own + cross(r[i], own)) / (1.0 - r[i] @ own)
     shift += np.array([_turned(r[i], arms.com[i]) for i in range(n)])
     size = np.linalg.norm(r, axis=1)
     half = np.divide(np.arctan(size), size, out=np.ones(n), where=size > 0.0)
@@ -95,4 +96,4 @@ def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
 
 def _turned(r: Array, x: Array) -> Array:
     """R x - x of the rotation with Rodrigues vector r."""
-    return 2.0 / (1.0 + r @ r) * np.cross(r, x + np.cross(r, x))
+    return 2.0 / (1.0 + r @ r) * cross(r, x + cross(r, x))

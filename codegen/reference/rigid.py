@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import cross
 from codegen.model.beam_element import joint_springs, node_masses
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import (
@@ -71,7 +72,7 @@ def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> t
     """p_i = m_i v_i, kg m/s, and h_i = R_i J_i R_i' w_i, kg m^2/s, of every centre-of-gravity node, (..., n, 3), global
     axes, from what `velocities` gives: no accelerations anywhere."""
     mass, J = node_masses(model)
-    return rotate(mass, v + np.cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
+    return rotate(mass, v + cross(w, arms.com)), rotate(at.R, rotate(J, rotate_back(at.R, w)))
 
 
 def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
@@ -107,7 +108,7 @@ def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: 
         for sign, node, to_joint in nodes:
             if body.prismatic:
                 F[..., node, :] += sign * load
-                Phi[..., node, :] += sign * np.cross(to_joint, load)
+                Phi[..., node, :] += sign * cross(to_joint, load)
             else:
                 Phi[..., node, :] += sign * load
     return F, Phi
@@ -147,15 +148,15 @@ def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> 
         own = (..., i, slice(None))
         if body.parent != GROUND:
             on, l = (..., body.parent, slice(None)), arms.joint[own]
-            a[own] = a[on] + np.cross(alpha[on], l) + np.cross(w[on], np.cross(w[on], l))
+            a[own] = a[on] + cross(alpha[on], l) + cross(w[on], cross(w[on], l))
             alpha[own] = alpha[on]
-        turning = np.cross(w[own], axes[own]) * qd[..., i, None]
+        turning = cross(w[own], axes[own]) * qd[..., i, None]
         if body.prismatic:
             a[own] += axes[own] * qdd[..., i, None] + 2.0 * turning
         else:
             alpha[own] += axes[own] * qdd[..., i, None] + turning
-    v += np.cross(w, arms.com)
-    a += np.cross(alpha, arms.com) + np.cross(w, np.cross(w, arms.com))
+    v += cross(w, arms.com)
+    a += cross(alpha, arms.com) + cross(w, cross(w, arms.com))
     w, alpha = rotate_back(at.R, w), rotate_back(at.R, alpha)
     return NodalState(v, a, w, alpha, *inertial_loads(model, at, a - model.gravity, w, alpha))
 
@@ -163,4 +164,4 @@ def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> 
 def inertial_loads(model: Model, at: Pose, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
     """Nodal forces m a and moments R (J alpha + w x J w), global axes, (..., n, 3) each."""
     mass, J = node_masses(model)
-    return rotate(mass, a), rotate(at.R, rotate(J, alpha) + np.cross(w, rotate(J, w)))
+    return rotate(mass, a), rotate(at.R, rotate(J, alpha) + cross(w, rotate(J, w)))

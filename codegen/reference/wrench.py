@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
+from codegen.common.vectors import cross
 from codegen.mechanism.description import BASE, Mechanism, Vector
 from codegen.model.bodies import GROUND, Model, placed_links
 from codegen.model.kinematics import levers, pose, rotate
@@ -51,7 +52,7 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = rec
     F, Phi = np.zeros(at.origin.shape), np.zeros(at.origin.shape)
     from_node = rotate(at.R[..., body, :, :], at_link - model.bodies[body].com)
     F[..., body, :] = -wrench.force
-    Phi[..., body, :] = -(wrench.moment + np.cross(from_node, wrench.force))
+    Phi[..., body, :] = -(wrench.moment + cross(from_node, wrench.force))
     return convert(model, at.R, levers(model, at), F, Phi)
 
 
