@@ -1,0 +1,28 @@
+"""Products of vectors: to the bit numpy's."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from codegen.common import collection
+from codegen.common.vectors import cross, dot
+
+
+@pytest.mark.parametrize("a, b", [((3,), (3,)), ((5, 3), (5, 3)), ((3,), (5, 3)), ((2, 1, 3), (4, 3)), ((0, 3), (3,))])
+def test_products_are_those_of_numpy_to_the_bit(a, b):
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=a), rng.normal(size=b)
+    assert np.array_equal(cross(a, b), np.cross(a, b))
+    assert np.array_equal(dot(a, b), np.sum(a * b, axis=-1))
+
+
+def test_garbage_is_collected_again_after_it_was_put_off():
+    assert gc.isenabled()
+    with pytest.raises(ValueError), collection.put_off():
+        assert not gc.isenabled()
+        with collection.put_off():
+            pass
+        assert not gc.isenabled()
+        raise ValueError
+    assert gc.isenabled()
