@@ -20,7 +20,7 @@ from codegen.toolchain.host_compiler import Precision, build
 from codegen.toolchain.step_library import Turns
 
 SOURCES = ("ft_motion", "ft_pace", "ft_segment")
-HEADERS = ("ft_findings", "ft_loops", "ft_number", "ft_position", "ft_safety")
+HEADERS = ("ft_findings", "ft_loops", "ft_number", "ft_position", "ft_events")
 
 CDEF = """
 typedef {real} ft_real;
@@ -35,7 +35,7 @@ HOST_SOURCE = """\
 #include "ft_loops.h"
 #include "ft_messages.h"
 #include "ft_motion.h"
-#include "ft_safety.h"
+#include "ft_events.h"
 #include "ft_step.h"
 
 #include <string.h>

@@ -6,94 +6,127 @@
 #include "ft_config.h"  /* ft_start_pose */
 #include "ft_link.h"    /* ft_link_idle */
 #include "ft_loops.h"   /* ft_loops_follow, ft_loops_lost */
-#include "ft_report.h"  /* ft_report_start */
-#include "ft_state.h"   /* ft */
+#include "ft_report.h"  /* ft_report_start, ft_telemetry_map */
+#include "ft_state.h"   /* ft_state */
 #include "ft_watch.h"   /* ft_watch_idle */
 
 ft_state ft;
 
+static const ft_view view = {
+    &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control
+};
+static const ft_link_ends link_ends = { &ft.safety, &ft.control, &view };
+
+const ft_telemetry_map ft_telemetry = {
+    ft.control.tau, ft.control.law.torque, ft.control.law.duty,
+    ft.control.seen.u, ft.control.seen.q, &ft.control.motion.now,
+    &ft.time.tick,
+#if FT_STEP_MODES > 1
+    &ft.control.step.mode,
+#else
+    0,
+#endif
+    &ft.control.step, sizeof ft.control.step,
+};
+
 /* ---- the tick --------------------------------------------------------- */
 
 /* Read what the chip measures. */
-static void sample(int32_t counts[FT_JOINTS])
+static void sample(int32_t counts[FT_JOINTS], ft_sensors *s)
 {
     ft_chip_encoders(counts);
-    ft.estop = ft_chip_estop();
-    ft.bus_voltage = ft_chip_bus_voltage();
+    s->estop = ft_chip_estop();
+    s->bus_voltage = ft_chip_bus_voltage();
 }
 
 /* Form positions and rates. */
-static void observe(const int32_t counts[FT_JOINTS])
+static void observe(ft_control *c, const int32_t counts[FT_JOINTS],
+                    uint32_t tick, ft_findings *found)
 {
     static const ft_findings nothing = FT_FOUND_NOTHING;
-    ft_motion *m = &ft.motion;
+    ft_motion *m = &c->motion;
 
-    if (ft.found.any || ft.tick == 0u)
-        ft.found = nothing;
-    ft_observer_tick(&ft.seen, counts, m->now->u,
-                     ft_motion_after(m, m->now)->u, &ft.found);
+    if (found->any || tick == 0u)
+        *found = nothing;
+    ft_observer_tick(&c->seen, counts, m->now->u,
+                     ft_motion_after(m, m->now)->u, found);
+}
+
+/* Sample the motion of a mode for the lab. */
+static uint32_t plan_lab(ft_control *c, const int32_t counts[FT_JOINTS],
+                         const ft_view *v, ft_findings *found)
+{
+    const ft_lab_input in = {
+        v->safety->state, v->time->tick, v->safety->opening != 0u, counts,
+        c->law.torque, &c->seen, &c->step, &c->motion,
+    };
+
+    return ft_lab_plan(&c->lab, &in, found);
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
-static uint32_t plan(uint32_t drive, const int32_t counts[FT_JOINTS])
+static uint32_t plan(ft_control *c, uint32_t drive,
+                     const int32_t counts[FT_JOINTS], const ft_view *v,
+                     ft_findings *found)
 {
     if (drive == FT_DRIVE_PATH)
-        return ft_motion_tick(&ft.motion);
+        return ft_motion_tick(&c->motion);
     if (drive != FT_DRIVE_OFF)
-        return ft_lab_plan(&ft.lab, &ft.motion, counts, &ft.found);
-    ft_motion_hold(&ft.motion, ft.seen.q);
+        return plan_lab(c, counts, v, found);
+    ft_motion_hold(&c->motion, c->seen.q);
     return FT_MOTION_NOTHING;
 }
 
 /* Form tau_ID of the interval this tick's duty is held over. Without outputs
  * closed loops follow the joints, so that they are closed when it is wanted. */
-static void step(uint32_t drive)
+static void step(ft_control *c, uint32_t drive, ft_findings *found)
 {
     if (drive == FT_DRIVE_OFF) {
-        ft.closed = ft_loops_follow(&ft.step, ft.seen.q);
+        c->closed = ft_loops_follow(&c->step, c->seen.q);
         return;
     }
-    if (FT_RARELY(!ft_loops_step(&ft.step, &ft.motion, ft.tau)))
-        ft_found(&ft.found, &ft.found.misfit, FT_NO_JOINT);
-    if (FT_RARELY(ft_loops_lost(&ft.step)))
-        ft_found(&ft.found, &ft.found.parted, FT_NO_JOINT);
-    if (FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0)
-        ft_step_take(&ft.step, ft.motion.pairs);
+    if (FT_RARELY(!ft_loops_step(&c->step, &c->motion, c->tau)))
+        ft_found(found, &found->misfit, FT_NO_JOINT);
+    if (FT_RARELY(ft_loops_lost(&c->step)))
+        ft_found(found, &found->parted, FT_NO_JOINT);
+    if (FT_STEP_EXACT_AT_KNOTS && c->motion.pairs != 0)
+        ft_step_take(&c->step, c->motion.pairs);
 }
 
 /* Form torques within their limits, and duties. */
-static void law(uint32_t drive, const int32_t counts[FT_JOINTS])
+static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
+                const ft_view *v, ft_findings *found)
 {
-    const ft_motion *m = &ft.motion;
+    const ft_motion *m = &c->motion;
     const ft_law_input in = {
-        m->before->u, m->newest->u, ft.tau, m->now, &ft.seen, counts, ft.tick,
-        (ft_real)ft.bus_voltage,
+        m->before->u, m->newest->u, c->tau, m->now, &c->seen, counts,
+        v->time->tick, (ft_real)v->sensors->bus_voltage,
     };
 
     if (drive == FT_DRIVE_OFF)
-        ft_law_rest(&ft.law);
+        ft_law_rest(&c->law);
     else if (drive == FT_DRIVE_LAB)
-        ft_lab_law(&ft.lab, &ft.law, &in, &ft.found);
+        ft_lab_law(&c->lab, v->safety->state, &c->law, &in, found);
     else
-        ft_law_tick(&ft.law, &in, &ft.found);
+        ft_law_tick(&c->law, &in, found);
 }
 
 /* Give the duties to the chip: nothing unless the outputs are meant to be on
  * after all that this tick brought. */
-static void output(bool armed)
+static void output(const ft_law *l, bool armed)
 {
     static const float none[FT_JOINTS] = { 0.0f };
 
-    ft_chip_duties(armed ? ft.law.duty : none);
+    ft_chip_duties(armed ? l->duty : none);
 }
 
 /* Count the tick and what it cost. */
-static void account(uint32_t since)
+static void account(ft_time *t, uint32_t since)
 {
-    ft.cycles = ft_chip_cycles() - since;
-    if (ft.cycles > ft.cycles_max)
-        ft.cycles_max = ft.cycles;
-    ft.tick++;
+    t->cycles = ft_chip_cycles() - since;
+    if (t->cycles > t->cycles_max)
+        t->cycles_max = t->cycles;
+    t->tick++;
 }
 
 /* The control interrupt. */
@@ -102,22 +135,22 @@ void ft_app_tick(void)
     uint32_t since = ft_chip_cycles(), event, drive = ft.safety.drive;
     int32_t counts[FT_JOINTS];
 
-    sample(counts);
-    observe(counts);
-    event = plan(drive, counts);
-    step(drive);
-    law(drive, counts);
-    ft_safety_tick(event);
-    output(ft_safety_armed());
+    sample(counts, &ft.sensors);
+    observe(&ft.control, counts, ft.time.tick, &ft.found);
+    event = plan(&ft.control, drive, counts, &view, &ft.found);
+    step(&ft.control, drive, &ft.found);
+    law(&ft.control, drive, counts, &view, &ft.found);
+    ft_safety_tick(&ft.safety, &ft.control, &view, event);
+    output(&ft.control.law, ft_safety_armed(&ft.safety));
     if (ft_capture_on)
-        ft_capture_tick();
-    account(since);
+        ft_capture_tick(&view);
+    account(&ft.time, since);
 }
 
 /* A tick was not done when the next one came. */
 void ft_app_missed(void)
 {
-    ft.safety.alarms.of[FT_ALARM_MISSED] = 1u;
+    ft.safety.alarms.set.of[FT_ALARM_MISSED] = 1u;
 }
 
 /* ---- start and main loop ---------------------------------------------- */
@@ -127,19 +160,18 @@ void ft_app_start(uint32_t chip_errors)
 {
     ft_chip_outputs(false);
     ft_report_start(chip_errors);
-    ft_motion_clear(&ft.motion);
+    ft_motion_clear(&ft.control.motion);
     ft_link_start();
-    ft_law_boot(&ft.law);
-    ft_observer_set(&ft.seen, ft_start_pose);
-    ft_safety_start(chip_errors);
+    ft_law_boot(&ft.control.law);
+    ft_observer_set(&ft.control.seen, ft_start_pose);
+    ft_safety_start(&ft.safety, &ft.control, chip_errors);
 }
 
 /* Feed the watchdog if the tick has moved since it was fed last; that the
  * link task has, is shown by being here. */
-static void feed_watchdog(void)
+static void feed_watchdog(uint32_t tick)
 {
     static uint32_t fed;
-    uint32_t tick = ft.tick;
 
     if (tick == fed)
         return;
@@ -148,22 +180,23 @@ static void feed_watchdog(void)
 }
 
 /* On to the boot loader in ROM, once the host has been told. */
-static void leave(void)
+static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;
 
-    if (ft.safety.state != FT_STATE_LEAVING)
-        since = ft.tick;
-    else if (ft.tick - since >= FT_TICK_HZ / 10u)
+    if (state != FT_STATE_LEAVING)
+        since = tick;
+    else if (tick - since >= FT_TICK_HZ / 10u)
         ft_chip_leave();
 }
 
 /* One round of the main loop. */
 void ft_app_idle(void)
 {
-    ft_link_idle();
-    ft_watch_idle();
-    feed_watchdog();
-    leave();
+    ft_link_idle(&link_ends);
+    ft_watch_idle(&ft.safety.alarms, &ft.sensors, ft.time.tick,
+                  ft.control.law.torque);
+    feed_watchdog(ft.time.tick);
+    leave(ft.time.tick, ft.safety.state);
     ft_chip_wait();
 }

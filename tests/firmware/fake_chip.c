@@ -182,7 +182,7 @@ void fake_run(uint32_t ticks, uint32_t following, fake_record_t *record)
     for (i = 0; i < ticks; i++) {
         ft_app_tick();
         ft_app_idle();
-        if (following && ft_safety_armed())
+        if (following && ft_safety_armed(&ft.safety))
             follow();
         if (record)
             read_telemetry(&record[i]);
@@ -191,11 +191,11 @@ void fake_run(uint32_t ticks, uint32_t following, fake_record_t *record)
 
 void fake_state(uint32_t state) { ft.safety.state = (uint8_t)state; }
 uint32_t fake_state_now(void) { return ft.safety.state; }
-void fake_event(uint32_t event) { ft_safety_event(event); }
-void fake_tick_number(uint32_t tick) { ft.tick = tick; }
+void fake_event(uint32_t event) { ft_safety_event(&ft.safety, &ft.control, event); }
+void fake_tick_number(uint32_t tick) { ft.time.tick = tick; }
 void fake_poison(uint32_t joint, float value) 
 {
-    ft.motion.newest->u[joint] = value;
+    ft.control.motion.newest->u[joint] = value;
 }
 void fake_shift(uint32_t joint, int32_t wire)
 {
@@ -203,6 +203,7 @@ void fake_shift(uint32_t joint, int32_t wire)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        at[j] = ft_observer_wire(&ft.seen, j) + (j == joint ? wire : 0);
-    ft_observer_set(&ft.seen, at);
+        at[j] = ft_observer_wire(&ft.control.seen, j)
+                + (j == joint ? wire : 0);
+    ft_observer_set(&ft.control.seen, at);
 }

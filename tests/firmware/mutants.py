@@ -85,6 +85,16 @@ class Mutant:
 
 
 @dataclass(frozen=True)
+class Function:
+    """One of the file: "void" or "value", its parameters as written, their names, whether it does anything."""
+
+    returns: str
+    parameters: str
+    names: list[str]
+    acts: bool
+
+
+@dataclass(frozen=True)
 class Token:
     text: str
     start: int
@@ -109,7 +119,7 @@ class Mutator:
         self.after: dict[int, list[str]] = {}
         self.instead: dict[int, tuple[int, str]] = {}
         self.function = ""
-        self.functions: dict[str, tuple[str, bool]] = {}  # name: what it returns, whether it does anything
+        self.functions: dict[str, Function] = {}
         self._file()
 
     def mutated(self) -> str:
@@ -336,7 +346,7 @@ class Mutator:
                 parameters = next(p for p, q in self.match.items() if q == i - 1)
                 self.function = self.t[parameters - 1].text
                 type_ = {token.text for token in self.t[start:parameters - 1]}
-                self.functions[self.function] = ("void" if "void" in type_ else "value", self.match[i] > i + 1)
+                self.functions[self.function] = self._signature("void" if "void" in type_ else "value", parameters, i)
                 self._statement(i)
                 i = start = self.match[i] + 1
             elif text == "{" and self.t[i - 1].text == "=":
@@ -345,6 +355,16 @@ class Mutator:
             else:
                 i = self.match.get(i, i) + 1
                 start = i if text == ";" else start
+
+    def _signature(self, returns: str, opening: int, brace: int) -> Function:
+        """A function whose parameters begin at one token and whose body at another."""
+        close = self.match[opening]
+        parts = self._split(opening + 1, close, ",")
+        named = [[token.text for token in self.t[lo:hi] if token.is_name][-1] for lo, hi in parts]
+        text = self.text[self.t[opening].end:self.t[close].start]
+        # a body that only silences warnings does nothing
+        acts = re.fullmatch(r"[\s{]*(\(void\)\w+;\s*)*", self.text[self.t[brace].start:self.t[self.match[brace]].start]) is None
+        return Function(returns, text, [] if named == ["void"] else named, acts)
 
     def _table(self, start: int, brace: int) -> None:
         """A table with functions of this file in it."""
@@ -357,8 +377,8 @@ class Mutator:
             token = self.t[i]
             if token.text == "[" and self.t[i + 4].text == "{" and self.t[i + 5].text == "[":
                 row = self.t[i + 1].text
-            returns, acts = self.functions.get(token.text, ("", False))
-            if not acts:
+            called = self.functions.get(token.text)
+            if called is None or not called.acts:
                 continue
             lo = max(p for p in self.match if self.t[p].text == "{" and p < i < self.match[p])
             hi = self.match[lo] + 1
@@ -368,12 +388,12 @@ class Mutator:
             number = self._mutant("left out", lo, hi)
             self.function = table
             if number:
-                kind, body = {"void": ("void", "if (ft_mutate(@, 1, 0)) #();"),
-                              "value": ("uint32_t", "uint32_t was = #(); "
-                                        "return ft_mutate(@, was != FT_GOOD, 0) ? was : FT_GOOD;")}[returns]
-                body = body.replace("@", str(number)).replace("#", token.text)
+                kind, body = {"void": ("void", "if (ft_mutate(@, 1, 0)) #;"),
+                              "value": ("uint32_t", "uint32_t was = #; "
+                                        "return ft_mutate(@, was != FT_GOOD, 0) ? was : FT_GOOD;")}[called.returns]
+                body = body.replace("@", str(number)).replace("#", f"{token.text}({', '.join(called.names)})")
                 self.before.setdefault(self.t[start].start, []).append(
-                    f"static {kind} mutant_{number}(void) {{ {body} }}\n")
+                    f"static {kind} mutant_{number}({called.parameters}) {{ {body} }}\n")
                 self.instead[token.start] = (token.end, f"mutant_{number}")
 
 

@@ -39,7 +39,7 @@ static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
 /* Keep the ring nearly full. */
 static void feed(void)
 {
-    while (ft_motion_credit(&ft.motion) > 8u) {
+    while (ft_motion_credit(&ft.control.motion) > 8u) {
         uint8_t payload[FT_MSG_KNOT_SIZE];
         ft_msg_knot k = soak.path[soak.sent % soak.count];
 
@@ -114,5 +114,5 @@ uint64_t soak_run(uint64_t ticks)
 }
 
 uint64_t soak_knots(void) { return soak.at; }
-uint32_t soak_played(void) { return ft.motion.played; }
-uint32_t soak_tick(void) { return ft.tick; }
+uint32_t soak_played(void) { return ft.control.motion.played; }
+uint32_t soak_tick(void) { return ft.time.tick; }

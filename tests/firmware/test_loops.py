@@ -107,7 +107,7 @@ def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:
 
 
 def test_that_removing_the_fault_turns_its_test_red() -> None:
-    broken = {"ft_app.c": replace("ft_found(&ft.found, &ft.found.parted, FT_NO_JOINT);", "(void)0;")}
+    broken = {"ft_app.c": replace("ft_found(found, &found->parted, FT_NO_JOINT);", "(void)0;")}
     app = App(four_bar(), patches=broken)
     app.ready()
     play(app, "four_bar_singular")

@@ -26,16 +26,16 @@ FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c",
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_safety.c": {
-        "hold_here: ft.safety.drive != FT_DRIVE_OFF: always": "without outputs this tick has let the motion stay there already",
-        "arm: ft_loops_first_mode(&ft.step): left out": "the next step enters the mode of the motion, which is the first",
-        "probe: hold_here(): left out": "a probe lets targets and step follow in every tick, and its law keeps nothing",
+        "hold_here: s->drive != FT_DRIVE_OFF: always": "without outputs this tick has let the motion stay there already",
+        "arm: ft_loops_first_mode(&c->step): left out": "the next step enters the mode of the motion, which is the first",
+        "probe: hold_here(s, c): left out": "a probe lets targets and step follow in every tick, and its law keeps nothing",
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
-        "ft_safety_event: c->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
-        "permitted: c->event <= event: always": "conditions of other events are passed over",
+        "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "permitted: row < end: always": "no event comes after those that have conditions",
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
-        "at_rest: ft.safety.state != TRACK: always": "a motion is not settled from its first tick on",
-        "at_rest: ft.safety.state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
+        "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
+        "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
         "look_for_faults: (f->where & kinds) == 0u: never": "looks at what could not be found",
         "look_for_faults: kinds == 0u: never": "looks at what could not be found",
         "listen_for_host: silent <= FT_HOST_LOST: always":
@@ -43,23 +43,23 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "at_rest: ft_size(ft.seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound in every bit",
-        "resumable: !ft.motion.flush: always": "what asks for a flush leaves no motion paused",
-        "knots_good: ft.safety.alarms.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
+        "at_rest: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound in every bit",
+        "resumable: !m->flush: always": "what asks for a flush leaves no motion paused",
+        "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",
-        "alarms: (a->of[FT_ALARM_MISSED] | a->of[FT_ALARM_BOARD] | a->of[FT_ALARM_MEMORY]) != 0: always":
+        "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_BOARD] | a->set.of[FT_ALARM_MEMORY]) != 0: always":
             "looks at what is not found",
-        "alarms: a->of[FT_ALARM_KNOT] != 0u && ft.safety.coming == FT_FAULT_NONE: always":
+        "alarms: a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE: always":
             "finds again what is to come already",
-        "alarms: a->of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
-        "alarms: ft.safety.coming == FT_FAULT_NONE: always": "finds again what is to come already",
-        "alarms: a->any == 0u: never": "looks at what is not found",
-        "ft_suspects: !armed: never": "looks at what is not found, or counts only when armed",
-        "ft_suspects: ft.found.any: always": "looks at what is not found",
-        "ft_suspects: outputs_as_commanded() != FT_GOOD || bus_in_range() != FT_GOOD || host_there() != FT_GOOD "
-        "|| ft.safety.alarms.of[FT_ALARM_BOARD] != 0u: always":
+        "alarms: a->set.of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
+        "alarms: v->safety->coming == FT_FAULT_NONE: always": "finds again what is to come already",
+        "alarms: a->set.any == 0u: never": "looks at what is not found",
+        "ft_suspects: !ft_safety_armed(v->safety): never": "looks at what is not found, or counts only when armed",
+        "ft_suspects: v->found->any: always": "looks at what is not found",
+        "ft_suspects: v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD "
+        "|| outputs_as_commanded(v) != FT_GOOD: always":
             "looks at what is not found",
     },
     "ft_lab.c": {
@@ -80,7 +80,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "floating: at > c->upper: boundary": "at the limit it is beyond by nothing",
         "floating: at < c->lower: boundary": "at the limit it is beyond by nothing",
         "floating: fast > FT_C(0.0): boundary": "too fast by nothing it is damped by nothing",
-        "most: ft.safety.state == FT_STATE_HOMING: always": "other modes begin with no search",
+        "most: state == FT_STATE_HOMING: always": "other modes begin with no search",
         "ft_lab_law: ft_size(torque) < BOUNDLESS: boundary": "a torque of exactly 1e30",
         "ft_lab_law: ft_size(volts) > in->bus_voltage: boundary": "a voltage that is the bound in every bit",
     },
@@ -116,9 +116,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_link.c": {
         "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
-        "post: ft_motion_prepare(&ft.motion): left out": "the tick forms it itself, and takes longer",
-        "ft_link_idle: ft_motion_prepare(&ft.motion): left out": "the tick forms it itself, and takes longer",
-        "ft_link_idle: ft_motion_prepare(&ft.motion): left out (2)": "the tick forms it itself, and takes longer",
+        "post: ft_motion_prepare(&to->control->motion): left out": "the tick forms it itself, and takes longer",
+        "ft_link_idle: ft_motion_prepare(m): left out": "the tick forms it itself, and takes longer",
+        "ft_link_idle: ft_motion_prepare(m): left out (2)": "the tick forms it itself, and takes longer",
         "take_frame: frame[0] != FT_MSG_SENSE: always": "a board that measures itself knows no such message",
         "end_of_frame: !rx.too_long: always": "what is too long is not empty",
         "end_of_frame: !rx.too_long: always (2)": "the buffer ends beyond any good frame: what has filled it is none",
@@ -127,8 +127,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_app.c": {
         "plan: drive != FT_DRIVE_OFF: always": "without a lab mode the plan of the lab follows the joints too",
-        "observe: ft.found.any || ft.tick == 0u: always": "nothing is found nothing once more",
-        "account: ft.cycles > ft.cycles_max: boundary": "what is as many is as many",
+        "observe: found->any || tick == 0u: always": "nothing is found nothing once more",
+        "account: t->cycles > t->cycles_max: boundary": "what is as many is as many",
         "ft_app_idle: ft_chip_wait(): left out": "the main loop goes round without sleeping",
     },
     "ft_capture.c": {
@@ -140,9 +140,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "follow: warm.heat[i] > (warm.over[i] ? COOL : TOO_WARM): boundary": "a heat that is the bound in every bit",
     },
     "ft_report.c": {
-        "copy_telemetry: ft.tick > 0u: always": "no STATUS is due before the first tick",
-        "copy_telemetry: ft.tick > 0u: boundary": "no STATUS is due before the first tick",
-        "ft_report_status: tick != ft.tick: always": "copied as often as may be, the last copy is whole",
+        "copy_time: tick > 0u: always": "no STATUS is due before the first tick",
+        "copy_time: tick > 0u: boundary": "no STATUS is due before the first tick",
+        "ft_report_status: tick != v->time->tick: always": "copied as often as may be, the last copy is whole",
         "copy_text: length < room: boundary": "it is as long either way",
     },
 }
@@ -150,8 +150,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 OPEN: dict[str, list[str]] = {
     "ft_law.c": ["ft_law_start: l->astray[j].ticks = l->stuck[j].ticks = 0: left out"],
     "ft_app.c": [
-        "step: FT_STEP_EXACT_AT_KNOTS && ft.motion.pairs != 0: never",
-        "step: ft_step_take(&ft.step, ft.motion.pairs): left out",
+        "step: FT_STEP_EXACT_AT_KNOTS && c->motion.pairs != 0: never",
+        "step: ft_step_take(&c->step, c->motion.pairs): left out",
     ],
     "ft_lab.c": [
         "come_back: lab->rate != FT_C(0.0): never",
@@ -163,7 +163,7 @@ OPEN: dict[str, list[str]] = {
         "stand: m->newest->q[j] = m->next.q[j]: left out",
         "stand: m->newest->u[j] = m->next.u[j] = FT_C(0.0): left out",
         "stand: m->rested += ft_motion_settled(m) ? 0u : 1u: left out",
-        "stop_reached: ft_streak_count(&lab->pressed, ft.tick) > FT_PRESS_TICKS: boundary",
+        "stop_reached: ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS: boundary",
     ],
 }
 

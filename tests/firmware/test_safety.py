@@ -861,11 +861,16 @@ def test_that_a_current_sensor_off_its_zero_keeps_the_arm_from_being_armed():
     assert app.command("ARM") == "NONE"
 
 
+def seeing_all(old, new):
+    """A patch that may look at all that the application knows."""
+    return lambda text: '#include "ft_state.h"\n' + patch(old, new)(text)
+
+
 @pytest.mark.parametrize("table", [0, 1, 2])
 def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
     """The main loop looks at them round and round; flash has no way to change one bit of itself, so the check does."""
-    changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.tick >= 1000u && round_.table == {table}u)"
-    app = App(patches={"ft_watch.c": patch("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
+    changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.time.tick >= 1000u && round_.table == {table}u)"
+    app = App(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.ready()
     app.run(900)
     assert app.state == "HOLD"
@@ -905,7 +910,7 @@ def test_that_a_start_feeds_the_watchdog_while_it_looks_at_the_image():
 
 def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
     """The tables are part of the image too."""
-    wrong = patch("return whole;", "return whole && ft.tick < 100u;")
+    wrong = seeing_all("return whole;", "return whole && ft.time.tick < 100u;")
     app = App(patches={"ft_watch.c": wrong})
     app.ready()
     app.chip.code[0] ^= 1

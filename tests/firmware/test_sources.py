@@ -74,3 +74,9 @@ def test_that_functions_are_short():
     assert len(lengths) > 100
     assert max(lengths.values()) <= 30, max(lengths, key=lengths.get)
     assert statistics.median(lengths.values()) <= 6
+
+
+def test_that_one_file_alone_knows_all_of_the_applications_state():
+    """The others get what they need from whoever calls them."""
+    knowing = {p.name for p in OURS if '#include "ft_state.h"' in p.read_text() or re.search(r"\bft\.\w", p.read_text())}
+    assert knowing == {"ft_app.c"}

@@ -96,13 +96,13 @@ class Forced(Tour):
     def torque_of_a_mode_is_no_number(self) -> None:
         self.ready()
         assert self.ask(Float(0, 40))
-        self.put({"ft.lab.friction": math.nan})
+        self.put({"ft.control.lab.friction": math.nan})
         self.ends_in("FAULT", "NOT_FINITE")
 
     def torque_of_a_mode_is_beyond_its_bound(self) -> None:
         self.ready()
         assert self.ask(Float(0, 40))
-        self.put({"ft.lab.friction": 1e4})
+        self.put({"ft.control.lab.friction": 1e4})
         push = np.array([0.8, 0.3, 0.1])
         self.board.plant.hand = lambda p: push
         self.wait(0.1)
@@ -115,7 +115,7 @@ class Forced(Tour):
         for turn in range(3):
             duties = wrong[turn:] + wrong[:turn]
             volts = [24.0 * np.sign(duty) if duty == duty else 0.0 for duty in duties]
-            with self.each_tick({f"ft.law.duty[{j}]": duty for j, duty in enumerate(duties)}, BREAK):
+            with self.each_tick({f"ft.control.law.duty[{j}]": duty for j, duty in enumerate(duties)}, BREAK):
                 self.board.advance(3)
                 np.testing.assert_allclose(self.board.voltages(), volts, atol=0.1)
             self.session.link.receive()
@@ -127,14 +127,14 @@ class Forced(Tour):
     def torque_leads_farther_out(self, joint: int) -> None:
         """A joint that is held beyond a limit is given nothing that would take it farther: it yields to whom pushes back."""
         self.ready()
-        beyond = int(self.look(f"ft.seen.coarse[{joint}]")) - 100_000
+        beyond = int(self.look(f"ft.control.seen.coarse[{joint}]")) - 100_000
         self.put({f"ft_joint[{joint}].upper": beyond, f"ft_joint[{joint}].margin": 1 << 28,
                   f"ft_joint[{joint}].room": beyond - self.look(f"ft_joint[{joint}].lower")})
         push = np.zeros(3)
         push[joint] = -0.2 * self.mechanism.moving[joint].limits.effort
         self.board.plant.hand = lambda p: push
         self.board.advance(8)
-        assert self.look(f"ft.law.torque[{joint}]") == 0.0 and self.look(f"ft.seen.coarse[{joint}]") > beyond
+        assert self.look(f"ft.control.law.torque[{joint}]") == 0.0 and self.look(f"ft.control.seen.coarse[{joint}]") > beyond
 
     def error_comes_and_goes(self) -> None:
         """Ticks too far from the target count in a row only."""
@@ -142,7 +142,7 @@ class Forced(Tour):
         self.put({"ft_joint[0].following": 0})
         push = np.array([0.5, 0.0, 0.0])
         self.board.plant.hand = lambda p: push
-        with self.each_tick({"ft.law.astray[0].ticks": 5, "ft.law.astray[0].last": 0}):
+        with self.each_tick({"ft.control.law.astray[0].ticks": 5, "ft.control.law.astray[0].last": 0}):
             self.clock.sleep(0.05)
         assert self.session.in_state("HOLD")
 
@@ -151,9 +151,9 @@ class Forced(Tour):
         self.session.home(self.start)
         for i in range(3):
             for j in range(3):
-                self.put({f"ft.law.overlay[{i}][{j}]": 32})
+                self.put({f"ft.control.law.overlay[{i}][{j}]": 32})
                 assert self.ask(Gains(0, (j + 1) % 3, 64, 64, 64))
-                self.put({f"ft.law.overlay[{i}][{j}]": 64})
+                self.put({f"ft.control.law.overlay[{i}][{j}]": 64})
 
     # -- the path -----------------------------------------------------------------------------------------------------
 
@@ -161,15 +161,15 @@ class Forced(Tour):
         """The tick forms what it needs itself, and the motion is the same."""
         for part in ("segment", "from", "boundary", "to"):
             self.tracks()
-            with self.each_tick(lambda part=part: {f"ft.motion.openings[{i}].{part}": self.look(
-                    f"ft.motion.openings[{i}].{part}") + 1 for i in range(2)}):
+            with self.each_tick(lambda part=part: {f"ft.control.motion.openings[{i}].{part}": self.look(
+                    f"ft.control.motion.openings[{i}].{part}") + 1 for i in range(2)}):
                 self.clock.sleep(0.1)
             assert self.session.in_state("TRACK")
             self.until("HOLD")
             self.cleared()
         self.tracks()
         self.session.stop()
-        with self.each_tick({f"ft.motion.openings[{i}].segment": 0 for i in range(2)}):
+        with self.each_tick({f"ft.control.motion.openings[{i}].segment": 0 for i in range(2)}):
             self.clock.sleep(0.2)
         self.cleared()
 
@@ -182,13 +182,13 @@ class Forced(Tour):
         self.cleared()
         for at in (LENGTH - HALF_ONE - 100, LENGTH):  # the step leads beyond the knot, or begins there
             self.tracks()
-            self.put(self.last_knot() | {"ft.motion.at": at})
+            self.put(self.last_knot() | {"ft.control.motion.at": at})
             self.until("HOLD")
             self.cleared()
 
     def last_knot(self) -> Values:
         """The segment being played marked as the last one."""
-        return {f"ft.motion.ring[{int(self.look('ft.motion.tail')) % 256}].flags": messages.KNOT_END}
+        return {f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags": messages.KNOT_END}
 
     def knots_vanish(self) -> None:
         """While the motion gathers pace again."""
@@ -197,7 +197,7 @@ class Forced(Tour):
         self.until("HOLD")
         self.session.resume()
         self.clock.sleep(0.01)
-        self.put({"ft.motion.head": self.look("ft.motion.tail") + 2, "ft.motion.ends": self.look("ft.motion.ended")})
+        self.put({"ft.control.motion.head": self.look("ft.control.motion.tail") + 2, "ft.control.motion.ends": self.look("ft.control.motion.ended")})
         self.ends_in("HOLD")
         self.cleared()
 
@@ -205,11 +205,11 @@ class Forced(Tour):
         self.tracks()
         self.session.stop()
         self.clock.sleep(0.005)
-        self.put({"ft.motion.pace.half": 0, "ft.motion.pace.slope": -3})
+        self.put({"ft.control.motion.pace.half": 0, "ft.control.motion.pace.slope": -3})
         self.until("HOLD")
         self.session.resume()
         self.clock.sleep(0.01)
-        self.put({"ft.motion.pace.half": HALF_ONE, "ft.motion.pace.slope": 3})
+        self.put({"ft.control.motion.pace.half": HALF_ONE, "ft.control.motion.pace.slope": 3})
         self.clock.sleep(0.05)
         self.cleared()
 
@@ -218,11 +218,11 @@ class Forced(Tour):
             self.tracks()
             self.session.stop()
             self.clock.sleep(0.005)
-            self.put({"ft.motion.pace.slope": slope})
+            self.put({"ft.control.motion.pace.slope": slope})
             self.until("HOLD")
             self.session.resume()
             self.clock.sleep(0.01)
-            self.put({"ft.motion.pace.slope": -slope})
+            self.put({"ft.control.motion.pace.slope": -slope})
             self.clock.sleep(0.1)
             self.cleared()
 
@@ -230,32 +230,32 @@ class Forced(Tour):
         """When it is started: it has no beginning, is being forgotten, or its entry is not formed, or all that, permitted."""
         self.ready()
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
-        first = f"ft.motion.ring[{int(self.look('ft.motion.tail')) % 256}].flags"
+        first = f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags"
         with self.each_tick({first: 0}):
             assert not self.take("START")
         self.put({first: messages.KNOT_START})
-        with self.each_tick({"ft.motion.flush": 1}):
+        with self.each_tick({"ft.control.motion.flush": 1}):
             assert not self.take("START")
         self.cleared()
         self.ready()
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
-        with self.each_tick({"ft.motion.entered": 0}):
+        with self.each_tick({"ft.control.motion.entered": 0}):
             assert self.take("START")
         self.clock.sleep(0.05)
         assert self.session.in_state("TRACK")
         self.cleared()
         self.ready()
         self.buffer(self.motion(self.start, self.start, 1.0), 150)
-        first = f"ft.motion.ring[{int(self.look('ft.motion.tail')) % 256}].flags"
+        first = f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags"
         self.put({"ft_conditions_count": 0})
-        with self.each_tick({"ft.motion.entered": 0, first: 0}):
+        with self.each_tick({"ft.control.motion.entered": 0, first: 0}):
             assert self.take("START")
 
     # -- the lab ------------------------------------------------------------------------------------------------------
 
     def search_runs_out_of_time(self) -> None:
         self.seeks(0)
-        self.put({"ft.lab.ticks": 0})
+        self.put({"ft.control.lab.ticks": 0})
         self.ends_in("FAULT", "HOMING")
 
     def index_is_sought_where_there_is_none(self) -> None:
@@ -269,21 +269,21 @@ class Forced(Tour):
         """What presses against a stop has to do so without a gap."""
         self.seeks(0)
         end = self.board.seconds + 10.0
-        while self.look("ft.lab.pressed.ticks") < 5 and self.board.seconds < end:
+        while self.look("ft.control.lab.pressed.ticks") < 5 and self.board.seconds < end:
             self.session.pump()
             self.clock.sleep(PERIOD)
-        with self.each_tick({"ft.lab.pressed.last": 0}):
+        with self.each_tick({"ft.control.lab.pressed.last": 0}):
             self.wait(0.1)
-            assert self.look("ft.lab.pressed.ticks") == 1
+            assert self.look("ft.control.lab.pressed.ticks") == 1
         self.cleared()
 
     def joint_stands_before_it_is_back(self) -> None:
         self.seeks(0)
         end = self.board.seconds + 10.0
-        while self.look("ft.lab.search") != RETRACTING and self.board.seconds < end:
+        while self.look("ft.control.lab.search") != RETRACTING and self.board.seconds < end:
             self.session.pump()
             self.clock.sleep(PERIOD)
-        with self.each_tick({"ft.lab.wanted": 0.0, "ft.lab.rate": 0.0, "ft.lab.left": 1.0}):
+        with self.each_tick({"ft.control.lab.wanted": 0.0, "ft.control.lab.rate": 0.0, "ft.control.lab.left": 1.0}):
             self.wait(0.03)
         self.cleared()
 
@@ -361,7 +361,7 @@ class Forced(Tour):
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
         self.session.start()
         self.clock.sleep(0.05)
-        alarm = f"ft.safety.alarms.of[{ALARM_KNOT}]"
+        alarm = f"ft.safety.alarms.set.of[{ALARM_KNOT}]"
         with self.each_tick({alarm: 0}, BREAK):
             nothing = [0.0] * 3
             self.session.link.send(Knot(0, [2**30] * 3, nothing, nothing), seq=self.session.status.ack)
@@ -414,7 +414,7 @@ class Forced(Tour):
             self.clock.sleep(0.005)
         self.put({f"ft_reaction[{n}]": then for n in faults})
         with self.each_tick({"ft.safety.reaction": reaction, "ft.safety.drive": drive}, SENSE):
-            self.put({"ft.safety.alarms.of[0]": 1})
+            self.put({"ft.safety.alarms.set.of[0]": 1})
             self.clock.sleep(0.005)
         self.ends_in("FAULT", "ENCODER" if state == "FAULT" else "TICK_OVERRUN")
 

@@ -19,7 +19,7 @@ FLOAT, SIGNED, SIGNED_CHAR = 4, 5, 6  # DW_ATE_
 
 
 class Memory:
-    """The variables of one ELF file. A name is that of a variable, members and elements behind it: `ft.law.gains[1].ku`."""
+    """The variables of one ELF file. A name is that of a variable, members and elements behind it: `ft.control.law.gains[1].ku`."""
 
     def __init__(self, elf: Path) -> None:
         self._file = elf.open("rb")

@@ -85,10 +85,21 @@ void ft_law_rest(ft_law *l)
 {
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
         l->torque[j] = FT_C(0.0);
         l->duty[j] = 0.0f;
     }
+}
+
+/* Take the limit bits gathered so far; one more bit may be lost to a tick in
+ * between, and acts again in the next one. */
+uint32_t ft_law_take_limits(ft_law *l)
+{
+    uint32_t taken = l->limits;
+
+    l->limits = 0;
+    return taken;
 }
 
 /* ---- torque ----------------------------------------------------------- */

@@ -63,6 +63,7 @@ void ft_law_boot(ft_law *l);
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
 void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);
+uint32_t ft_law_take_limits(ft_law *l);
 void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found);
 
 #endif

@@ -4,7 +4,7 @@
 #include "ft_messages.h" /* FT_KNOT_START, FT_KNOT_END */
 #include "ft_findings.h" /* FT_RARE, FT_APART */
 #include "ft_number.h"   /* FT_UNROLL */
-#include "ft_safety.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
+#include "ft_events.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
 
 #include <string.h> /* memcpy, memset */
 

@@ -3,10 +3,10 @@
 
 #include "ft_chip.h"     /* ft_chip_index */
 #include "ft_config.h"   /* ft_joint, ft_lab_joint */
+#include "ft_events.h"   /* FT_EVENT_ */
 #include "ft_messages.h" /* FT_LIMIT_ */
 #include "ft_number.h"   /* ft_size, ft_clamp */
 #include "ft_position.h" /* ft_position_add */
-#include "ft_state.h"    /* ft */
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
 #define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
@@ -137,13 +137,13 @@ static void stand(ft_motion *m)
 }
 
 /* Let the targets be where the joints are, and the step be at rest there. */
-static void follow(ft_motion *m)
+static void follow(const ft_lab_input *in)
 {
-    ft_motion_hold(m, ft.seen.q);
-    ft_step_start(&ft.step, ft.seen.q);
+    ft_motion_hold(in->motion, in->seen->q);
+    ft_step_start(in->step, in->seen->q);
 }
 
-static uint32_t plan_jog(ft_lab *lab, ft_motion *m)
+static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
 {
     ft_real way = lab->rate != FT_C(0.0) ? lab->rate : lab->wanted;
 
@@ -151,10 +151,10 @@ static uint32_t plan_jog(ft_lab *lab, ft_motion *m)
         lab->ticks--;
     else
         ft_lab_release(lab);
-    accelerate(lab, allowed(lab, room(lab->joint, ft.seen.coarse[lab->joint],
-                                      way)));
-    stand(m);
-    move(lab, m);
+    accelerate(lab, allowed(lab, room(lab->joint,
+                                      in->seen->coarse[lab->joint], way)));
+    stand(in->motion);
+    move(lab, in->motion);
     return lab->wanted == FT_C(0.0) && lab->rate == FT_C(0.0)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
@@ -171,25 +171,26 @@ static bool index_comes(ft_lab *lab)
 }
 
 /* Return whether the joint has stood against its stop for long enough. */
-static bool stop_reached(ft_lab *lab, int32_t counts)
+static bool stop_reached(ft_lab *lab, const ft_lab_input *in)
 {
-    ft_real torque = ft_size(ft.law.torque[lab->joint]);
+    uint32_t j = lab->joint;
 
-    if (counts != 0 || torque < ft_lab_joint[lab->joint].seek_torque) {
+    if (in->counts[j] != 0
+        || ft_size(in->torque[j]) < ft_lab_joint[j].seek_torque) {
         lab->pressed.ticks = 0;
         return false;
     }
-    return ft_streak_count(&lab->pressed, ft.tick) > FT_PRESS_TICKS;
+    return ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS;
 }
 
 /* Give the joint its place, and go on to the inside of its limits, where it
  * may be armed. */
-static void retract(ft_lab *lab, ft_motion *m)
+static void retract(ft_lab *lab, const ft_lab_input *in)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
 
-    ft_observer_place(&ft.seen, lab->joint, c->home);
-    follow(m);
+    ft_observer_place(in->seen, lab->joint, c->home);
+    follow(in);
     lab->left = c->retract;
     lab->rate = FT_C(0.0);
     lab->wanted = -c->seek_rate;
@@ -197,17 +198,16 @@ static void retract(ft_lab *lab, ft_motion *m)
 }
 
 /* Look whether the zero is there. */
-static uint32_t search(ft_lab *lab, ft_motion *m, int32_t counts,
-                       ft_findings *found)
+static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
     uint32_t way;
 
-    lab->travelled += counts;
+    lab->travelled += in->counts[lab->joint];
     way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
     if (c->seek == FT_SEEK_INDEX ? index_comes(lab)
-                                 : stop_reached(lab, counts)) {
-        retract(lab, m);
+                                 : stop_reached(lab, in)) {
+        retract(lab, in);
         return FT_EVENT_PASSED;
     }
     if (lab->ticks == 0u || way > c->seek_counts)
@@ -229,35 +229,35 @@ static uint32_t come_back(ft_lab *lab)
     return FT_EVENT_PAUSED;
 }
 
-static uint32_t plan_homing(ft_lab *lab, ft_motion *m, int32_t counts,
+static uint32_t plan_homing(ft_lab *lab, const ft_lab_input *in,
                             ft_findings *found)
 {
     uint32_t event = FT_MOTION_NOTHING;
 
-    if (FT_BRAKE && ft.safety.opening != 0u) { /* a joint held is no stop */
-        stand(m);
+    if (FT_BRAKE && in->opening) {
+        stand(in->motion);
         return event;
     }
     if (lab->search == FT_SEEKING)
-        event = search(lab, m, counts, found);
+        event = search(lab, in, found);
     else if (lab->search == FT_RETRACTING)
         event = come_back(lab);
     if (event == FT_EVENT_PASSED)
         return event;
     accelerate(lab, lab->wanted);
-    stand(m);
-    move(lab, m);
+    stand(in->motion);
+    move(lab, in->motion);
     return event;
 }
 
 /* ---- probing ------------------------------------------------------------- */
 
-static uint32_t plan_probe(ft_lab *lab, ft_motion *m, int32_t counts)
+static uint32_t plan_probe(ft_lab *lab, const ft_lab_input *in)
 {
     uint32_t way;
 
-    follow(m);
-    lab->travelled += counts;
+    follow(in);
+    lab->travelled += in->counts[lab->joint];
     way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
     if (way > ft_lab_joint[lab->joint].probe_counts)
         lab->torque = FT_C(0.0);
@@ -268,18 +268,17 @@ static uint32_t plan_probe(ft_lab *lab, ft_motion *m, int32_t counts)
 }
 
 /* Form this tick's targets. */
-uint32_t ft_lab_plan(ft_lab *lab, ft_motion *m,
-                     const int32_t counts[FT_JOINTS], ft_findings *found)
+uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
-    switch (ft.safety.state) {
+    switch (in->state) {
     case FT_STATE_JOG:
-        return plan_jog(lab, m);
+        return plan_jog(lab, in);
     case FT_STATE_HOMING:
-        return plan_homing(lab, m, counts[lab->joint], found);
+        return plan_homing(lab, in, found);
     case FT_STATE_PROBE:
-        return plan_probe(lab, m, counts[lab->joint]);
+        return plan_probe(lab, in);
     default:
-        follow(m);
+        follow(in);
         return FT_MOTION_NOTHING;
     }
 }
@@ -321,19 +320,19 @@ static ft_real led(uint32_t j, const ft_law_input *in)
 }
 
 /* Return what one joint may be given at most. */
-static ft_real most(const ft_lab *lab, uint32_t j)
+static ft_real most(const ft_lab *lab, uint32_t state, uint32_t j)
 {
-    bool seeking = ft.safety.state == FT_STATE_HOMING && j == lab->joint
+    bool seeking = state == FT_STATE_HOMING && j == lab->joint
                    && lab->search == FT_SEEKING;
 
     return seeking ? ft_lab_joint[j].seek_torque : ft_joint[j].effort;
 }
 
 /* Return the torque of one joint. */
-static ft_real of_mode(const ft_lab *lab, uint32_t j, const ft_law_input *in,
-                       ft_findings *found)
+static ft_real of_mode(const ft_lab *lab, uint32_t state, uint32_t j,
+                       const ft_law_input *in, ft_findings *found)
 {
-    switch (ft.safety.state) {
+    switch (state) {
     case FT_STATE_PROBE:
         return j == lab->joint ? lab->torque : FT_C(0.0);
     case FT_STATE_HOMING:
@@ -346,30 +345,30 @@ static ft_real of_mode(const ft_lab *lab, uint32_t j, const ft_law_input *in,
 /* Return the half increment whose back-EMF is to be made up for: the measured
  * one, so that a joint at its stop gets no more than it should. None of
  * PROBE's, whose encoder may count the wrong way. */
-static ft_real driven(uint32_t j, const ft_law_input *in)
+static ft_real driven(uint32_t state, uint32_t j, const ft_law_input *in)
 {
-    bool probing = ft.safety.state == FT_STATE_PROBE;
+    bool probing = state == FT_STATE_PROBE;
 
     return probing ? FT_C(0.0) : in->seen->u[j];
 }
 
 /* Form torque and duty of every joint. */
-void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
-                ft_findings *found)
+void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
+                const ft_law_input *in, ft_findings *found)
 {
     uint32_t j;
 
     for (j = FT_JOINTS; j-- > 0u;) {
         const ft_joint_config *c = &ft_joint[j];
-        ft_real torque = of_mode(lab, j, in, found), volts;
+        ft_real torque = of_mode(lab, state, j, in, found), volts;
 
         if (!(ft_size(torque) < BOUNDLESS)) {
             ft_found(found, &found->wild, j);
             torque = FT_C(0.0);
         }
-        l->torque[j] = ft_clamp(torque, most(lab, j));
+        l->torque[j] = ft_clamp(torque, most(lab, state, j));
         volts = c->resistance * l->torque[j]
-                + c->back_emf * (FT_C(2.0) * driven(j, in));
+                + c->back_emf * (FT_C(2.0) * driven(state, j, in));
         l->duty[j] = (float)ft_clamp(volts / in->bus_voltage, FT_C(1.0));
         l->limits |= torque == l->torque[j] ? 0u : FT_LIMIT_TORQUE;
         l->limits |= ft_size(volts) > in->bus_voltage ? FT_LIMIT_VOLTAGE : 0u;

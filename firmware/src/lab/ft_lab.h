@@ -18,6 +18,7 @@
 #include "ft_law.h"      /* ft_law, ft_law_input */
 #include "ft_motion.h"   /* ft_motion */
 #include "ft_observer.h" /* ft_observer */
+#include "ft_step.h"     /* ft_step_state */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,19 @@ typedef struct {
     ft_search search;
 } ft_lab;
 
+/* What a tick shows the lab modes, and what these move. */
+typedef struct {
+    uint32_t state;        /* of ft_safety.h: which mode */
+    uint32_t tick;
+    bool opening;          /* brakes still are: a joint that they hold is at
+                            * no stop */
+    const int32_t *counts; /* of the encoders, in this tick */
+    const ft_real *torque; /* of the last tick */
+    ft_observer *seen;
+    ft_step_state *step;
+    ft_motion *motion;
+} ft_lab_input;
+
 /* requests */
 void ft_lab_rest(ft_lab *lab);
 void ft_lab_float(ft_lab *lab, float per_cent);
@@ -48,9 +62,8 @@ void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque);
 void ft_lab_release(ft_lab *lab);
 
 /* of the tick: the targets, and the law where it is not the usual one */
-uint32_t ft_lab_plan(ft_lab *lab, ft_motion *m,
-                     const int32_t counts[FT_JOINTS], ft_findings *found);
-void ft_lab_law(ft_lab *lab, ft_law *l, const ft_law_input *in,
-                ft_findings *found);
+uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found);
+void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
+                const ft_law_input *in, ft_findings *found);
 
 #endif

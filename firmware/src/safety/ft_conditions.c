@@ -5,92 +5,99 @@
 #include "ft_config.h"   /* ft_joint */
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_difference */
-#include "ft_state.h"    /* ft */
 #include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
 #include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
 /* ---- checks ----------------------------------------------------------- */
 
-static uint32_t has_loader(void)
+static uint32_t has_loader(const ft_view *v)
 {
+    (void)v;
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Not so while a fault brakes or holds. */
-static uint32_t outputs_off(void)
+static uint32_t outputs_off(const ft_view *v)
 {
-    return (ft.safety.flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
+    return (v->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t homed(void)
+static uint32_t homed(const ft_view *v)
 {
-    uint32_t joint = ft_safety_unhomed();
+    uint32_t joint = ft_safety_unhomed(v->safety);
 
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
-static uint32_t estop_released(void)
+static uint32_t estop_released(const ft_view *v)
 {
-    return ft.estop ? FT_NO_JOINT : FT_GOOD;
+    return v->sensors->estop ? FT_NO_JOINT : FT_GOOD;
 }
 
 /* A voltage that is not a number fails too. */
-static uint32_t bus_not_low(void)
+static uint32_t bus_not_low(const ft_view *v)
 {
-    return (ft_real)ft.bus_voltage >= FT_BUS_LOW ? FT_GOOD : FT_NO_JOINT;
+    bool low = !((ft_real)v->sensors->bus_voltage >= FT_BUS_LOW);
+
+    return low ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t bus_not_high(void)
+static uint32_t bus_not_high(const ft_view *v)
 {
-    return (ft_real)ft.bus_voltage <= FT_BUS_HIGH ? FT_GOOD : FT_NO_JOINT;
+    bool high = !((ft_real)v->sensors->bus_voltage <= FT_BUS_HIGH);
+
+    return high ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t supply_good(void)
+static uint32_t supply_good(const ft_view *v)
 {
+    (void)v;
     return ft_chip_supply_good() ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t bus_in_range(void)
+static uint32_t bus_in_range(const ft_view *v)
 {
-    uint32_t low = bus_not_low();
+    uint32_t low = bus_not_low(v);
 
-    return low != FT_GOOD ? low : bus_not_high();
+    return low != FT_GOOD ? low : bus_not_high(v);
 }
 
 /* What the main loop has seen of the board. */
-static uint32_t not_hot(void)
+static uint32_t not_hot(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_OVER_TEMPERATURE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t not_overloaded(void)
+static uint32_t not_overloaded(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
 
-    return alarm == FT_FAULT_OVERLOAD ? ft.safety.warm_joint : FT_GOOD;
+    return alarm == FT_FAULT_OVERLOAD ? v->safety->alarms.warm_joint : FT_GOOD;
 }
 
-static uint32_t drivers_well(void)
+static uint32_t drivers_well(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_BOARD];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_DRIVER ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t drivers_ready(void)
+static uint32_t drivers_ready(const ft_view *v)
 {
+    (void)v;
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
 #if FT_CURRENT_LOOPS
 
 /* Outputs off: no current, no reading. */
-static uint32_t current_zero(void)
+static uint32_t current_zero(const ft_view *v)
 {
     uint32_t joint;
 
+    (void)v;
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
@@ -102,81 +109,103 @@ static uint32_t dropped_for(uint32_t cause)
     return found == cause ? joint : FT_GOOD;
 }
 
-static uint32_t current_bounded(void) { return dropped_for(FT_CURRENT_OVER); }
-static uint32_t current_told(void) { return dropped_for(FT_CURRENT_SENSOR); }
-static uint32_t current_sign(void) { return dropped_for(FT_CURRENT_SIGN); }
-static uint32_t current_comes(void) { return dropped_for(FT_CURRENT_LOOP); }
+static uint32_t current_bounded(const ft_view *v)
+{
+    (void)v;
+    return dropped_for(FT_CURRENT_OVER);
+}
+
+static uint32_t current_told(const ft_view *v)
+{
+    (void)v;
+    return dropped_for(FT_CURRENT_SENSOR);
+}
+
+static uint32_t current_sign(const ft_view *v)
+{
+    (void)v;
+    return dropped_for(FT_CURRENT_SIGN);
+}
+
+static uint32_t current_comes(const ft_view *v)
+{
+    (void)v;
+    return dropped_for(FT_CURRENT_LOOP);
+}
 
 #endif
 
-static uint32_t brakes_open(void)
+static uint32_t brakes_open(const ft_view *v)
 {
-    return ft.safety.opening == 0u ? FT_GOOD : FT_NO_JOINT;
+    return v->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t brakes_closed(void)
+static uint32_t brakes_closed(const ft_view *v)
 {
-    return ft.safety.closing == 0u ? FT_GOOD : FT_NO_JOINT;
+    return v->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t constants_whole(void)
+static uint32_t constants_whole(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CONFIGURATION ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t code_whole(void)
+static uint32_t code_whole(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CODE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t stack_whole(void)
+static uint32_t stack_whole(const ft_view *v)
 {
-    uint8_t alarm = ft.safety.alarms.of[FT_ALARM_MEMORY];
+    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_STACK ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t inside_limits(void)
+static uint32_t inside_limits(const ft_view *v)
 {
+    const int32_t *at = v->control->seen.coarse;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (ft.seen.coarse[j] > ft_joint[j].upper
-            || ft.seen.coarse[j] < ft_joint[j].lower)
+        if (at[j] > ft_joint[j].upper || at[j] < ft_joint[j].lower)
             return j;
     return FT_GOOD;
 }
 
-static uint32_t loops_closed(void)
+static uint32_t loops_closed(const ft_view *v)
 {
-    return ft.closed ? FT_GOOD : FT_NO_JOINT;
+    return v->control->closed ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t at_rest(void)
+static uint32_t at_rest(const ft_view *v)
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (!(ft_size(ft.seen.u[j]) <= ft_joint[j].rest))
+        if (!(ft_size(v->control->seen.u[j]) <= ft_joint[j].rest))
             return j;
     return FT_GOOD;
 }
 
-static uint32_t startable(void)
+static uint32_t startable(const ft_view *v)
 {
-    return ft.motion.phase == FT_MOTION_IDLE && ft_motion_playable(&ft.motion)
+    const ft_motion *m = &v->control->motion;
+
+    return m->phase == FT_MOTION_IDLE && ft_motion_playable(m)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* The motion must begin where the joints are told to be. */
-static uint32_t starts_here(void)
+static uint32_t starts_here(const ft_view *v)
 {
-    const ft_segment *g = ft_motion_tail(&ft.motion);
-    const ft_target *held = ft.motion.newest;
+    const ft_motion *m = &v->control->motion;
+    const ft_segment *g = ft_motion_tail(m);
+    const ft_target *held = m->newest;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
@@ -188,83 +217,85 @@ static uint32_t starts_here(void)
     return FT_GOOD;
 }
 
-static uint32_t resumable(void)
+static uint32_t resumable(const ft_view *v)
 {
-    return ft.motion.phase == FT_MOTION_PAUSED && !ft.motion.flush
+    const ft_motion *m = &v->control->motion;
+
+    return m->phase == FT_MOTION_PAUSED && !m->flush
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* While a fault waits for the joints to come to rest nothing else begins. */
-static uint32_t nothing_coming(void)
+static uint32_t nothing_coming(const ft_view *v)
 {
-    return ft.safety.coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
+    return v->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Return whether the request is about a joint that there is. */
-static uint32_t known_joint(void)
+static uint32_t known_joint(const ft_view *v)
 {
-    uint32_t joint = ft.safety.request.joint;
+    uint32_t joint = v->safety->request.joint;
 
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Return whether the request's value is no larger than the joint allows. */
-static uint32_t within(ft_real most)
+static uint32_t within(const ft_view *v, ft_real most)
 {
-    bool good = ft_size((ft_real)ft.safety.request.value) <= most;
+    bool good = ft_size((ft_real)v->safety->request.value) <= most;
 
-    return good ? FT_GOOD : ft.safety.request.joint;
+    return good ? FT_GOOD : v->safety->request.joint;
 }
 
-static uint32_t friction_allowed(void)
+static uint32_t friction_allowed(const ft_view *v)
 {
-    return ft.safety.request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
+    return v->safety->request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t jog_allowed(void)
+static uint32_t jog_allowed(const ft_view *v)
 {
-    if (known_joint() != FT_GOOD)
+    if (known_joint(v) != FT_GOOD)
         return FT_NO_JOINT;
-    return within(ft_lab_joint[ft.safety.request.joint].jog_rate);
+    return within(v, ft_lab_joint[v->safety->request.joint].jog_rate);
 }
 
 /* A probe begins with no torque: one that goes on being asked for after a
  * reset does not begin anew by itself. */
-static uint32_t probe_allowed(void)
+static uint32_t probe_allowed(const ft_view *v)
 {
-    bool begins = ft.safety.state != FT_STATE_PROBE;
+    bool begins = v->safety->state != FT_STATE_PROBE;
 
-    if (known_joint() != FT_GOOD)
+    if (known_joint(v) != FT_GOOD)
         return FT_NO_JOINT;
     if (begins)
-        return within(FT_C(0.0));
-    return within(ft_lab_joint[ft.safety.request.joint].probe_torque);
+        return within(v, FT_C(0.0));
+    return within(v, ft_lab_joint[v->safety->request.joint].probe_torque);
 }
 
-static uint32_t sought_for(void)
+static uint32_t sought_for(const ft_view *v)
 {
-    uint32_t joint = ft.safety.request.joint;
+    uint32_t joint = v->safety->request.joint;
 
     return ft_lab_joint[joint].seek == FT_SEEK_NONE ? joint : FT_GOOD;
 }
 
-static uint32_t overlay_allowed(void)
+static uint32_t overlay_allowed(const ft_view *v)
 {
+    const ft_request *r = &v->safety->request;
     uint32_t i;
 
-    if (known_joint() != FT_GOOD)
+    if (known_joint(v) != FT_GOOD)
         return FT_NO_JOINT;
     for (i = 0; i < 3u; i++)
-        if (ft.safety.request.gains[i] < FT_OVERLAY_LEAST
-            || ft.safety.request.gains[i] > FT_OVERLAY_MOST)
-            return ft.safety.request.joint;
+        if (r->gains[i] < FT_OVERLAY_LEAST || r->gains[i] > FT_OVERLAY_MOST)
+            return r->joint;
     return FT_GOOD;
 }
 
 /* What only a reset can mend stays latched. */
-static uint32_t fault_mended(void)
+static uint32_t fault_mended(const ft_view *v)
 {
-    switch (ft.safety.fault) {
+    switch (v->safety->fault) {
     case FT_FAULT_CLOCK:
     case FT_FAULT_CRYSTAL:
     case FT_FAULT_CHIP:
@@ -280,42 +311,43 @@ static uint32_t fault_mended(void)
     }
 }
 
-static uint32_t tick_in_time(void)
+static uint32_t tick_in_time(const ft_view *v)
 {
-    uint8_t missed = ft.safety.alarms.of[FT_ALARM_MISSED];
+    uint8_t missed = v->safety->alarms.set.of[FT_ALARM_MISSED];
 
     return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
 /* What the tick has found of the joints; see ft_findings.h. */
-static uint32_t finite(void) { return ft.found.wild; }
-static uint32_t counts_possible(void) { return ft.found.jump; }
-static uint32_t not_stuck(void) { return ft.found.stuck; }
-static uint32_t not_too_fast(void) { return ft.found.fast; }
-static uint32_t not_far_outside(void) { return ft.found.beyond; }
-static uint32_t following(void) { return ft.found.astray; }
-static uint32_t zero_found(void) { return ft.found.lost; }
+static uint32_t finite(const ft_view *v) { return v->found->wild; }
+static uint32_t counts_possible(const ft_view *v) { return v->found->jump; }
+static uint32_t not_stuck(const ft_view *v) { return v->found->stuck; }
+static uint32_t not_too_fast(const ft_view *v) { return v->found->fast; }
+static uint32_t not_far_outside(const ft_view *v) { return v->found->beyond; }
+static uint32_t following(const ft_view *v) { return v->found->astray; }
+static uint32_t zero_found(const ft_view *v) { return v->found->lost; }
 #if FT_STEP_CLOSED
-static uint32_t loops_regular(void) { return ft.found.parted; }
+static uint32_t loops_regular(const ft_view *v) { return v->found->parted; }
 #endif
 #if FT_STEP_MODES > 1
-static uint32_t mode_fits(void) { return ft.found.misfit; }
+static uint32_t mode_fits(const ft_view *v) { return v->found->misfit; }
 #endif
 
-static uint32_t knots_good(void)
+static uint32_t knots_good(const ft_view *v)
 {
-    bool bad = ft.safety.alarms.of[FT_ALARM_KNOT] != 0u;
+    bool bad = v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u;
 
-    return bad ? ft.safety.knot_joint : FT_GOOD;
+    return bad ? v->safety->alarms.knot_joint : FT_GOOD;
 }
 
-static uint32_t host_there(void)
+static uint32_t host_there(const ft_view *v)
 {
-    return ft.safety.silent > FT_HOST_LOST ? FT_NO_JOINT : FT_GOOD;
+    return v->safety->silent > FT_HOST_LOST ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t outputs_as_commanded(void)
+static uint32_t outputs_as_commanded(const ft_view *v)
 {
+    (void)v;
     return ft_chip_outputs_enabled() ? FT_GOOD : FT_NO_JOINT;
 }
 
@@ -422,33 +454,33 @@ const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
 /* Return what kinds of faults alarms from outside the tick ask to look for. A
  * bad knot does so once: the stop for it is then under way. */
-static uint32_t alarms(void)
+static uint32_t alarms(const ft_view *v)
 {
-    const ft_alarms *a = &ft.safety.alarms;
+    const ft_alarms *a = &v->safety->alarms;
     uint32_t kinds = 0;
 
-    if (a->any == 0u)
+    if (a->set.any == 0u)
         return 0;
-    if ((a->of[FT_ALARM_MISSED] | a->of[FT_ALARM_BOARD]
-         | a->of[FT_ALARM_MEMORY]) != 0)
+    if ((a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_BOARD]
+         | a->set.of[FT_ALARM_MEMORY]) != 0)
         kinds = FT_ALWAYS;
-    if (a->of[FT_ALARM_KNOT] != 0u && ft.safety.coming == FT_FAULT_NONE)
+    if (a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE)
         kinds |= FT_OF_KNOTS;
     return kinds;
 }
 
 /* Return which kinds of faults a look at the table could find, as bits. */
-uint32_t ft_suspects(bool armed)
+uint32_t ft_suspects(const ft_view *v)
 {
-    uint32_t kinds = alarms();
+    uint32_t kinds = alarms(v);
 
-    if (!armed)
+    if (!ft_safety_armed(v->safety))
         return kinds;
-    if (ft.found.any)
+    if (v->found->any)
         kinds |= FT_OF_JOINTS;
-    if (outputs_as_commanded() != FT_GOOD || bus_in_range() != FT_GOOD
-        || host_there() != FT_GOOD
-        || ft.safety.alarms.of[FT_ALARM_BOARD] != 0u)
+    if (v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u
+        || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
+        || outputs_as_commanded(v) != FT_GOOD)
         kinds |= FT_ARMED;
     return kinds;
 }

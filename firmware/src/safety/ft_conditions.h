@@ -2,11 +2,13 @@
 #ifndef FT_CONDITIONS_H
 #define FT_CONDITIONS_H
 
+#include "ft_safety.h" /* ft_view */
+
 #include <stdbool.h>
 #include <stdint.h>
 
 /* A check returns FT_GOOD, the first joint that fails, or FT_NO_JOINT. */
-typedef uint32_t (*ft_check)(void);
+typedef uint32_t (*ft_check)(const ft_view *v);
 
 typedef struct {
     uint8_t event;
@@ -32,7 +34,7 @@ extern const uint32_t ft_conditions_count;
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 
-uint32_t ft_suspects(bool armed);
+uint32_t ft_suspects(const ft_view *v);
 uint32_t ft_fault_of_start(uint32_t chip_errors);
 
 #endif

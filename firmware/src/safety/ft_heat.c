@@ -1,8 +1,8 @@
 /* Motors and drivers that get warm; see ft_heat.h. */
 #include "ft_heat.h"
 
-#include "ft_config.h" /* ft_heat */
-#include "ft_state.h"  /* ft */
+#include "ft_config.h"   /* ft_heat */
+#include "ft_findings.h" /* FT_GOOD */
 
 #define TOO_WARM 1.02f /* the continuous current itself comes to 1 */
 #define COOL 0.9f      /* again */
@@ -14,10 +14,10 @@ static struct {
 } warm;
 
 /* Let one row's heat follow. Without outputs the torque is 0. */
-static void follow(uint32_t i, uint32_t ticks)
+static void follow(uint32_t i, ft_real torque, uint32_t ticks)
 {
     const ft_heat_config *c = &ft_heat[i];
-    float amps = (float)ft.law.torque[c->joint] * c->per_torque;
+    float amps = (float)torque * c->per_torque;
     float share = c->share * (float)ticks;
 
     if (share > 1.0f)
@@ -27,12 +27,12 @@ static void follow(uint32_t i, uint32_t ticks)
 }
 
 /* One round. */
-uint32_t ft_heat_idle(void)
+uint32_t ft_heat_idle(uint32_t tick, const ft_real torque[FT_JOINTS])
 {
-    uint32_t i, tick = ft.tick, joint = FT_GOOD;
+    uint32_t i, joint = FT_GOOD;
 
     for (i = FT_HEATS; i-- > 0u;) {
-        follow(i, tick - warm.tick);
+        follow(i, torque[ft_heat[i].joint], tick - warm.tick);
         if (warm.over[i])
             joint = ft_heat[i].joint;
     }

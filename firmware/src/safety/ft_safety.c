@@ -5,290 +5,294 @@
 #include "ft_conditions.h" /* ft_conditions, ft_faults */
 #include "ft_config.h"     /* FT_HOST_TIMEOUT */
 #include "ft_loops.h"      /* ft_loops_first_mode */
-#include "ft_state.h"      /* ft */
 
 /* ---- actions ---------------------------------------------------------- */
 
-static void nothing(void)
+static void nothing(ft_safety *s, ft_control *c)
 {
+    (void)s;
+    (void)c;
 }
 
 /* Clear what the last motion left in the flags. */
-static void forget_last_motion(void)
+static void forget_last_motion(ft_safety *s)
 {
-    ft.safety.flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS | FT_FLAG_OVERLAY
+    s->flags &= FT_FLAG_HOMED | FT_FLAG_OUTPUTS | FT_FLAG_OVERLAY
                        | FT_FLAG_SEEKING;
-    ft.safety.reason = 0;
+    s->reason = 0;
 }
 
 /* Let the step and the law start at rest where the joints are now. Without
  * outputs the motion stays there anyway. */
-static void hold_here(void)
+static void hold_here(const ft_safety *s, ft_control *c)
 {
-    if (ft.safety.drive != FT_DRIVE_OFF)
-        ft_motion_hold(&ft.motion, ft.seen.q);
-    ft_step_start(&ft.step, ft.seen.q);
-    ft_law_start(&ft.law);
+    if (s->drive != FT_DRIVE_OFF)
+        ft_motion_hold(&c->motion, c->seen.q);
+    ft_step_start(&c->step, c->seen.q);
+    ft_law_start(&c->law);
 }
 
-static void outputs_on(void)
+static void outputs_on(ft_safety *s)
 {
     ft_chip_outputs(true);
-    ft.safety.flags |= FT_FLAG_OUTPUTS;
+    s->flags |= FT_FLAG_OUTPUTS;
 }
 
 /* Let the brakes open, now that the joints are held. */
-static void open_brakes(void)
+static void open_brakes(ft_safety *s)
 {
-    if (!FT_BRAKE || ft.safety.released)
+    if (!FT_BRAKE || s->released)
         return;
     ft_chip_brake(true);
-    ft.safety.released = true;
-    ft.safety.opening = FT_BRAKE_OPENS;
+    s->released = true;
+    s->opening = FT_BRAKE_OPENS;
 }
 
 /* Let the brakes close; the joints are held until they have. */
-static void close_brakes(void)
+static void close_brakes(ft_safety *s)
 {
-    if (!FT_BRAKE || ft.safety.closing != 0u)
+    if (!FT_BRAKE || s->closing != 0u)
         return;
     ft_chip_brake(false);
-    ft.safety.closing = FT_BRAKE_CLOSES;
+    s->closing = FT_BRAKE_CLOSES;
 }
 
 /* Hold the position measured now, in the first mode. */
-static void arm(void)
+static void arm(ft_safety *s, ft_control *c)
 {
-    forget_last_motion();
-    ft.motion.mode = 0;
-    ft_loops_first_mode(&ft.step);
-    hold_here();
-    outputs_on();
-    open_brakes();
+    forget_last_motion(s);
+    c->motion.mode = 0;
+    ft_loops_first_mode(&c->step);
+    hold_here(s, c);
+    outputs_on(s);
+    open_brakes(s);
 }
 
 /* The brakes are the first to be let go. */
-static void outputs_off(void)
+static void outputs_off(ft_safety *s, ft_control *c)
 {
     ft_chip_safe();
     ft_chip_outputs(false);
-    ft.safety.released = false;
-    ft.safety.opening = ft.safety.closing = 0;
-    ft_motion_forget(&ft.motion);
-    ft.safety.flags &= (uint8_t)~(FT_FLAG_OUTPUTS | FT_FLAG_SEEKING);
-    ft.safety.coming = FT_FAULT_NONE;
-    ft.safety.reaction = FT_REACTION_COAST;
+    s->released = false;
+    s->opening = s->closing = 0;
+    ft_motion_forget(&c->motion);
+    s->flags &= (uint8_t)~(FT_FLAG_OUTPUTS | FT_FLAG_SEEKING);
+    s->coming = FT_FAULT_NONE;
+    s->reaction = FT_REACTION_COAST;
 }
 
 /* Short-circuit the motors: no voltage, outputs stay on. */
-static void brake(void)
+static void brake(ft_safety *s, ft_control *c)
 {
     ft_chip_brake(false);
-    ft_motion_forget(&ft.motion);
-    ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
-    ft.safety.coming = FT_FAULT_NONE;
+    ft_motion_forget(&c->motion);
+    s->flags &= (uint8_t)~FT_FLAG_SEEKING;
+    s->coming = FT_FAULT_NONE;
 }
 
 /* Stop where the joints are, and stay there. */
-static void stay(void)
+static void stay(ft_safety *s, ft_control *c)
 {
-    ft_motion_forget(&ft.motion);
-    hold_here();
-    ft.safety.coming = FT_FAULT_NONE;
+    ft_motion_forget(&c->motion);
+    hold_here(s, c);
+    s->coming = FT_FAULT_NONE;
 }
 
 /* Return whether the joints can be held: they move by the law. */
-static bool can_hold(void)
+static bool can_hold(const ft_safety *s)
 {
-    return ft.safety.drive == FT_DRIVE_PATH || ft.safety.drive == FT_DRIVE_JOG
-           || ft.safety.state == FT_STATE_FLOAT;
+    return s->drive == FT_DRIVE_PATH || s->drive == FT_DRIVE_JOG
+           || s->state == FT_STATE_FLOAT;
 }
 
 /* Switch the outputs off; where brakes can take over, once they have. */
-static void disarm(void)
+static void disarm(ft_safety *s, ft_control *c)
 {
     if (!FT_BRAKE) {
-        outputs_off();
+        outputs_off(s, c);
         return;
     }
-    stay();
-    close_brakes();
+    stay(s, c);
+    close_brakes(s);
 }
 
 /* React to a fault as the mechanism file says for its class. A later fault
  * can only take away more. Where there are brakes, joints are held until these
  * have closed, and no longer; so they are before they may coast, if all that
  * holds them is well. */
-static void react(void)
+static void react(ft_safety *s, ft_control *c)
 {
-    uint8_t how = ft.safety.asked;
+    uint8_t how = s->asked;
 
-    if (FT_BRAKE && how == FT_REACTION_COAST && ft.safety.gentle)
+    if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
         how = FT_REACTION_HOLD;
-    if (how == FT_REACTION_HOLD && !can_hold())
+    if (how == FT_REACTION_HOLD && !can_hold(s))
         how = FT_REACTION_COAST;
-    if (ft.safety.state == FT_STATE_FAULT && how >= ft.safety.reaction)
+    if (s->state == FT_STATE_FAULT && how >= s->reaction)
         return;
-    ft.safety.reaction = how;
+    s->reaction = how;
     if (how == FT_REACTION_COAST)
-        outputs_off();
+        outputs_off(s, c);
     else if (how == FT_REACTION_BRAKE)
-        brake();
+        brake(s, c);
     else
-        stay();
+        stay(s, c);
     if (how == FT_REACTION_HOLD)
-        close_brakes();
+        close_brakes(s);
 }
 
-static void home(void)
+static void home(ft_safety *s, ft_control *c)
 {
     uint32_t j;
 
-    ft_observer_set(&ft.seen, ft.safety.request.position);
+    ft_observer_set(&c->seen, s->request.position);
     for (j = 0; j < FT_JOINTS; j++)
-        ft.safety.homed[j] = true;
-    ft.safety.flags |= FT_FLAG_HOMED;
-    ft_motion_forget(&ft.motion); /* it was to begin where the joints seemed */
+        s->homed[j] = true;
+    s->flags |= FT_FLAG_HOMED;
+    ft_motion_forget(&c->motion); /* it was to begin where the joints seemed */
 }
 
 /* ---- actions of the lab modes ------------------------------------------ */
 
-static void let_float(void)
+static void let_float(ft_safety *s, ft_control *c)
 {
-    ft_motion_forget(&ft.motion);
-    ft_lab_float(&ft.lab, ft.safety.request.value);
+    ft_motion_forget(&c->motion);
+    ft_lab_float(&c->lab, s->request.value);
 }
 
-static void jog(void)
+static void jog(ft_safety *s, ft_control *c)
 {
-    const ft_request *r = &ft.safety.request;
+    const ft_request *r = &s->request;
 
-    if (ft.safety.state != FT_STATE_JOG) {
-        forget_last_motion();
-        ft_motion_forget(&ft.motion);
-        ft_lab_rest(&ft.lab);
+    if (s->state != FT_STATE_JOG) {
+        forget_last_motion(s);
+        ft_motion_forget(&c->motion);
+        ft_lab_rest(&c->lab);
     }
-    ft_lab_jog(&ft.lab, r->joint, (ft_real)r->value);
+    ft_lab_jog(&c->lab, r->joint, (ft_real)r->value);
 }
 
-static void jog_no_more(void)
+static void jog_no_more(ft_safety *s, ft_control *c)
 {
-    ft_lab_release(&ft.lab);
+    (void)s;
+    ft_lab_release(&c->lab);
 }
 
-static void seek(void)
+static void seek(ft_safety *s, ft_control *c)
 {
-    if (ft.safety.state == FT_STATE_DISARMED) {
-        hold_here();
-        outputs_on();
-        open_brakes();
+    if (s->state == FT_STATE_DISARMED) {
+        hold_here(s, c);
+        outputs_on(s);
+        open_brakes(s);
     }
-    ft.safety.homed[ft.safety.request.joint] = false;
-    ft.safety.flags &= (uint8_t)~FT_FLAG_HOMED;
-    ft.safety.flags |= FT_FLAG_SEEKING;
-    ft_lab_seek(&ft.lab, ft.safety.request.joint);
+    s->homed[s->request.joint] = false;
+    s->flags &= (uint8_t)~FT_FLAG_HOMED;
+    s->flags |= FT_FLAG_SEEKING;
+    ft_lab_seek(&c->lab, s->request.joint);
 }
 
 /* The joint sought for has been given its place. */
-static void found(void)
+static void found(ft_safety *s, ft_control *c)
 {
-    ft.safety.homed[ft.lab.joint] = true;
-    if (ft_safety_unhomed() == FT_NO_JOINT)
-        ft.safety.flags |= FT_FLAG_HOMED;
-    ft_motion_forget(&ft.motion);
+    s->homed[c->lab.joint] = true;
+    if (ft_safety_unhomed(s) == FT_NO_JOINT)
+        s->flags |= FT_FLAG_HOMED;
+    ft_motion_forget(&c->motion);
 }
 
-static void sought(void)
+static void sought(ft_safety *s, ft_control *c)
 {
-    ft.safety.flags &= (uint8_t)~FT_FLAG_SEEKING;
+    (void)c;
+    s->flags &= (uint8_t)~FT_FLAG_SEEKING;
 }
 
-static void probe(void)
+static void probe(ft_safety *s, ft_control *c)
 {
-    const ft_request *r = &ft.safety.request;
+    const ft_request *r = &s->request;
 
-    if (ft.safety.state == FT_STATE_DISARMED) {
-        hold_here();
-        outputs_on();
-        ft_lab_rest(&ft.lab);
+    if (s->state == FT_STATE_DISARMED) {
+        hold_here(s, c);
+        outputs_on(s);
+        ft_lab_rest(&c->lab);
     }
-    ft_lab_probe(&ft.lab, r->joint, (ft_real)r->value);
+    ft_lab_probe(&c->lab, r->joint, (ft_real)r->value);
 }
 
-static void overlay(void)
+static void overlay(ft_safety *s, ft_control *c)
 {
-    const ft_request *r = &ft.safety.request;
+    const ft_request *r = &s->request;
 
-    if (ft_law_overlay(&ft.law, r->joint, r->gains))
-        ft.safety.flags |= FT_FLAG_OVERLAY;
+    if (ft_law_overlay(&c->law, r->joint, r->gains))
+        s->flags |= FT_FLAG_OVERLAY;
     else
-        ft.safety.flags &= (uint8_t)~FT_FLAG_OVERLAY;
+        s->flags &= (uint8_t)~FT_FLAG_OVERLAY;
 }
 
 /* ---- actions of motions ------------------------------------------------ */
 
 /* Play from the start of the buffered motion, which is within a tolerance of
  * where the joints are held: the step goes on at rest from there. */
-static void play(void)
+static void play(ft_safety *s, ft_control *c)
 {
-    forget_last_motion();
-    ft_step_take(&ft.step, ft_motion_entry(&ft.motion));
-    ft_motion_start(&ft.motion);
+    forget_last_motion(s);
+    ft_step_take(&c->step, ft_motion_entry(&c->motion));
+    ft_motion_start(&c->motion);
 }
 
 /* Slow down along the path because of STOP. */
-static void stop(void)
+static void stop(ft_safety *s, ft_control *c)
 {
-    if (ft.safety.reason == 0u)
-        ft.safety.reason = FT_FLAG_STOPPED;
-    ft_motion_brake(&ft.motion);
+    if (s->reason == 0u)
+        s->reason = FT_FLAG_STOPPED;
+    ft_motion_brake(&c->motion);
 }
 
-static void resume(void)
+static void resume(ft_safety *s, ft_control *c)
 {
-    forget_last_motion();
-    ft_motion_resume(&ft.motion);
+    forget_last_motion(s);
+    ft_motion_resume(&c->motion);
 }
 
-static void flush(void)
+static void flush(ft_safety *s, ft_control *c)
 {
-    forget_last_motion();
-    ft_motion_forget(&ft.motion);
+    forget_last_motion(s);
+    ft_motion_forget(&c->motion);
 }
 
-static void host_silent(void)
+static void host_silent(ft_safety *s, ft_control *c)
 {
-    ft.safety.reason = FT_FLAG_HOST_SILENT;
-    ft_motion_brake(&ft.motion);
+    s->reason = FT_FLAG_HOST_SILENT;
+    ft_motion_brake(&c->motion);
 }
 
 /* Say why the motion came to rest before its end. */
-static void pause(void)
+static void pause(ft_safety *s, ft_control *c)
 {
-    ft.safety.flags |= ft.motion.underrun ? (uint8_t)FT_FLAG_UNDERRUN
-                                          : ft.safety.reason;
+    s->flags |= c->motion.underrun ? (uint8_t)FT_FLAG_UNDERRUN
+                                          : s->reason;
 }
 
-static void finish(void)
+static void finish(ft_safety *s, ft_control *c)
 {
-    ft.safety.flags |= FT_FLAG_ENDED;
+    (void)c;
+    s->flags |= FT_FLAG_ENDED;
 }
 
 /* Forget the fault; the next start is a fresh one. */
-static void clear(void)
+static void clear(ft_safety *s, ft_control *c)
 {
-    outputs_off();
-    ft.safety.fault = FT_FAULT_NONE;
-    ft.safety.fault_joint = FT_NO_JOINT;
-    ft.safety.alarms.of[FT_ALARM_MISSED] = 0;
-    ft.safety.alarms.of[FT_ALARM_KNOT] = 0;
+    outputs_off(s, c);
+    s->fault = FT_FAULT_NONE;
+    s->fault_joint = FT_NO_JOINT;
+    s->alarms.set.of[FT_ALARM_MISSED] = 0;
+    s->alarms.set.of[FT_ALARM_KNOT] = 0;
     ft_chip_remember(0);
 }
 
 /* ---- the table -------------------------------------------------------- */
 
 typedef struct {
-    void (*act)(void); /* 0: not possible in this state */
+    void (*act)(ft_safety *s, ft_control *c); /* 0: not possible here */
     uint8_t next;
 } cell;
 
@@ -433,57 +437,59 @@ static const uint8_t drive_of[FT_STATES] = {
 /* ---- events ----------------------------------------------------------- */
 
 /* Return whether knots are wanted. */
-bool ft_safety_takes_knots(void)
+bool ft_safety_takes_knots(const ft_safety *s)
 {
-    return (ft_safety_armed() || ft.safety.state == DISARMED)
-           && ft.safety.state != FAULT && ft.safety.coming == FT_FAULT_NONE
-           && ft.safety.alarms.of[FT_ALARM_KNOT] == 0u;
+    return (ft_safety_armed(s) || s->state == DISARMED)
+           && s->state != FAULT && s->coming == FT_FAULT_NONE
+           && s->alarms.set.of[FT_ALARM_KNOT] == 0u;
 }
 
 /* Return the first joint that has no zero, FT_NO_JOINT if each has one. */
-uint32_t ft_safety_unhomed(void)
+uint32_t ft_safety_unhomed(const ft_safety *s)
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        if (!ft.safety.homed[j])
+        if (!s->homed[j])
             return j;
     return FT_NO_JOINT;
 }
 
 /* Let an event happen, if the state knows it. What disarms waits for brakes
  * that close. */
-void ft_safety_event(uint32_t event)
+void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
 {
-    const cell *c = &table[ft.safety.state][event];
+    const cell *to = &table[s->state][event];
 
-    if (c->act == 0)
+    if (to->act == 0)
         return;
-    c->act();
-    ft.safety.state = c->next == DISARMED && ft.safety.closing != 0u ? CLOSING
-                                                                     : c->next;
-    ft.safety.drive = drive_of[ft.safety.state];
-    if (c->next == FAULT && ft.safety.reaction == FT_REACTION_HOLD)
-        ft.safety.drive = FT_DRIVE_PATH;
+    to->act(s, c);
+    s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;
+    s->drive = drive_of[s->state];
+    if (to->next == FAULT && s->reaction == FT_REACTION_HOLD)
+        s->drive = FT_DRIVE_PATH;
 }
 
 /* Refuse the last command for a reason. */
-static void refuse(uint8_t refusal, uint32_t joint)
+static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
 {
-    ft.safety.refusal = refusal;
-    ft.safety.refusal_joint = (uint8_t)joint;
+    s->refusal = refusal;
+    s->refusal_joint = (uint8_t)joint;
 }
 
 /* Return whether all that a command asks for is so; refuse it if not. */
-static bool permitted(uint32_t event)
+static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
 {
-    const ft_condition *c, *end = ft_conditions + ft_conditions_count;
+    const ft_condition *row = ft_conditions;
+    const ft_condition *end = row + ft_conditions_count;
 
-    for (c = ft_conditions; c < end && c->event <= event; c++) {
-        uint32_t joint = c->event == event ? c->check() : FT_GOOD;
+    while (row < end && row->event < event)
+        row++;
+    for (; row < end && row->event == event; row++) {
+        uint32_t joint = row->check(v);
 
         if (joint != FT_GOOD) {
-            refuse(c->refusal, joint);
+            refuse(s, row->refusal, joint);
             return false;
         }
     }
@@ -491,157 +497,161 @@ static bool permitted(uint32_t event)
 }
 
 /* Do a command of the host, or refuse it by name. */
-static void command(uint32_t event)
+static void command(ft_safety *s, ft_control *c, const ft_view *v,
+                    uint32_t event)
 {
-    uint8_t why = refusal_of[ft.safety.state];
+    uint8_t why = refusal_of[s->state];
 
-    refuse(FT_REFUSAL_NONE, FT_NO_JOINT);
+    refuse(s, FT_REFUSAL_NONE, FT_NO_JOINT);
     if (event == 0u || event > FT_EVENT_GAINS)
-        refuse(FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
-    else if (table[ft.safety.state][event].act == 0)
-        refuse(why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
-    else if (permitted(event))
-        ft_safety_event(event);
+        refuse(s, FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
+    else if (table[s->state][event].act == 0)
+        refuse(s, why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
+    else if (permitted(s, v, event))
+        ft_safety_event(s, c, event);
 }
 
 /* Take the command that the link has posted, once. */
-static void take_request(void)
+static void take_request(ft_safety *s, ft_control *c, const ft_view *v)
 {
-    ft_request *r = &ft.safety.request;
+    ft_request *r = &s->request;
 
     if (!r->posted)
         return;
-    command(r->event);
-    ft.safety.token = r->token;
+    command(s, c, v, r->event);
+    s->token = r->token;
     r->posted = false;
 }
 
 /* ---- faults ----------------------------------------------------------- */
 
 /* Take a fault: the first one is kept, and outlives a reset. */
-static void fault(uint32_t code, uint32_t joint)
+static void fault(ft_safety *s, ft_control *c, uint32_t code,
+                  uint32_t joint)
 {
-    if (ft.safety.fault == FT_FAULT_NONE) {
-        ft.safety.fault = (uint8_t)code;
-        ft.safety.fault_joint = (uint8_t)joint;
+    if (s->fault == FT_FAULT_NONE) {
+        s->fault = (uint8_t)code;
+        s->fault_joint = (uint8_t)joint;
         ft_chip_remember(code);
-        if (ft.safety.latched[code] < UINT8_MAX)
-            ft.safety.latched[code]++;
+        if (s->latched[code] < UINT8_MAX)
+            s->latched[code]++;
     }
-    ft.safety.asked = ft_reaction[code];
-    ft_safety_event(FT_EVENT_FAULT);
+    s->asked = ft_reaction[code];
+    ft_safety_event(s, c, FT_EVENT_FAULT);
 }
 
 /* Take a fault that leaves sensors, drivers and law good, at rest. */
-static void gentle_fault(uint32_t code, uint32_t joint)
+static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
+                         uint32_t joint)
 {
-    ft.safety.gentle = true;
-    fault(code, joint);
-    ft.safety.gentle = false;
+    s->gentle = true;
+    fault(s, c, code, joint);
+    s->gentle = false;
 }
 
 /* Return whether the targets are at rest, those under way too. */
-static bool at_rest(void)
+static bool at_rest(const ft_safety *s, const ft_control *c)
 {
-    return ft.safety.state != TRACK && ft.safety.state != JOG
-           && ft_motion_settled(&ft.motion);
+    return s->state != TRACK && s->state != JOG
+           && ft_motion_settled(&c->motion);
 }
 
 /* Stop on the path first if there is a motion, and take the fault then. */
-static void fault_at_rest(uint32_t code, uint32_t joint)
+static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
+                          uint32_t joint)
 {
-    if (at_rest()) {
-        gentle_fault(code, joint);
+    if (at_rest(s, c)) {
+        gentle_fault(s, c, code, joint);
         return;
     }
-    if (ft.safety.coming == FT_FAULT_NONE) {
-        ft.safety.coming = (uint8_t)code;
-        ft.safety.coming_joint = (uint8_t)joint;
+    if (s->coming == FT_FAULT_NONE) {
+        s->coming = (uint8_t)code;
+        s->coming_joint = (uint8_t)joint;
     }
-    ft_motion_brake(&ft.motion);
-    ft_lab_release(&ft.lab);
+    ft_motion_brake(&c->motion);
+    ft_lab_release(&c->lab);
 }
 
 /* Take the fault that waited for the motion to come to rest. */
-static void take_coming(void)
+static void take_coming(ft_safety *s, ft_control *c)
 {
-    if (ft.safety.coming != FT_FAULT_NONE && at_rest())
-        gentle_fault(ft.safety.coming, ft.safety.coming_joint);
+    if (s->coming != FT_FAULT_NONE && at_rest(s, c))
+        gentle_fault(s, c, s->coming, s->coming_joint);
 }
 
 /* Look for faults, in the order of the table: the first is latched, a later
- * one may ask for more to be done. */
-static void look_for_faults(void)
+ * one may ask for more to be done. With the outputs off those of an armed board
+ * no longer count. */
+static void look_for_faults(ft_safety *s, ft_control *c, const ft_view *v)
 {
-    const uint32_t kinds = ft_suspects(ft_safety_armed());
+    uint32_t kinds = ft_suspects(v), joint;
     const ft_fault_rule *f, *end = ft_faults + ft_faults_count;
-    uint32_t joint;
 
     if (kinds == 0u)
         return;
     for (f = ft_faults; f < end; f++) {
         if ((f->where & kinds) == 0u)
             continue;
-        if ((f->where & (FT_ARMED | FT_OF_JOINTS)) != 0u
-            && !ft_safety_armed())
-            continue;
-        joint = f->check();
+        joint = f->check(v);
         if (joint == FT_GOOD)
             continue;
         if (f->reaction == FT_STOP)
-            fault_at_rest(f->fault, joint);
+            fault_at_rest(s, c, f->fault, joint);
         else
-            fault(f->fault, joint);
+            fault(s, c, f->fault, joint);
+        if (!ft_safety_armed(s))
+            kinds &= ~(uint32_t)(FT_ARMED | FT_OF_JOINTS);
     }
 }
 
 /* Count how long the host has been silent; the state says what that means. */
-static void listen_for_host(void)
+static void listen_for_host(ft_safety *s, ft_control *c)
 {
-    uint32_t silent = ft.safety.silent;
+    uint32_t silent = s->silent;
 
     if (silent <= FT_HOST_LOST)
-        ft.safety.silent = ++silent;
+        s->silent = ++silent;
     if (silent > FT_HOST_TIMEOUT)
-        ft_safety_event(FT_EVENT_SILENT);
+        ft_safety_event(s, c, FT_EVENT_SILENT);
 }
 
 /* Let the brakes' time pass. */
-static void await_brakes(void)
+static void await_brakes(ft_safety *s, ft_control *c)
 {
-    if (ft.safety.opening != 0u)
-        ft.safety.opening--;
-    if (ft.safety.closing != 0u && --ft.safety.closing == 0u)
-        ft_safety_event(FT_EVENT_PASSED);
+    if (s->opening != 0u)
+        s->opening--;
+    if (s->closing != 0u && --s->closing == 0u)
+        ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
 /* ---- start and tick --------------------------------------------------- */
 
 /* Pass BOOT and CHECK, or end in FAULT. */
-void ft_safety_start(uint32_t chip_errors)
+void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
 {
     uint32_t code = ft_fault_of_start(chip_errors);
 
-    ft.safety.fault_joint = ft.safety.refusal_joint = FT_NO_JOINT;
-    ft_safety_event(FT_EVENT_PASSED);
+    s->fault_joint = s->refusal_joint = FT_NO_JOINT;
+    ft_safety_event(s, c, FT_EVENT_PASSED);
     if (code != FT_FAULT_NONE)
-        fault(code, FT_NO_JOINT);
+        fault(s, c, code, FT_NO_JOINT);
     else
-        ft_safety_event(FT_EVENT_PASSED);
+        ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
 /* Let happen what this tick brings: what the motion did, the e-stop, faults,
  * and last what the host asks for. */
-void ft_safety_tick(uint32_t motion_event)
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+                    uint32_t motion_event)
 {
     if (motion_event != 0u)
-        ft_safety_event(motion_event);
-    take_coming();
+        ft_safety_event(s, c, motion_event);
+    take_coming(s, c);
     if (FT_BRAKE)
-        await_brakes();
-    if (ft.estop)
-        ft_safety_event(FT_EVENT_ESTOP);
-    look_for_faults();
-    listen_for_host();
-    take_request();
+        await_brakes(s, c);
+    if (v->sensors->estop)
+        ft_safety_event(s, c, FT_EVENT_ESTOP);
+    look_for_faults(s, c, v);
+    listen_for_host(s, c);
+    take_request(s, c, v);
 }

@@ -3,47 +3,40 @@
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
-#include "ft_findings.h" /* FT_NO_JOINT, FT_GOOD */
-#include "ft_messages.h" /* FT_STATE_, FT_FAULT_, FT_REFUSAL_, FT_COMMAND_ */
+#include "ft_control.h"  /* ft_control */
+#include "ft_events.h"   /* FT_EVENT_, FT_DRIVE_ */
+#include "ft_findings.h" /* ft_findings, FT_NO_JOINT, FT_GOOD */
+#include "ft_messages.h" /* FT_STATE_, FT_FAULT_, FT_REFUSAL_ */
 #include "ft_model.h"    /* FT_JOINTS */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Events: the commands by their numbers, other requests, then the board's. */
-enum {
-    FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
-    FT_EVENT_FLOAT,
-    FT_EVENT_JOG,
-    FT_EVENT_SEEK,
-    FT_EVENT_PROBE,
-    FT_EVENT_GAINS,
-    FT_EVENT_PASSED, /* what the state waits for is done */
-    FT_EVENT_PAUSED, /* at rest on the path */
-    FT_EVENT_ENDED,  /* at rest at the end of the path */
-    FT_EVENT_SILENT, /* no good frame from the host for too long */
-    FT_EVENT_FAULT,
-    FT_EVENT_ESTOP,
-    FT_EVENTS
-};
+/* Ticks, and what they cost. */
+typedef struct {
+    volatile uint32_t tick; /* since reset */
+    uint32_t cycles;        /* of the last tick */
+    uint32_t cycles_max;
+} ft_time;
 
-#define FT_STATES (FT_STATE_LEAVING + 1)
-
-/* What makes the torques of a tick. */
-enum {
-    FT_DRIVE_OFF,  /* nothing: outputs are off, or the motors brake */
-    FT_DRIVE_PATH, /* the law, about the motion */
-    FT_DRIVE_JOG,  /* the law, about one joint moved by hand */
-    FT_DRIVE_LAB   /* the law of ft_lab.h */
-};
+/* What the board measures besides its joints. */
+typedef struct {
+    bool estop;                 /* the break input is active */
+    float bus_voltage;          /* V */
+    volatile float temperature; /* deg C, of the main loop */
+} ft_sensors;
 
 /* What the tick is told from outside of it. Each byte has one writer that
  * sets it, and all of them are looked at as one word. */
 enum { FT_ALARM_MISSED, FT_ALARM_KNOT, FT_ALARM_BOARD, FT_ALARM_MEMORY };
 
-typedef union {
-    volatile uint8_t of[4];
-    volatile uint32_t any;
+typedef struct {
+    union {
+        volatile uint8_t of[4];
+        volatile uint32_t any;
+    } set;
+    volatile uint8_t knot_joint; /* joint of a bad knot */
+    volatile uint8_t warm_joint; /* joint of an overload */
 } ft_alarms;
 
 /* A request on its way from the link to the tick. */
@@ -74,15 +67,29 @@ typedef struct {
     uint8_t reason;             /* the flag a stop under way will set */
     ft_request request;            /* from the link */
     volatile uint32_t silent;      /* ticks since the last good frame */
-    volatile uint8_t knot_joint;   /* joint of a bad knot */
-    volatile uint8_t warm_joint;   /* joint of an overload */
     ft_alarms alarms;
 } ft_safety;
 
-void ft_safety_start(uint32_t chip_errors);
-void ft_safety_tick(uint32_t motion_event);
-void ft_safety_event(uint32_t event);
-bool ft_safety_takes_knots(void);
-uint32_t ft_safety_unhomed(void);
+/* What checks and reports look at. */
+typedef struct {
+    const ft_time *time;
+    const ft_sensors *sensors;
+    const ft_findings *found; /* of this tick */
+    const ft_safety *safety;
+    const ft_control *control;
+} ft_view;
+
+void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors);
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+                    uint32_t motion_event);
+void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event);
+bool ft_safety_takes_knots(const ft_safety *s);
+uint32_t ft_safety_unhomed(const ft_safety *s);
+
+/* Return whether torques are meant to act. */
+static inline bool ft_safety_armed(const ft_safety *s)
+{
+    return s->drive != FT_DRIVE_OFF;
+}
 
 #endif

@@ -6,7 +6,6 @@
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
 #include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
-#include "ft_state.h"    /* ft */
 
 #define PIECE 16u         /* bytes of the tables looked at in one round */
 #define CODE_PIECE 64u    /* and of the whole image */
@@ -64,7 +63,7 @@ bool ft_watch_code(void)
 }
 
 /* Look at one piece of the constants. */
-static void look_at_constants(void)
+static void look_at_constants(ft_alarms *alarms)
 {
     const uint8_t *bytes = guarded[round_.table].table;
     uint32_t left = guarded[round_.table].size - round_.at;
@@ -75,14 +74,14 @@ static void look_at_constants(void)
     if (n < left)
         return;
     if (round_.crc != *guarded[round_.table].crc)
-        ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_CONFIGURATION;
+        alarms->set.of[FT_ALARM_MEMORY] = FT_FAULT_CONFIGURATION;
     round_.table = round_.table + 1u < TABLES ? round_.table + 1u : 0u;
     round_.at = round_.crc = 0;
 }
 
 /* Look at one piece of the image. The tables are part of it: what their own
  * sums find is told as theirs. */
-static void look_at_code(void)
+static void look_at_code(ft_alarms *alarms)
 {
     ft_image image = ft_chip_image();
     uint32_t left = image.size - code.at;
@@ -93,34 +92,35 @@ static void look_at_code(void)
     if (n < left)
         return;
     if (code.crc != image.crc)
-        ft.safety.alarms.of[FT_ALARM_MEMORY] =
+        alarms->set.of[FT_ALARM_MEMORY] =
             ft_watch_constants() ? FT_FAULT_CODE : FT_FAULT_CONFIGURATION;
     code.at = code.crc = 0;
 }
 
-/* Look at what the board says of itself. A temperature that is no number is
- * too high. */
-static void look_at_board(void)
+/* Look at what the board says of itself, and at the joint that is too warm. A
+ * temperature that is no number is too high. */
+static void look_at_board(ft_alarms *alarms, ft_sensors *sensors,
+                          uint32_t joint)
 {
-    uint32_t joint = ft_heat_idle();
     uint8_t alarm = joint == FT_GOOD ? FT_FAULT_NONE : FT_FAULT_OVERLOAD;
 
-    ft.safety.warm_joint = (uint8_t)joint;
+    alarms->warm_joint = (uint8_t)joint;
     ft_chip_drivers_look(false);
-    ft.temperature = ft_chip_temperature();
-    if (!((ft_real)ft.temperature <= FT_TEMPERATURE_MAX))
+    sensors->temperature = ft_chip_temperature();
+    if (!((ft_real)sensors->temperature <= FT_TEMPERATURE_MAX))
         alarm = FT_FAULT_OVER_TEMPERATURE;
     if (ft_chip_driver_fault())
         alarm = FT_FAULT_DRIVER;
-    ft.safety.alarms.of[FT_ALARM_BOARD] = alarm;
+    alarms->set.of[FT_ALARM_BOARD] = alarm;
 }
 
 /* One round. */
-void ft_watch_idle(void)
+void ft_watch_idle(ft_alarms *alarms, ft_sensors *sensors, uint32_t tick,
+                   const ft_real torque[FT_JOINTS])
 {
-    look_at_board();
+    look_at_board(alarms, sensors, ft_heat_idle(tick, torque));
     if (!ft_chip_stack_whole())
-        ft.safety.alarms.of[FT_ALARM_MEMORY] = FT_FAULT_STACK;
-    look_at_constants();
-    look_at_code();
+        alarms->set.of[FT_ALARM_MEMORY] = FT_FAULT_STACK;
+    look_at_constants(alarms);
+    look_at_code(alarms);
 }

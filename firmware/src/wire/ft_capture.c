@@ -4,7 +4,6 @@
 
 #include "ft_motion.h" /* FT_STORED */
 #include "ft_report.h" /* ft_report_word */
-#include "ft_state.h"  /* ft */
 
 #include <string.h> /* memcpy, memset */
 
@@ -74,16 +73,15 @@ void ft_capture_read(uint32_t first, ft_msg_data *m)
 }
 
 /* Return whether the recording is over. */
-static bool over(void)
+static bool over(const ft_safety *s)
 {
     if (capture.mode == FT_CAPTURE_ONCE)
         return capture.taken >= FT_CAPTURE_SAMPLES;
-    return ft.safety.state == FT_STATE_FAULT
-           || ft.safety.state == FT_STATE_ESTOP;
+    return s->state == FT_STATE_FAULT || s->state == FT_STATE_ESTOP;
 }
 
 /* Take a sample if it is time. */
-void ft_capture_tick(void)
+void ft_capture_tick(const ft_view *v)
 {
     uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];
     uint32_t i;
@@ -94,9 +92,9 @@ void ft_capture_tick(void)
     }
     capture.next = capture.every - 1u;
     for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
-        to[i] = ft_report_word(capture.word[i]);
-    capture.last_tick = ft.tick;
+        to[i] = ft_report_word(v, capture.word[i]);
+    capture.last_tick = v->time->tick;
     capture.taken++;
-    if (over())
+    if (over(v->safety))
         ft_capture_on = false;
 }

@@ -3,9 +3,8 @@
 #include "ft_knots.h"
 
 #include "ft_config.h"   /* ft_joint */
+#include "ft_findings.h" /* FT_NO_JOINT, FT_GOOD */
 #include "ft_position.h" /* ft_position_coarse */
-#include "ft_safety.h"   /* FT_NO_JOINT */
-#include "ft_state.h"    /* ft */
 
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
@@ -18,10 +17,10 @@ static ft_real size(ft_real x)
 }
 
 /* Report a knot that must not be played. */
-static bool bad(uint32_t joint)
+static bool bad(ft_alarms *alarms, uint32_t joint)
 {
-    ft.safety.knot_joint = (uint8_t)joint;
-    ft.safety.alarms.of[FT_ALARM_KNOT] = 1u;
+    alarms->knot_joint = (uint8_t)joint;
+    alarms->set.of[FT_ALARM_KNOT] = 1u;
     return false;
 }
 
@@ -102,32 +101,38 @@ static uint32_t check_segment(const ft_segment *g)
     return FT_GOOD;
 }
 
-/* Begin a motion. Its first knot is in the turn that the joints are in. */
-static bool begin(const ft_msg_knot *m, const ft_knot *k)
+/* Begin a motion. Its first knot is in the turn that the joints are in. Return
+ * the first joint that may not, or FT_GOOD. */
+static uint32_t begin(ft_motion *motion, const ft_msg_knot *m, const ft_knot *k,
+                      const int32_t coarse[FT_JOINTS])
 {
+    bool empty = ft_motion_buffered(motion) == 0u;
     uint32_t j;
 
-    if (ft.motion.open && ft_motion_buffered(&ft.motion) > 0u)
-        return bad(FT_NO_JOINT);
-    for (j = 0; j < FT_JOINTS && ft_motion_buffered(&ft.motion) == 0u; j++)
-        place[j] = ft.seen.coarse[j];
+    if (motion->open && !empty)
+        return FT_NO_JOINT;
+    for (j = 0; j < FT_JOINTS && empty; j++)
+        place[j] = coarse[j];
     j = check_knot(m, k);
-    if (j != FT_GOOD || (m->flags & FT_KNOT_END) != 0
-        || mode_of(m) >= FT_STEP_MODES)
-        return bad(j == FT_GOOD ? FT_NO_JOINT : j);
+    if (j == FT_GOOD && ((m->flags & FT_KNOT_END) != 0
+                         || mode_of(m) >= FT_STEP_MODES))
+        j = FT_NO_JOINT;
+    if (j != FT_GOOD)
+        return j;
     mode = mode_of(m);
-    ft_motion_open(&ft.motion, k);
-    return true;
+    ft_motion_open(motion, k);
+    return FT_GOOD;
 }
 
-/* Go on with the motion. */
-static bool extend(const ft_msg_knot *m, const ft_knot *k)
+/* Go on with the motion. Return the first joint that may not, or FT_GOOD. */
+static uint32_t extend(ft_motion *motion, const ft_msg_knot *m,
+                       const ft_knot *k)
 {
-    ft_segment *g = ft_motion_slot(&ft.motion);
+    ft_segment *g = ft_motion_slot(motion);
     uint32_t j;
 
-    ft_segment_build(g, &ft.motion.last, k);
-    g->flags = (m->flags & (FT_KNOT_START | FT_KNOT_END)) | ft.motion.begun;
+    ft_segment_build(g, &motion->last, k);
+    g->flags = (m->flags & (FT_KNOT_START | FT_KNOT_END)) | motion->begun;
     g->mode = mode;
     j = check_knot(m, k);
     if (j == FT_GOOD)
@@ -135,23 +140,25 @@ static bool extend(const ft_msg_knot *m, const ft_knot *k)
     if (j == FT_GOOD && mode_of(m) >= FT_STEP_MODES)
         j = FT_NO_JOINT;
     if (j != FT_GOOD)
-        return bad(j);
+        return j;
     mode = mode_of(m);
-    ft_motion_push(&ft.motion, k);
-    return true;
+    ft_motion_push(motion, k);
+    return FT_GOOD;
 }
 
-/* Take in a knot. Return false if it is not wanted: it is to come again, or
- * it has been reported. */
-bool ft_knots_take(const ft_msg_knot *m)
+/* Take in a knot; coarse: where the joints are. Return false if it is not
+ * wanted: it is to come again, or it has been reported. */
+bool ft_knots_take(ft_motion *motion, const ft_msg_knot *m,
+                   const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
 {
+    bool starts = (m->flags & FT_KNOT_START) != 0;
     ft_knot k = of_message(m);
+    uint32_t j;
 
-    if (!ft_safety_takes_knots() || ft.motion.flush)
+    if (motion->flush)
         return false;
-    if ((m->flags & FT_KNOT_START) != 0)
-        return begin(m, &k);
-    if (!ft.motion.open || ft_motion_credit(&ft.motion) == 0u)
+    if (!starts && (!motion->open || ft_motion_credit(motion) == 0u))
         return false;
-    return extend(m, &k);
+    j = starts ? begin(motion, m, &k, coarse) : extend(motion, m, &k);
+    return j == FT_GOOD || bad(alarms, j);
 }

@@ -13,7 +13,6 @@
 #include "ft_messages.h" /* frames and messages */
 #include "ft_pil.h"      /* ft_pil_sense, ... */
 #include "ft_report.h"   /* ft_report_status, ft_report_ident, ... */
-#include "ft_state.h"    /* ft */
 
 #include <string.h> /* memcpy */
 
@@ -63,12 +62,12 @@ static void send_ident(void)
 }
 
 /* Answer it to the end. */
-static void send_about(void)
+static void send_about(const ft_view *v)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_about m;
 
-    ft_report_about(&m);
+    ft_report_about(&m, v);
     ft_msg_about_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE))
         rx.about_due = false;
@@ -85,12 +84,13 @@ static void copy_link(ft_msg_status *s)
 }
 
 /* Tell how things are. */
-static void send_status(void)
+static void send_status(const ft_link_ends *to)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_status s;
 
-    ft_report_status(&s);
+    ft_report_status(&s, to->view);
+    s.limits = (uint16_t)ft_law_take_limits(&to->control->law);
     copy_link(&s);
     ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
@@ -111,12 +111,12 @@ static void send_data(void)
 
 #if FT_PIL
 /* Answer a SENSE. */
-static void send_drive(void)
+static void send_drive(uint32_t tick)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_drive m;
 
-    m.tick = ft.tick - 1u;
+    m.tick = tick - 1u;
     m.outputs = ft_pil_driven(m.duty);
     ft_msg_drive_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_DRIVE, FT_MSG_DRIVE_SIZE))
@@ -125,19 +125,19 @@ static void send_drive(void)
 #endif
 
 /* Send what is due. */
-static void send_due(void)
+static void send_due(const ft_link_ends *to)
 {
     if (rx.ident_due)
         send_ident();
     if (!rx.ident_due && rx.about_due)
-        send_about();
-    if (ft.tick - rx.status_at >= STATUS_TICKS)
-        send_status();
+        send_about(to->view);
+    if (to->view->time->tick - rx.status_at >= STATUS_TICKS)
+        send_status(to);
     if (rx.data_due)
         send_data();
 #if FT_PIL
     if (rx.drive_due)
-        send_drive();
+        send_drive(to->view->time->tick);
 #endif
 }
 
@@ -145,18 +145,111 @@ static void send_due(void)
 
 /* Post a request to the tick, unless it has been executed or another one is
  * still to be: the host repeats it. */
-static void post(const ft_request *request)
+static void post(const ft_link_ends *to, const ft_request *request)
 {
-    ft_request *r = &ft.safety.request;
+    ft_safety *s = to->safety;
 
-    if (r->posted || request->token == ft.safety.token)
+    if (s->request.posted || request->token == s->token)
         return;
-    if (!ft_safety_armed()) /* it may arm: drivers forget by themselves */
+    if (!ft_safety_armed(s)) /* it may arm: drivers forget by themselves */
         ft_chip_drivers_look(true);
-    *r = *request;
-    ft_motion_prepare(&ft.motion); /* so that START finds it done */
+    s->request = *request;
+    ft_motion_prepare(&to->control->motion); /* so that START finds it done */
     FT_STORED();
-    r->posted = true;
+    s->request.posted = true;
+}
+
+static void read_command(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_command m;
+
+    ft_msg_command_unpack(payload, &m);
+    r->event = m.command <= FT_COMMAND_LOADER ? m.command : 0;
+}
+
+static void read_home(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_home m;
+
+    ft_msg_home_unpack(payload, &m);
+    memcpy(r->position, m.position, sizeof r->position);
+}
+
+static void read_float(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_float m;
+
+    ft_msg_float_unpack(payload, &m);
+    r->value = (float)m.friction;
+}
+
+static void read_jog(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_jog m;
+
+    ft_msg_jog_unpack(payload, &m);
+    r->joint = m.joint;
+    r->value = m.rate;
+}
+
+static void read_seek(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_seek m;
+
+    ft_msg_seek_unpack(payload, &m);
+    r->joint = m.joint;
+}
+
+static void read_probe(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_probe m;
+
+    ft_msg_probe_unpack(payload, &m);
+    r->joint = m.joint;
+    r->value = m.torque;
+}
+
+static void read_gains(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_gains m;
+
+    ft_msg_gains_unpack(payload, &m);
+    r->joint = m.joint;
+    r->gains[0] = m.ku;
+    r->gains[1] = m.kv;
+    r->gains[2] = m.ki;
+}
+
+/* Messages that ask the tick for something; the first byte is their token. */
+static const struct {
+    uint8_t type, event;
+    void (*read)(ft_request *r, const uint8_t *payload);
+} requests[] = {
+    { FT_MSG_COMMAND, 0, read_command },
+    { FT_MSG_HOME, FT_EVENT_HOME, read_home },
+    { FT_MSG_FLOAT, FT_EVENT_FLOAT, read_float },
+    { FT_MSG_JOG, FT_EVENT_JOG, read_jog },
+    { FT_MSG_SEEK, FT_EVENT_SEEK, read_seek },
+    { FT_MSG_PROBE, FT_EVENT_PROBE, read_probe },
+    { FT_MSG_GAINS, FT_EVENT_GAINS, read_gains },
+};
+
+/* Post what a message asks for, if it asks for something. */
+static void request(const ft_link_ends *to, uint8_t type,
+                    const uint8_t *payload)
+{
+    uint32_t i;
+
+    for (i = 0; i < sizeof requests / sizeof requests[0]; i++) {
+        ft_request r = { 0 };
+
+        if (requests[i].type != type)
+            continue;
+        r.token = payload[0];
+        r.event = requests[i].event;
+        requests[i].read(&r, payload);
+        post(to, &r);
+    }
 }
 
 static void on_hello(void)
@@ -165,94 +258,6 @@ static void on_hello(void)
 #if FT_PIL
     ft_pil_forget();
 #endif
-}
-
-static void on_command(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_command m;
-
-    ft_msg_command_unpack(payload, &m);
-    r.token = m.token;
-    r.event = m.command <= FT_COMMAND_LOADER ? m.command : 0;
-    post(&r);
-}
-
-static void on_home(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_home m;
-
-    ft_msg_home_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_HOME;
-    memcpy(r.position, m.position, sizeof r.position);
-    post(&r);
-}
-
-static void on_float(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_float m;
-
-    ft_msg_float_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_FLOAT;
-    r.value = (float)m.friction;
-    post(&r);
-}
-
-static void on_jog(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_jog m;
-
-    ft_msg_jog_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_JOG;
-    r.joint = m.joint;
-    r.value = m.rate;
-    post(&r);
-}
-
-static void on_seek(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_seek m;
-
-    ft_msg_seek_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_SEEK;
-    r.joint = m.joint;
-    post(&r);
-}
-
-static void on_probe(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_probe m;
-
-    ft_msg_probe_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_PROBE;
-    r.joint = m.joint;
-    r.value = m.torque;
-    post(&r);
-}
-
-static void on_gains(const uint8_t *payload)
-{
-    ft_request r = { 0 };
-    ft_msg_gains m;
-
-    ft_msg_gains_unpack(payload, &m);
-    r.token = m.token;
-    r.event = FT_EVENT_GAINS;
-    r.joint = m.joint;
-    r.gains[0] = m.ku;
-    r.gains[1] = m.kv;
-    r.gains[2] = m.ki;
-    post(&r);
 }
 
 static void on_capture(const uint8_t *payload)
@@ -274,13 +279,16 @@ static void on_read(const uint8_t *payload)
 
 /* Take the knot that is wanted; one from beyond it says that some were lost.
  * One from before it was sent twice, and says nothing. */
-static void on_knot(uint16_t seq, const uint8_t *payload)
+static void on_knot(const ft_link_ends *to, uint16_t seq,
+                    const uint8_t *payload)
 {
     const uint16_t beyond = (uint16_t)(seq - rx.wanted);
     ft_msg_knot m;
 
     ft_msg_knot_unpack(payload, &m);
-    if (beyond == 0u && ft_knots_take(&m))
+    if (beyond == 0u && ft_safety_takes_knots(to->safety)
+        && ft_knots_take(&to->control->motion, &m, to->control->seen.coarse,
+                         &to->safety->alarms))
         rx.wanted++;
     else if (beyond < 0x8000u)
         rx.out_of_order++;
@@ -289,36 +297,30 @@ static void on_knot(uint16_t seq, const uint8_t *payload)
 #if FT_PIL
 /* Let the tick run that this is for; tell in any case what the last one did,
  * STATUS first. */
-static void on_sense(const uint8_t *payload)
+static void on_sense(uint32_t tick, const uint8_t *payload)
 {
     ft_msg_sense m;
 
     ft_msg_sense_unpack(payload, &m);
-    ft_pil_sense(m.counts, m.tick == ft.tick);
-    rx.status_at = ft.tick - STATUS_TICKS;
+    ft_pil_sense(m.counts, m.tick == tick);
+    rx.status_at = tick - STATUS_TICKS;
     rx.drive_due = true;
 }
 #endif
 
-/* Do what a good frame says. */
-static void dispatch(uint8_t type, uint16_t seq, const uint8_t *payload)
+/* Do what a good frame says. POLL says only that the host is there. */
+static void dispatch(const ft_link_ends *to, uint8_t type, uint16_t seq,
+                     const uint8_t *payload)
 {
     switch (type) {
     case FT_MSG_HELLO: on_hello(); break;
-    case FT_MSG_KNOT: on_knot(seq, payload); break;
-    case FT_MSG_COMMAND: on_command(payload); break;
-    case FT_MSG_HOME: on_home(payload); break;
-    case FT_MSG_FLOAT: on_float(payload); break;
-    case FT_MSG_JOG: on_jog(payload); break;
-    case FT_MSG_SEEK: on_seek(payload); break;
-    case FT_MSG_PROBE: on_probe(payload); break;
-    case FT_MSG_GAINS: on_gains(payload); break;
+    case FT_MSG_KNOT: on_knot(to, seq, payload); break;
     case FT_MSG_CAPTURE: on_capture(payload); break;
     case FT_MSG_READ: on_read(payload); break;
 #if FT_PIL
-    case FT_MSG_SENSE: on_sense(payload); break;
+    case FT_MSG_SENSE: on_sense(to->view->time->tick, payload); break;
 #endif
-    default: break; /* POLL says only that the host is there */
+    default: request(to, type, payload); break;
     }
 }
 
@@ -333,7 +335,8 @@ static bool good(const uint8_t *frame, size_t size)
 }
 
 /* Take in one frame, `size` bytes unstuffed. */
-static void take_frame(const uint8_t *frame, size_t size)
+static void take_frame(const ft_link_ends *to, const uint8_t *frame,
+                       size_t size)
 {
     if (!good(frame, size)) {
         rx.bad_frames++;
@@ -345,12 +348,13 @@ static void take_frame(const uint8_t *frame, size_t size)
         return;
     }
     if (frame[0] != FT_MSG_SENSE) /* which tells of the plant, not the host */
-        ft.safety.silent = 0;
-    dispatch(frame[0], ft_msg_get_u16(frame + 1), frame + FT_FRAME_HEADER);
+        to->safety->silent = 0;
+    dispatch(to, frame[0], ft_msg_get_u16(frame + 1),
+             frame + FT_FRAME_HEADER);
 }
 
 /* Take in what has come since the last zero. */
-static void end_of_frame(void)
+static void end_of_frame(const ft_link_ends *to)
 {
     size_t size = FT_COBS_BAD;
 
@@ -361,14 +365,14 @@ static void end_of_frame(void)
     if (size == FT_COBS_BAD)
         rx.bad_frames++;
     else
-        take_frame(rx.bytes, size);
+        take_frame(to, rx.bytes, size);
 }
 
 /* Take in one byte. */
-static void take_byte(uint8_t byte)
+static void take_byte(const ft_link_ends *to, uint8_t byte)
 {
     if (byte == 0u) {
-        end_of_frame();
+        end_of_frame(to);
         rx.size = 0;
         rx.too_long = false;
     } else if (rx.size < sizeof rx.bytes) {
@@ -379,7 +383,7 @@ static void take_byte(uint8_t byte)
 }
 
 /* Take in what the chip has received, a bounded part of it. */
-static void receive(void)
+static void receive(const ft_link_ends *to)
 {
     uint8_t chunk[CHUNK];
     uint32_t round;
@@ -389,7 +393,7 @@ static void receive(void)
         size_t n = ft_chip_receive(chunk, sizeof chunk);
 
         for (i = 0; i < n; i++)
-            take_byte(chunk[i]);
+            take_byte(to, chunk[i]);
         if (n < sizeof chunk)
             return;
     }
@@ -404,11 +408,13 @@ void ft_link_start(void)
 }
 
 /* One round: forget the ring if asked to, listen, answer. */
-void ft_link_idle(void)
+void ft_link_idle(const ft_link_ends *to)
 {
-    ft_motion_idle(&ft.motion);
-    ft_motion_prepare(&ft.motion);
-    receive();
-    send_due();
-    ft_motion_prepare(&ft.motion); /* there may have been a tick meanwhile */
+    ft_motion *m = &to->control->motion;
+
+    ft_motion_idle(m);
+    ft_motion_prepare(m);
+    receive(to);
+    send_due(to);
+    ft_motion_prepare(m); /* there may have been a tick meanwhile */
 }

@@ -6,23 +6,11 @@
 #include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, ... */
 #include "ft_loops.h"    /* ft_loops_mode */
 #include "ft_position.h" /* ft_position_to_wire */
-#include "ft_state.h"    /* ft, ft_target */
 
 #include <string.h> /* memcpy, memset, strlen */
 
 #define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
 #define TRIES 4 /* to copy without a tick in between */
-
-const ft_telemetry_map ft_telemetry = {
-    ft.tau, ft.law.torque, ft.law.duty, ft.seen.u, ft.seen.q, &ft.motion.now,
-    &ft.tick,
-#if FT_STEP_MODES > 1
-    &ft.step.mode,
-#else
-    0,
-#endif
-    &ft.step, sizeof ft.step,
-};
 
 static uint32_t last_fault;      /* latched before the last reset */
 
@@ -59,48 +47,38 @@ static inline void copy_rates(float to[FT_JOINTS],
 }
 
 /* Copy where the joints are, and where they should be: the short way on. */
-static void copy_positions(ft_msg_status *s, const ft_turn target[FT_JOINTS])
+static void copy_positions(ft_msg_status *s, const ft_observer *seen,
+                           const ft_turn target[FT_JOINTS])
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         uint32_t away = (uint32_t)ft_position_to_wire(target[j])
-                        - (uint32_t)ft_position_to_wire(ft.seen.q[j]);
+                        - (uint32_t)ft_position_to_wire(seen->q[j]);
 
-        s->position[j] = ft_observer_wire(&ft.seen, j);
+        s->position[j] = ft_observer_wire(seen, j);
         s->target[j] = s->position[j] + (int32_t)away;
     }
 }
 
-/* Take the limit bits gathered so far; one more bit may be lost to a tick in
- * between, and acts again in the next one. */
-static uint16_t take_limits(void)
+static void copy_safety(ft_msg_status *s, const ft_safety *from)
 {
-    uint32_t taken = ft.law.limits;
-
-    ft.law.limits = 0;
-    return (uint16_t)taken;
+    s->state = from->state;
+    s->fault = from->fault;
+    s->fault_joint = from->fault_joint;
+    s->refusal = from->refusal;
+    s->refusal_joint = from->refusal_joint;
+    s->command_token = from->token;
+    s->flags = from->flags;
+    s->unhomed = (uint8_t)ft_safety_unhomed(from);
 }
 
-static void copy_safety(ft_msg_status *s)
+static void copy_motion(ft_msg_status *s, const ft_motion *m)
 {
-    s->state = ft.safety.state;
-    s->fault = ft.safety.fault;
-    s->fault_joint = ft.safety.fault_joint;
-    s->refusal = ft.safety.refusal;
-    s->refusal_joint = ft.safety.refusal_joint;
-    s->command_token = ft.safety.token;
-    s->flags = ft.safety.flags;
-    s->unhomed = (uint8_t)ft_safety_unhomed();
-    s->mode = (uint8_t)ft_loops_mode(&ft.step);
-}
-
-static void copy_motion(ft_msg_status *s)
-{
-    s->credit = (uint16_t)ft_motion_credit(&ft.motion);
-    s->buffered = (uint16_t)ft_motion_buffered(&ft.motion);
-    s->knots_played = ft.motion.played;
-    s->pace = (float)ft.motion.pace.half / (float)FT_HALF_ONE;
+    s->credit = (uint16_t)ft_motion_credit(m);
+    s->buffered = (uint16_t)ft_motion_buffered(m);
+    s->knots_played = m->played;
+    s->pace = (float)m->pace.half / (float)FT_HALF_ONE;
 }
 
 /* Return thousandths, within what fits; a number that is none is largest. */
@@ -111,13 +89,11 @@ static int32_t in_millis(float x)
     return x > -2e6f ? (int32_t)(x * 1000.0f) : INT32_MIN;
 }
 
-static void copy_board(ft_msg_status *s)
+static void copy_board(ft_msg_status *s, const ft_sensors *from)
 {
-    s->bus_mv = ft.bus_voltage < 65.0f ? (uint16_t)in_millis(ft.bus_voltage)
-                                       : UINT16_MAX;
-    s->temperature = in_millis(ft.temperature);
-    s->cycles = ft.cycles;
-    s->cycles_max = ft.cycles_max;
+    s->bus_mv = from->bus_voltage < 65.0f
+                    ? (uint16_t)in_millis(from->bus_voltage) : UINT16_MAX;
+    s->temperature = in_millis(from->temperature);
     s->driver_status = ft_chip_driver_status();
     s->line_errors = (uint16_t)ft_chip_line_errors();
 }
@@ -132,52 +108,63 @@ static uint32_t bits(float x)
 }
 
 /* Return one word of what the last tick has left, FT_REPORT_WORDS of them. */
-uint32_t ft_report_word(uint32_t word)
+uint32_t ft_report_word(const ft_view *v, uint32_t word)
 {
+    const ft_control *c = v->control;
     const uint32_t j = word % FT_JOINTS;
-    const ft_target *target = ft.motion.now;
+    const ft_target *target = c->motion.now;
 
     switch (word / FT_JOINTS) {
-    case 0: return bits((float)ft.tau[j]);
-    case 1: return bits((float)ft.law.torque[j]);
-    case 2: return bits(ft.law.duty[j]);
-    case 3: return bits((float)(ft.seen.u[j] * RATE_OF_U));
+    case 0: return bits((float)c->tau[j]);
+    case 1: return bits((float)c->law.torque[j]);
+    case 2: return bits(c->law.duty[j]);
+    case 3: return bits((float)(c->seen.u[j] * RATE_OF_U));
     case 4: return bits((float)(target->u[j] * RATE_OF_U));
-    case 5: return (uint32_t)ft_position_to_wire(ft.seen.q[j]);
+    case 5: return (uint32_t)ft_position_to_wire(c->seen.q[j]);
     case 6: return (uint32_t)ft_position_to_wire(target->q[j]);
-    default: return ft.tick;
+    default: return v->time->tick;
     }
 }
 
-static void copy_telemetry(ft_msg_status *s)
+static void copy_control(ft_msg_status *s, const ft_control *c)
 {
-    const ft_target *target = ft.motion.now;
+    const ft_target *target = c->motion.now;
 
-    s->tick = ft.tick > 0u ? ft.tick - 1u : 0u;
-    copy_positions(s, target->q);
-    copy_rates(s->rate, ft.seen.u);
+    s->mode = (uint8_t)ft_loops_mode(&c->step);
+    copy_positions(s, &c->seen, target->q);
+    copy_rates(s->rate, c->seen.u);
     copy_rates(s->target_rate, target->u);
-    copy_reals(s->torque_ff, ft.tau);
-    copy_reals(s->torque, ft.law.torque);
-    memcpy(s->duty, ft.law.duty, sizeof s->duty);
-    memcpy(s->ku, ft.law.overlay[0], sizeof s->ku);
-    memcpy(s->kv, ft.law.overlay[1], sizeof s->kv);
-    memcpy(s->ki, ft.law.overlay[2], sizeof s->ki);
+    copy_reals(s->torque_ff, c->tau);
+    copy_reals(s->torque, c->law.torque);
+    memcpy(s->duty, c->law.duty, sizeof s->duty);
+    memcpy(s->ku, c->law.overlay[0], sizeof s->ku);
+    memcpy(s->kv, c->law.overlay[1], sizeof s->kv);
+    memcpy(s->ki, c->law.overlay[2], sizeof s->ki);
+}
+
+/* Copy what time it is, and what the tick costs. */
+static void copy_time(ft_msg_status *s, const ft_time *from)
+{
+    uint32_t tick = from->tick;
+
+    s->tick = tick > 0u ? tick - 1u : 0u;
+    s->cycles = from->cycles;
+    s->cycles_max = from->cycles_max;
 }
 
 /* Fill in all that the tick knows, all of it of the same tick. */
-void ft_report_status(ft_msg_status *s)
+void ft_report_status(ft_msg_status *s, const ft_view *v)
 {
     uint32_t tick, tries = 0;
 
     do {
-        tick = ft.tick;
-        copy_safety(s);
-        copy_motion(s);
-        copy_board(s);
-        copy_telemetry(s);
-    } while (tick != ft.tick && ++tries < TRIES);
-    s->limits = take_limits();
+        tick = v->time->tick;
+        copy_safety(s, v->safety);
+        copy_motion(s, &v->control->motion);
+        copy_board(s, v->sensors);
+        copy_time(s, v->time);
+        copy_control(s, v->control);
+    } while (tick != v->time->tick && ++tries < TRIES);
 }
 
 /* Copy a text, zero padded. */
@@ -207,16 +194,16 @@ void ft_report_ident(ft_msg_ident *m)
 }
 
 /* Say which chip this is and what has happened to it. */
-void ft_report_about(ft_msg_about *m)
+void ft_report_about(ft_msg_about *m, const ft_view *v)
 {
     ft_history h;
 
     ft_chip_history(&h);
     memcpy(m->unique, h.unique, sizeof m->unique);
     copy_text(m->version, sizeof m->version, FT_VERSION);
-    m->uptime = ft.tick / FT_TICK_HZ;
+    m->uptime = v->time->tick / FT_TICK_HZ;
     m->resets = (uint16_t)(h.resets < UINT16_MAX ? h.resets : UINT16_MAX);
-    memcpy(m->faults, ft.safety.latched, sizeof m->faults);
+    memcpy(m->faults, v->safety->latched, sizeof m->faults);
     m->options = h.options;
     m->crash = (uint8_t)h.exception;
     m->pc = h.pc;

@@ -5,6 +5,7 @@
 #include "ft_messages.h" /* ft_msg_status, ft_msg_ident */
 #include "ft_model.h"    /* ft_real, ft_turn */
 #include "ft_motion.h"   /* ft_target */
+#include "ft_safety.h"   /* ft_view */
 #include "ft_step.h"     /* ft_step_state */
 
 #include <stdint.h>
@@ -23,16 +24,16 @@ typedef struct {
     uint32_t step_bytes;
 } ft_telemetry_map;
 
-extern const ft_telemetry_map ft_telemetry;
+extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
 
 /* The same as one block of words: torque_ff, torque, duty, rate, target_rate,
  * position and target of every joint, then the tick. */
 #define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
 void ft_report_start(uint32_t chip_errors);
-void ft_report_status(ft_msg_status *s);
-uint32_t ft_report_word(uint32_t word);
+void ft_report_status(ft_msg_status *s, const ft_view *v);
+uint32_t ft_report_word(const ft_view *v, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
-void ft_report_about(ft_msg_about *m);
+void ft_report_about(ft_msg_about *m, const ft_view *v);
 
 #endif

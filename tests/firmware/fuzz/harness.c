@@ -52,17 +52,17 @@ static void must(int holds, const char *promise)
 
 static void look(void)
 {
-    bool driven = ft_safety_armed();
+    bool driven = ft_safety_armed(&ft.safety);
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
         must(isfinite(fake.duty[j]), "duties are numbers");
         must(fabsf(fake.duty[j]) <= 1.0f, "duties are within 1");
         must(driven || fake.duty[j] == 0.0f, "no duty without a drive");
-        must(!driven || ft_size(ft.law.torque[j]) <= ft_joint[j].effort,
+        must(!driven || ft_size(ft.control.law.torque[j]) <= ft_joint[j].effort,
              "torque within effort");
     }
-    must(ft_motion_buffered(&ft.motion) <= FT_RING, "the ring is not overrun");
+    must(ft_motion_buffered(&ft.control.motion) <= FT_RING, "the ring is not overrun");
     must(ft.safety.state < FT_STATES, "the state is one");
     must(!fake.estop || ft.safety.state == FT_STATE_ESTOP
              || ft.safety.state == FT_STATE_LEAVING, "e-stop");
@@ -176,7 +176,9 @@ static void knots(input *in)
             if (more[j] == -128)
                 memcpy(&m.rate[j], &m.position[j], 4); /* any float */
         }
-        (void)ft_knots_take(&m);
+        if (ft_safety_takes_knots(&ft.safety))
+            (void)ft_knots_take(&ft.control.motion, &m,
+                                ft.control.seen.coarse, &ft.safety.alarms);
     }
 }
 

@@ -69,12 +69,12 @@ def test_the_branches_of_a_tick_are_found(image):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
-    """But those of the vectors, and what the link's receiver is given."""
+    """But those of the vectors, what the link's receiver is given, and what reads a request in the main loop."""
     flash = Image.load(image[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in branches.TABLES}
     words = struct.unpack(f"<{len(flash.flash) // 4}I", flash.flash[:len(flash.flash) // 4 * 4])
     holders = {flash.function_at(FLASH_START + 4 * i) for i, word in enumerate(words) if word in functions}
-    assert holders == {"ft_vectors", "ft_link_idle", *branches.TABLES}
+    assert holders == {"ft_vectors", "ft_link_idle", "requests", *branches.TABLES}
 
 
 def test_a_way_that_was_not_gone_is_told(image):
@@ -197,5 +197,5 @@ NEVER = {
     "next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);": TWICE,
     "while (s < 0 && triangle(-s) > left)": "nothing is left to gain at pace 1 only, which is not asked to rise",
     "else if (how == FT_REACTION_BRAKE)": "of what is neither brake nor hold another branch before has taken care",
-    "if (ft.safety.drive != FT_DRIVE_OFF)": "behind the branch before",
+    "if (s->drive != FT_DRIVE_OFF)": "behind the branch before",
 }

@@ -1,0 +1,25 @@
+/* What makes the torques of a tick, stage after stage: where the joints are,
+ * where they should be, the torque that the motion needs, the law. */
+#ifndef FT_CONTROL_H
+#define FT_CONTROL_H
+
+#include "ft_lab.h"      /* ft_lab */
+#include "ft_law.h"      /* ft_law */
+#include "ft_model.h"    /* FT_JOINTS, ft_real */
+#include "ft_motion.h"   /* ft_motion */
+#include "ft_observer.h" /* ft_observer */
+#include "ft_step.h"     /* ft_step_state */
+
+#include <stdbool.h>
+
+typedef struct {
+    ft_observer seen;
+    ft_step_state step;
+    bool closed;            /* loops are, where the joints are; or none are */
+    ft_real tau[FT_JOINTS]; /* tau_ID */
+    ft_law law;
+    ft_lab lab;
+    ft_motion motion;       /* the longest comes last */
+} ft_control;
+
+#endif

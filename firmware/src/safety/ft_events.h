@@ -1,0 +1,34 @@
+/* What can happen, and what makes the torques of a tick. */
+#ifndef FT_EVENTS_H
+#define FT_EVENTS_H
+
+#include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
+
+/* Events: the commands by their numbers, other requests, then the board's. */
+enum {
+    FT_EVENT_HOME = FT_COMMAND_LOADER + 1,
+    FT_EVENT_FLOAT,
+    FT_EVENT_JOG,
+    FT_EVENT_SEEK,
+    FT_EVENT_PROBE,
+    FT_EVENT_GAINS,
+    FT_EVENT_PASSED, /* what the state waits for is done */
+    FT_EVENT_PAUSED, /* at rest on the path */
+    FT_EVENT_ENDED,  /* at rest at the end of the path */
+    FT_EVENT_SILENT, /* no good frame from the host for too long */
+    FT_EVENT_FAULT,
+    FT_EVENT_ESTOP,
+    FT_EVENTS
+};
+
+#define FT_STATES (FT_STATE_LEAVING + 1)
+
+/* What makes the torques of a tick. */
+enum {
+    FT_DRIVE_OFF,  /* nothing: outputs are off, or the motors brake */
+    FT_DRIVE_PATH, /* the law, about the motion */
+    FT_DRIVE_JOG,  /* the law, about one joint moved by hand */
+    FT_DRIVE_LAB   /* the law of ft_lab.h */
+};
+
+#endif
