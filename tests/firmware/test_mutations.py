@@ -55,7 +55,7 @@ def test_that_an_observer_that_is_not_told_of_the_motion_turns_its_test_red(monk
 
 
 def test_that_a_fault_taken_before_the_last_target_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_safety, "ft_safety.c", "&& ft_motion_settled(&c->motion)", "")
+    broken(monkeypatch, test_safety, "ft_safety.c", "&& ft_motion_settled(&c->motion)", "&& c != 0")
     turns_red(test_safety.test_that_a_fault_after_a_stop_waits_until_the_last_target_is_at_rest)
 
 

@@ -73,7 +73,7 @@ static void look(void)
     must(ft.safety.state != FT_STATE_FAULT
              || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
     must(ft.safety.state != FT_STATE_HOLD
-             || ft_safety_unhomed() == FT_NO_JOINT, "armed means homed");
+             || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
     must(driven || fake.outputs == 0u
              || ft.safety.reaction == FT_REACTION_BRAKE, "outputs are off");
 }
