@@ -17,6 +17,7 @@ import pytest  # noqa: E402
 from femtorque import main  # noqa: E402
 from host.link import link  # noqa: E402
 from host.link.clock import WallClock  # noqa: E402
+from tests.support import emitted_once  # noqa: E402
 from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,6 +31,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    emitted_once.install()
     if config.getoption("--cpu"):
         config.pluginmanager.register(ProcessorTime())
 
