@@ -37,13 +37,18 @@ ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
 
 @dataclass(frozen=True)
 class Rows:
-    """joints: names of the columns, or empty: in the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or None."""
+    """joints: names of the columns, or empty: in the mechanism's order. t (R,) s; q (R, J); qd, qdd as q or None.
+
+    desired, states: of a log of femtorque's own, whose q is what was measured.
+    """
 
     joints: tuple[str, ...]
     t: Array
     q: Array
     qd: Array | None = None
     qdd: Array | None = None
+    desired: Array | None = None
+    states: tuple[str, ...] = ()
 
 
 def read(path: Path) -> Rows:
@@ -117,17 +122,20 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 
 def _mcap(path: Path) -> Rows:
-    """The first JointTrajectory in the log, on whatever topic."""
+    """The first JointTrajectory in the log, on whatever topic; or what a log of femtorque's own recorded."""
     from mcap.reader import make_reader  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
 
     topics = []
+    own: dict[str, list[Any]] = {"/joint_states": [], "/joint_states/desired": [], "/status": []}
     try:
         with path.open("rb") as file:
             reader = make_reader(file, decoder_factories=[DecoderFactory()])
             for schema, channel, _, message in reader.iter_decoded_messages():
                 if schema is not None and schema.name.endswith(SCHEMA):
                     return _joint_trajectory(path, _plain(message))
+                if channel.topic in own:
+                    own[channel.topic].append(message)
                 if channel.topic not in topics:
                     topics.append(channel.topic)
     except FileNotFoundError:
@@ -136,8 +144,23 @@ def _mcap(path: Path) -> Rows:
         raise
     except Exception as error:  # damaged bytes make mcap, lz4 and zstandard fail in many ways
         raise BadInput(path, "file", None, f"is not a readable MCAP log ({type(error).__name__})") from None
+    if all(own.values()) and hasattr(own["/status"][0], "state_name"):
+        if any(m.mode for m in own["/status"]):
+            raise BadInput(path, "log", None, "was recorded in several modes, which are not repeated",
+                           "give the motion that it played")
+        return _recorded(own["/joint_states"], own["/joint_states/desired"], own["/status"])
     raise BadInput(path, "file", None, "holds no trajectory_msgs/msg/JointTrajectory",
                    f"topics: {', '.join(topics[:8])}" if topics else "it holds no messages")
+
+
+def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:
+    """Of a log that a crash has cut off as many samples as are whole."""
+    count = min(len(measured), len(desired), len(status))
+    stamps = [m.header.stamp for m in measured[:count]]
+    t = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])
+    q, target = (np.array([m.position for m in messages[:count]], float) for messages in (measured, desired))
+    states = tuple(m.state_name for m in status[:count])
+    return Rows(tuple(measured[0].name), t - t[0], q, desired=target, states=states)
 
 
 def _plain(message: Any) -> Any:

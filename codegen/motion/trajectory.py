@@ -23,6 +23,7 @@ from codegen.common.files import read_text
 from codegen.common.nearest import hint, shown
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.motion import formats as trajectory_files
+from codegen.motion import recorded
 from codegen.wire.units import to_wire
 
 Array = NDArray[np.float64]
@@ -53,8 +54,8 @@ class Trajectory:
 
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
-        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP. Raises BadInput with one
-        line."""
+        """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run,
+        which is repeated (codegen.motion.recorded). Raises BadInput with one line."""
         return load(Path(path), mechanism)
 
     @staticmethod
@@ -259,6 +260,9 @@ def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> 
     lines = list(range(1, len(rows.t) + 1))
     _check_times(path, rows.t, lines, "row")
     order = [names.index(name) for name in wanted]
+    if rows.desired is not None:
+        record = recorded.Recording(rows.t, rows.q[:, order], rows.desired[:, order], rows.states)
+        return from_rows(wanted, *recorded.motion(path, record, mechanism.streamed), path)
     q = rows.q[:, order]
     for j, joint in enumerate(mechanism.streamed):
         _check_jumps(path, joint, rows.t, q[:, j], lines, "row")

@@ -23,7 +23,8 @@ RESERVE = 0.1  # of the effort
 def plan(
     mech: Mech,
     waypoints: Annotated[Path, typer.Argument(metavar="WAYPOINTS", show_default=False,
-                                              help="where to go, TOML or CSV; joints or tip")],
+                                              help="where to go, TOML or CSV; joints or tip; or the log of a run, "
+                                              "MCAP, to be repeated")],
     out: Annotated[Path, typer.Option("--output", "-o", metavar="TRAJ", show_default=False,
                                       help="file to write, .csv or .npz")],
     tip: Annotated[str | None, typer.Option(
@@ -47,6 +48,8 @@ def plan(
 ) -> Answer:
     """Plan a jerk-limited motion through waypoints, within limits.
 
+    Or repeat what a log recorded, led by hand or played: smoothed, within limits, slower where the motors need it.
+
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
@@ -57,6 +60,7 @@ def plan(
     from host.plan import figure as plan_figure
     from host.plan import flexible_plan, tip_file
     from host.plan import plan as planning
+    from host.plan import repeat as repeating
     from host.plan import waypoints as files
 
     mechanism = load_mechanism(mech)
@@ -78,9 +82,18 @@ def plan(
         raise BadInput("command line", "--speed", speed, f"{waypoints} has its own times")
     if not flexible and ends != "free":
         raise BadInput("command line", "--ends", ends, "is for an arm that ends in a flexible link")
+    again = waypoints.suffix.lower() == ".mcap"
+    for option, given in (("--tip", tip), ("--after", after), ("--port", port), ("--back", back)):
+        if again and given:
+            raise BadInput("command line", option, str(given) if given is not True else None,
+                           f"does not go with {waypoints}", "a recording is repeated as it was; "
+                           "`femtorque stream --approach` goes to where it begins")
     found: flexible_plan.FlexiblePlan | planning.Plan
     draw: Callable[[Path], None]
-    if flexible:
+    if again:
+        led = repeating.repeat(mechanism, waypoints, speed, reserve)
+        found, draw = led, lambda path: plan_figure.draw(path, mechanism, led)
+    elif flexible:
         bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)
         found, draw = bent, lambda path: flexible_plan.draw(path, mechanism, bent)
     else:

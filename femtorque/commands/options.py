@@ -18,7 +18,8 @@ def _ports(incomplete: str) -> list[str]:
 Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
                                       show_default=False)]
 Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
-                                      help="trajectory: CSV, NPZ, or JointTrajectory of ROS 2 as YAML, JSON, MCAP")]
+                                      help="trajectory: CSV, NPZ, JointTrajectory of ROS 2 as YAML, JSON, MCAP; or "
+                                      "the log of a run, to be repeated")]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
                                    autocompletion=_ports, help="serial device, socket://host:port, auto: the one "
                                    "whose board carries the mechanism, or auto:ID, by the chip that `ports` shows")]

@@ -26,8 +26,8 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     there = effort.available(mechanism, qd, tau)
     fastest = np.array([joint.limits.velocity for joint in mechanism.moving])
     figure = Figure(figsize=(13.0 if plan.tip is not None else 9.0, 8.0), layout="constrained")
-    figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s, {len(plan.arrivals)} "
-                    f"waypoint{'s' * (len(plan.arrivals) != 1)}")
+    figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s" + (f", {len(plan.arrivals)} "
+                    f"waypoint{'s' * (len(plan.arrivals) != 1)}" if plan.arrivals else ", as recorded"))
     left, right = figure.subfigures(1, 2, squeeze=False,
                                     width_ratios=[2.0, 1.0])[0] if plan.tip is not None else (figure, None)
     position, rate, torque = left.subplots(3, 1, sharex=True)

@@ -360,7 +360,7 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
     trajectory = from_rows(names, np.arange(len(q)) * period, q, qd, qdd)
     check_limits(trajectory, mechanism)
     tip = waypoints.tip.points(q) if waypoints.tip is not None else None
-    return Plan(trajectory, tuple(arrivals), tuple(slowed), _shares(mechanism, trajectory), tip)
+    return Plan(trajectory, tuple(arrivals), tuple(slowed), shares(mechanism, trajectory), tip)
 
 
 def _played(mechanism: Mechanism, section: _Section, speed: float, reserve: float) -> _Played:
@@ -448,18 +448,18 @@ def _unit(joint: Joint) -> str:
     return "N" if joint.type == "prismatic" else "N m"
 
 
-def _shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
+def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
     """Of every joint's limits, the largest share the motion takes."""
     _, q, qd, qdd = _samples(mechanism, (trajectory.positions, trajectory.rates, trajectory.accelerations))
     tau = effort.wanted(mechanism, q, qd, qdd)
     there = effort.available(mechanism, qd, tau)
-    shares: dict[str, dict[str, float | None]] = {}
+    found: dict[str, dict[str, float | None]] = {}
     for j, joint in enumerate(mechanism.moving):
         with np.errstate(divide="ignore", invalid="ignore"):
             values = {"velocity": np.abs(qd[:, j]) / joint.limits.velocity,
                       "acceleration": np.abs(qdd[:, j]) / joint.limits.acceleration,
                       "effort": np.abs(tau[:, j]) / there[:, j]}
-        shares[joint.name] = {k: float(v.max()) if k == "effort" and np.isfinite(there[:, j]).all()
-                              or k != "effort" and np.isfinite(getattr(joint.limits, k)) else None
-                              for k, v in values.items()}
-    return shares
+        found[joint.name] = {k: float(v.max()) if k == "effort" and np.isfinite(there[:, j]).all()
+                             or k != "effort" and np.isfinite(getattr(joint.limits, k)) else None
+                             for k, v in values.items()}
+    return found

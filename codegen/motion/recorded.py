@@ -1,0 +1,113 @@
+"""A recording as a motion, for teach and repeat: the log of a run, smoothed, from rest to rest, within limits.
+
+Of an arm that was led by hand (FLOAT) it is where the arm was, over the longest such stretch; of any other run it is
+what was desired in the last motion. Standing still before and after it is left out. Positions are averaged over WIDTH
+by a Gaussian, whose derivatives give rates and accelerations; a recording that is still faster than the limits is
+played slower as a whole. What a hand did faster than WIDTH, or beyond a joint's limits, is not in the motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Joint
+
+Array = NDArray[np.float64]
+
+LED, PLAYED = "FLOAT", ("TRACK", "JOG")
+WIDTH = 0.06  # s, standard deviation of what positions are averaged over
+REACH = 4.0  # widths to either side that the average takes in
+STEP = 0.01  # s between rows of the motion
+MOVED = 2e-3  # rad or m from where it stands at which a joint has begun to move
+INSIDE = 1e-3  # rad or m that the motion keeps from a joint's limits
+SPARE = 1.02  # slower than the limits ask for, as they hold between the rows too
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a log says: t (S,) s; measured, desired (S, J) rad or m; states, a name a sample."""
+
+    t: Array
+    measured: Array
+    desired: Array
+    states: tuple[str, ...]
+
+
+def motion(path: Path, record: Recording, joints: tuple[Joint, ...]) -> tuple[Array, Array, Array, Array]:
+    """t (R,), and positions, rates, accelerations (R, J) at the rows. Raises BadInput if there is no motion in it."""
+    begin, end, led = _stretch(path, record.states)
+    q = (record.measured if led else record.desired)[begin:end]
+    t, q = _moving(path, record.t[begin:end], q)
+    lower, upper = _inside(joints)
+    grid = np.arange(int(np.ceil((t[-1] - t[0]) / STEP)) + 1) * STEP
+    even = np.stack([np.interp(grid, t - t[0], column) for column in np.clip(q, lower, upper).T], axis=1)
+    position, rate, acceleration = _smooth(even)
+    slower = max(1.0, _excess(joints, rate, acceleration))
+    t = STEP * slower * np.arange(len(position), dtype=np.float64)
+    return t, position, rate / slower, acceleration / slower**2
+
+
+def _stretch(path: Path, states: tuple[str, ...]) -> tuple[int, int, bool]:
+    """First sample, the one after the last, and whether the arm was led by hand between them."""
+    by_hand = _runs([state == LED for state in states])
+    if by_hand:
+        return *max(by_hand, key=lambda run: run[1] - run[0]), True
+    played = _runs([state in PLAYED for state in states])
+    if not played:
+        raise BadInput(path, "log", None, "holds no motion: the arm was neither led by hand nor did it play one",
+                       "record one with `femtorque float --log` or `femtorque stream --log`")
+    return *played[-1], False
+
+
+def _runs(where: list[bool]) -> list[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.array([False, *where, False]).astype(int)))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _moving(path: Path, t: Array, q: Array) -> tuple[Array, Array]:
+    """Without standing still at both ends."""
+    away, left = (np.flatnonzero(np.any(np.abs(q - q[k]) > MOVED, axis=1)) for k in (0, -1))
+    if not len(away) or not len(left):
+        raise BadInput(path, "log", None, f"holds no motion: no joint went further than {MOVED:g} from where it stood",
+                       "lead the arm further")
+    begin, end = max(int(away[0]) - 1, 0), min(int(left[-1]) + 2, len(t))
+    return t[begin:end], q[begin:end]
+
+
+def _inside(joints: tuple[Joint, ...]) -> tuple[Array, Array]:
+    lower, upper = (np.array([getattr(joint.limits, side) for joint in joints]) for side in ("lower", "upper"))
+    keep = np.minimum(INSIDE, 0.01 * (upper - lower))
+    return lower + keep, upper - keep
+
+
+def _smooth(q: Array) -> tuple[Array, Array, Array]:
+    """Positions, rates and accelerations of rows STEP apart, with rest before and after."""
+    half = int(np.ceil(REACH * WIDTH / STEP))
+    x = np.arange(-half, half + 1) * STEP / WIDTH
+    bell = np.exp(-0.5 * x**2)
+    bell /= bell.sum()
+    kernels = bell, bell * -x / WIDTH, bell * (x**2 - 1.0) / WIDTH**2
+    kernels = kernels[0], kernels[1], kernels[2] - kernels[2].mean()  # of a standing arm: none
+    padded = np.pad(q, ((2 * half, 2 * half), (0, 0)), mode="edge")
+    position, rate, acceleration = (np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1)
+                                    for kernel in kernels)
+    rate[[0, -1]] = acceleration[[0, -1]] = 0.0  # but for rounding they are
+    return position, rate, acceleration
+
+
+def _excess(joints: tuple[Joint, ...], rate: Array, acceleration: Array) -> float:
+    """How many times slower the whole must be for every limit of a joint to hold."""
+    jerk = np.gradient(acceleration, STEP, axis=0)
+    worst = 0.0
+    for j, joint in enumerate(joints):
+        limits = joint.limits
+        for values, limit, power in ((rate, limits.velocity, 1), (acceleration, limits.acceleration, 2),
+                                     (jerk, limits.jerk, 3)):
+            if np.isfinite(limit):
+                worst = max(worst, (float(np.abs(values[:, j]).max()) / limit) ** (1.0 / power))
+    return SPARE * worst

@@ -1,0 +1,43 @@
+"""A recording planned anew: as it was, or as much slower as the motors need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.common.errors import Refused
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import Trajectory
+from host.plan import effort
+from host.plan.plan import Plan, Slowed, shares
+
+SLOWER = 0.9  # from one try to the next
+SLOWEST = 0.05
+
+
+@dataclass(frozen=True)
+class Repeated(Plan):
+    """A plan that speaks of no waypoints."""
+
+    def words(self) -> str:
+        lines = [f"{self.trajectory.duration:.3f} s, as recorded and smoothed, every limit kept"]
+        lines += [f"{s.factor:.2f} times slower than was recorded: {s.because}" for s in self.slowed]
+        return "\n".join(lines)
+
+
+def repeat(mechanism: Mechanism, recording: Path, speed: float = 1.0, reserve: float = 0.1) -> Repeated:
+    """The motion of a log within all limits, `reserve` of the effort left to the feedback.
+
+    speed: times as fast as was recorded, at most 1. Raises BadInput for a log without a motion, Refused for one that
+    the motors cannot play however slowly.
+    """
+    recorded = Trajectory.load(recording, mechanism)
+    played, because = (recorded.faster(speed) if speed != 1.0 else recorded), ""
+    while (worst := effort.heaviest(mechanism, played)) is not None and worst.share > 1.0 - reserve:
+        because = because or str(worst)
+        if played.duration * SLOWEST > recorded.duration:
+            raise Refused(f"{recording}: no speed is slow enough: {worst}")
+        played = played.faster(SLOWER)
+    factor = played.duration / recorded.duration * speed
+    slowed = (Slowed(0, "its end", factor, because),) if because else ()
+    return Repeated(played, (), slowed, shares(mechanism, played), None)
