@@ -26,6 +26,7 @@ from codegen.mechanism.description import BASE
 from codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
 LARGEST_FILE = 2**26  # bytes
+LIMBS = 3  # on one trunk: two are the arms of a bench
 DUST = 1e-20  # kg m^2: what exporters leave of a zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
 NO_LIMIT = 1e9
@@ -73,6 +74,7 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
     names[root] = BASE
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
+    warnings += _floating(path, robot, root)
     return Tables(robot.name, links, joints, mimics, warnings)
 
 
@@ -216,6 +218,25 @@ def _yourdfpy(path: Path, document: ET.Element) -> Any:
         raise BadInput(path, "file", None, f"is not a URDF that yourdfpy reads: {error}") from None
 
 
+def _floating(path: Path, robot: Any, root: str) -> list[str]:
+    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats, and its mass with it."""
+    ground, limbs = {root}, 0
+    for _ in robot.joints:  # as deep as fixed joints go
+        ground |= {j.child for j in robot.joints if j.type == "fixed" and j.parent in ground}
+    trunk = sum(link.inertial.mass or 0.0 for link in robot.links if link.name in ground and link.inertial is not None)
+    for joint in robot.joints:
+        if joint.type == "fixed" or joint.parent not in ground:
+            continue
+        limb = {joint.child}
+        for _ in robot.joints:
+            limb |= {j.child for j in robot.joints if j.parent in limb}
+        limbs += sum(j.type != "fixed" and j.parent in limb for j in robot.joints) > 0
+    if limbs < LIMBS or trunk <= 0.0:
+        return []
+    return [f"{path.name}: {limbs} limbs hang on link {root!r} and what is fixed to it ({trunk:.4g} kg), which is the "
+            f"ground here: its mass is in no torque; a base that floats is not modelled (`init --chain` takes one limb)"]
+
+
 # ---- tables
 
 
@@ -333,7 +354,9 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
     for kind, base in (("link", tables.links), ("joint", tables.joints)):
         given |= {f"{kind}.{table['name']}.{key}" for table in base for key in table}
         merged[kind] = _overlay(path, urdf, kind, base, data.get(kind, []), given)
-    return Merged(merged, frozenset(given), urdf, tables.warnings)
+    still = [f"joint.{name} of {urdf.name} follows {leader} (mimic); here it is locked at {lock[name]:g}"
+             for name, leader in tables.mimics.items() if isinstance(lock, dict) and name in lock]
+    return Merged(merged, frozenset(given), urdf, tables.warnings + still)
 
 
 def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extra: Any,

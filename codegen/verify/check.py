@@ -42,6 +42,7 @@ from codegen.reference.newmark import newmark_growth
 from codegen.reference.rigid import newton_euler
 from codegen.step.scheme import Chosen, chosen, scheme_of
 from codegen.verify.bus_loads import BusLoad, bus_loads
+from codegen.verify.plausible import doubts
 
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
@@ -114,7 +115,7 @@ class Report:
 def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Report:
     """Look at everything that one mechanism says, and at motions of it. Raises BadInput where its gains are unstable or
     its board cannot."""
-    warnings = list(mechanism.warnings)
+    warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
     try:

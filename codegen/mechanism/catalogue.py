@@ -1,0 +1,111 @@
+"""A few brushed motors and gear motors that are sold, as their makers' sheets tell them, to begin a mechanism file with.
+
+Numbers are those of the source named beside each; what a sheet leaves out is worked out from what it tells, and said in
+`worked_out`, or is missing and must be measured (`femtorque identify`). SI units.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+
+
+@dataclass(frozen=True)
+class Sold:
+    """volts: nominal. R, L, K, inertia: ohm, H, N m/A and kg m^2 at the motor; gear: its turns per turn of the output.
+
+    efficiency: of the gear; torque: N m that the output may carry for good, infinite where nobody tells. continuous A,
+    thermal_s: as in a mechanism file, None where the sheet tells none. counts: of the encoder on the motor, after
+    quadrature x4, None where none belongs to it. inertia None: not in the sheet.
+    """
+
+    name: str
+    what: str
+    volts: float
+    R: float
+    L: float
+    K: float
+    inertia: float | None
+    source: str
+    gear: float = 1.0
+    efficiency: float = 1.0
+    torque: float = math.inf
+    continuous: float | None = None
+    thermal_s: float | None = None
+    counts: int | None = None
+    worked_out: str = ""
+
+    def stall(self, volts: float) -> float:
+        """N m at the output at this voltage, at rest."""
+        return self.efficiency * self.gear * self.K * volts / self.R
+
+    def no_load(self, volts: float) -> float:
+        """rad/s of the output at this voltage."""
+        return volts / (self.gear * self.K)
+
+
+FAULHABER_1331 = "FAULHABER data sheet 1331 ... SR"
+FAULHABER_3863 = "FAULHABER data sheet 3863 ... CR, edition May 2012"
+RE_40 = "maxon data of order no. 148867 (RE 40, 24 V, 150 W); L from an older edition of them"
+POLOLU_37D = "Pololu data sheet \"37D Metal Gearmotors\" and product pages"
+
+# what the sheet tells of each: turns of the motor per turn of the output, kg mm at stall
+POLOLU_RATIOS = ((19, 18.75, 85.0), (30, 30.0, 140.0), (50, 50.0, 210.0), (70, 70.0, 270.0), (100, 102.08, 340.0),
+                 (131, 131.25, 450.0), (150, 150.0, 490.0))
+POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # of the motor at 12 V
+KGF = 9.80665  # N
+ELECTRICAL = 1e-3  # s: L/R of small motors with iron, where a sheet tells no L
+
+
+def _pololu(number: int, ratio: float, stall: float) -> Sold:
+    """R from the current at stall, K from the speed without load, the gear's efficiency from the torque at stall."""
+    R = 12.0 / POLOLU_STALL_A
+    K = (12.0 - R * POLOLU_IDLE_A) / POLOLU_IDLE
+    efficiency = stall * 1e-3 * KGF / (K * POLOLU_STALL_A * ratio)
+    return Sold(f"pololu-37d-{number}", f"Pololu 37D {number}:1, 12 V, 64 counts a turn", 12.0, R, R * ELECTRICAL, K,
+                None, POLOLU_37D, ratio, efficiency, 10.0 * 1e-2 * KGF, counts=64,
+                worked_out="R, K and efficiency from stall and no load; L as 1 ms of R; rotor's inertia not told")
+
+
+CATALOGUE: tuple[Sold, ...] = (
+    Sold("faulhaber-1331-012sr", "FAULHABER 1331 T 012 SR, 13 mm", 12.0, 13.7, 310e-6, 11.4e-3, 0.67e-7, FAULHABER_1331,
+         continuous=0.37, thermal_s=5.0),
+    Sold("faulhaber-1331-024sr", "FAULHABER 1331 T 024 SR, 13 mm", 24.0, 52.9, 1100e-6, 21.8e-3, 0.63e-7,
+         FAULHABER_1331, continuous=0.19, thermal_s=5.0),
+    Sold("faulhaber-3863-012cr", "FAULHABER 3863 H 012 CR, 38 mm, 200 W", 12.0, 0.16, 45e-6, 19.9e-3, 120e-7,
+         FAULHABER_3863, continuous=120.0 / 19.9, thermal_s=50.0, worked_out="continuous: 120 mN m over K"),
+    Sold("faulhaber-3863-024cr", "FAULHABER 3863 H 024 CR, 38 mm, 200 W", 24.0, 0.64, 180e-6, 39.8e-3, 120e-7,
+         FAULHABER_3863, continuous=157.0 / 39.8, thermal_s=50.0, worked_out="continuous: 157 mN m over K"),
+    Sold("maxon-re40-24v", "maxon RE 40, 24 V, 150 W", 24.0, 0.299, 82.3e-6, 30.2e-3, 142e-7, RE_40,
+         continuous=6.0, thermal_s=42.8),
+    Sold("maxon-re40-24v-gp42c-12", "maxon RE 40, 24 V, with planetary gear GP 42 C 12:1", 24.0, 0.299, 82.3e-6,
+         30.2e-3, 142e-7, RE_40 + "; of order no. 203115 (GP 42 C, 12:1)", 12.0, 0.81, 7.5, continuous=6.0, thermal_s=42.8),
+    *(_pololu(*row) for row in POLOLU_RATIOS),
+)
+
+
+def named(name: str) -> Sold:
+    """One of the catalogue. Raises BadInput with the nearest name."""
+    found = next((sold for sold in CATALOGUE if sold.name == name), None)
+    if found is None:
+        raise BadInput("femtorque init", "--motor", name, "no such motor in the catalogue",
+                       hint(name, [sold.name for sold in CATALOGUE], "motors"))
+    return found
+
+
+def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
+    """The weakest of the catalogue that gives this much at the joint, N m and rad/s, as it is sold; None if none does."""
+    good = [sold for sold in CATALOGUE if min(sold.stall(volts), sold.torque) >= effort
+            and sold.no_load(volts) >= velocity and volts <= 1.1 * sold.volts]
+    return min(good, key=lambda sold: sold.stall(volts), default=None)
+
+
+def words(effort: float, velocity: float, volts: float) -> str:
+    """What the catalogue has for a joint, for a hint."""
+    found = fitting(effort, velocity, volts)
+    if found is not None:
+        return f"{found.name} of `femtorque motors` gives {effort:.3g} N m and {velocity:.3g} rad/s"
+    return f"none of `femtorque motors` gives {effort:.3g} N m and {velocity:.3g} rad/s at {volts:g} V"

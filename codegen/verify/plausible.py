@@ -1,0 +1,130 @@
+"""What no real mechanism is like: masses, inertias, lengths, limits and motors that a file was hardly meant to have.
+
+A URDF is often drawn in millimetres, exported without inertias, or given limits that only fill the format. Each finding
+names key and value, and what it may come from. They are warnings: a model may be strange on purpose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from codegen.mechanism import catalogue
+from codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from codegen.model.bodies import GROUND, Model
+
+LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
+DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; a sphere of a slender rod's inertia holds about 1
+LEAST = 0.01  # kg: frames and sensors are given any inertia
+APART = 1e-3  # m: axes nearer than that meet, and what lies between them may be a joint's inner part
+PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
+TURNS = 120  # that limits may be from zero (codegen.control.constants)
+MOTORS = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # what is sold
+GEARS = 2000.0  # motor turns per joint turn
+
+
+def doubts(mechanism: Mechanism) -> list[str]:
+    """Every finding, as a line each."""
+    model = Model.of(mechanism)
+    return [*_lengths(model), *_masses(model), *(x for link in mechanism.links for x in _inertia(link)),
+            *_limits(mechanism), *(x for joint in mechanism.moving for x in _motor(mechanism, joint))]
+
+
+def _lengths(model: Model) -> Iterator[str]:
+    """Lengths along the links, m."""
+    far = [0.0] * model.n
+    for i, body in enumerate(model.bodies):
+        far[i] = float(np.linalg.norm(body.p0)) + (0.0 if body.parent == GROUND else far[body.parent])
+    reach = max(far, default=0.0)
+    if reach > LONG:
+        i = far.index(reach)
+        yield (f"joint.{model.bodies[i].joint.name} is {reach:.4g} m from the ground along the links: are lengths in "
+               f"millimetres? SI asks for metres")
+    for link in model.mechanism.links:
+        off = float(np.linalg.norm(link.com))
+        if off > max(1.0, 3.0 * reach):
+            yield (f"link.{link.name}.com is {off:.4g} m from the link's frame, where all joints are within {reach:.3g} m: "
+                   f"is it in millimetres?")
+
+
+def _masses(model: Model) -> Iterator[str]:
+    """Bodies without mass between others: an export that lost their inertial."""
+    for body in model.bodies:
+        beyond = [model.bodies[i] for i in body.children]
+        if body.mass > 0.0 or not beyond or np.any(body.inertia):
+            continue
+        way = max(float(np.linalg.norm(child.p0)) for child in beyond)
+        if way > APART:
+            yield (f"link.{body.joint.child} has no mass and is {way:.3g} m long, from joint {body.joint.name} to "
+                   f"{beyond[0].joint.name}: is its inertial missing?")
+
+
+def _inertia(link: Link) -> Iterator[str]:
+    """Mass and inertia against each other, as the density of a sphere: no body of that mass has less inertia."""
+    moment = float(np.linalg.eigvalsh(link.inertia)[-1])
+    if link.mass < LEAST or moment <= 0.0 or link.beam is not None:
+        return
+    radius = math.sqrt(2.5 * moment / link.mass)
+    density = link.mass / (4.0 / 3.0 * math.pi * radius**3)
+    told = f"link.{link.name}: {link.mass:.4g} kg with a largest moment of {moment:.3g} kg m^2"
+    if density > DENSEST:
+        yield (f"{told} would be denser ({density:.2g} kg/m^3) than any metal: is the inertia a placeholder, or the mass "
+               f"in grams?")
+    elif density < THINNEST:
+        yield f"{told} would be a ball {2.0 * radius:.3g} m wide: is the inertia in kg mm^2 or g mm^2?"
+
+
+def _limits(mechanism: Mechanism) -> Iterator[str]:
+    """Limits that only fill the format; one line for all joints that have the same."""
+    empty: dict[tuple[str, float], list[str]] = {}
+    for joint in mechanism.moving:
+        for name in ("lower", "upper", "velocity", "effort"):
+            value = getattr(joint.limits, name)
+            if math.isfinite(value) and _placeholder(abs(value)):
+                empty.setdefault((name, value), []).append(joint.name)
+            elif name in ("lower", "upper") and joint.type != "prismatic" and TURNS < abs(value) / math.tau < math.inf:
+                yield (f"joint.{joint.name}.limits.{name} = {value:g} is beyond {TURNS} turns, where the board stops; a "
+                       f'joint without end is of type "continuous"')
+    for (name, value), joints in empty.items():
+        more = f" (and of {len(joints) - 1} more joints)" if len(joints) > 1 else ""
+        yield (f"joint.{joints[0]}.limits.{name} = {value:g}{more} looks like a placeholder: plans, watches and motors are "
+               f"fitted to it; write what the joint can do, or leave it out")
+
+
+def _placeholder(value: float) -> bool:
+    """A one or nines with as many digits that say nothing."""
+    if value < PLACEHOLDER - 1.0:
+        return False
+    digits = f"{value:.0f}"
+    return set(digits) == {"9"} or (digits[0] == "1" and set(digits[1:]) == {"0"}) or value >= 1e8
+
+
+def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
+    """Windings, rotors and gears that no one sells."""
+    motor, slides = joint.motor, joint.type == "prismatic"
+    if motor is None or motor.kind != "brushed":
+        return
+    said = [f"{name} = {getattr(motor, name):.3g} {unit}" for name, (least, most, unit) in MOTORS.items()
+            if getattr(motor, name) and not least <= getattr(motor, name) <= most]
+    if abs(motor.gear) > GEARS and not slides:
+        said.append(f"gear = {motor.gear:g}")
+    if not said:
+        return
+    volts = mechanism.board.bus_voltage if mechanism.board else 24.0
+    effort = abs(motor.gear) * motor.K * volts / motor.R
+    limits = joint.limits
+    wanted = (limits.effort if math.isfinite(limits.effort) else effort,
+              limits.velocity if math.isfinite(limits.velocity) else volts / (abs(motor.gear) * motor.K))
+    hint = "" if slides else "; " + catalogue.words(*wanted, volts)
+    yield f"joint.{joint.name}.motor: {', '.join(said)}: no brushed motor that is sold is like this{hint}"
+
+
+def unseen(mechanism: Mechanism) -> float:
+    """kg of the file's links that are fixed to the ground, and so in no equation."""
+    moving, ground = {j.name for j in mechanism.moving}, {BASE}
+    for joint in mechanism.joints:
+        if joint.name not in moving and joint.parent in ground:
+            ground.add(joint.child)
+    return float(sum(link.mass for link in mechanism.links if link.name in ground))
