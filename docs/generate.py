@@ -6,6 +6,7 @@ A test holds the pages in the repository against what this makes: change a table
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 import tomllib
@@ -25,6 +26,7 @@ from codegen.board.reader import BOARDS, load, names  # noqa: E402
 from codegen.drive.budget import Wire  # noqa: E402
 from codegen.drive.budget import load as bus_load  # noqa: E402
 from codegen.drive.catalogue import CATALOGUE, DRIVES  # noqa: E402
+from codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
 from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from codegen.wire import codec, messages  # noqa: E402
 
@@ -33,7 +35,7 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
     return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api(),
-            "drives.md": drives()}
+            "drives.md": drives(), "motors.md": motors()}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
@@ -93,6 +95,12 @@ def mechanism_files() -> str:
 A mechanism file is TOML in SI units and radians. `femtorque init NAME` writes a commented one, `femtorque check` says
 what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file alone
 is a mechanism without motors. What is not a key here is refused, with the nearest one that is.
+
+`femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two links move,
+`--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)). `init` and `check` say what
+no real mechanism is like: a link in the middle without mass, lengths in millimetres, inertias that do not go with their mass,
+limits that only fill the format, motors and gears that no one sells, mimic joints that are locked, a legged robot's trunk that
+stands on the ground.
 
 """
     return text + "\n".join(_sections("", MechanismTable))
@@ -265,6 +273,32 @@ def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
         here = f"{path}{key}"
         found += _flat(value, f"{here}.") if isinstance(value, dict) else [(here, value)]
     return found
+
+
+# -- motors -----------------------------------------------------------------------------------------------------------
+
+
+def motors() -> str:
+    """The catalogue, with sources."""
+    def told(value: float | None, unit: str = "") -> str:
+        return "not told" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
+
+    def row(sold: Sold) -> tuple[str, ...]:
+        return (f"`{sold.name}`", sold.what, f"{sold.volts:g}", *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)),
+                told(sold.inertia), f"{sold.gear:g}", f"{sold.efficiency:.0%}", told(sold.torque), told(sold.continuous),
+                told(sold.thermal_s), str(sold.counts or "none"), sold.source, sold.worked_out)
+
+    return GENERATED + """# Motors that are sold
+
+A few brushed motors and gear motors, to begin a mechanism file with: `femtorque motors` lists them, `femtorque init --from
+X.urdf --board BOARD --motor NAME` puts one at every joint, `femtorque check` names one where a file's motor is like none that
+is sold. The numbers are those of the source beside each; what a sheet leaves out is worked out as said, or missing: a rotor's
+inertia that is not told stands as 0 in the file, and `femtorque identify` measures it. What a gear loses at stall is written as
+dry friction. Data sheets change: look at that of your motor.
+
+""" + table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency", "output for good, N m",
+             "current for good, A", "winding, s", "counts a turn of the motor", "source", "worked out"),
+            [row(sold) for sold in MOTORS])
 
 
 # -- wire protocol ----------------------------------------------------------------------------------------------------

@@ -44,7 +44,8 @@ def femtorque(
 
 
 VERBS: dict[str, Callable[..., Answer]] = {
-    "init": mechanism.init, "check": mechanism.check, "torque": mechanism.torque, "generate": mechanism.generate,
+    "init": mechanism.init, "motors": mechanism.motors, "check": mechanism.check, "torque": mechanism.torque,
+    "generate": mechanism.generate,
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
     "hil": virtual.hil, "reproduce": virtual.reproduce,
@@ -54,7 +55,9 @@ VERBS: dict[str, Callable[..., Answer]] = {
 
 # at the end of every --help
 EXAMPLES = {
-    "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6"],
+    "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
+             "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
+    "motors": ["motors"],
     "check": ["check my_arm.toml", "check my_arm.toml --json"],
     "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
                "torque my_arm.toml motion.csv -o torque.csv --backend chip"],

@@ -37,7 +37,8 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 class Tables:
     """Raw `[[link]]` and `[[joint]]` tables in the document's order; its name; what was left out of it, and why.
 
-    mimics: every joint that is to follow another, locked or not.
+    mimics: every joint that is to follow another, locked or not. root: the document's name of the link that is the
+    ground here.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Tables:
     joints: list[dict[str, Any]]
     mimics: dict[str, str]
     warnings: list[str]
+    root: str = BASE
 
 
 def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
@@ -75,7 +77,7 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
     warnings += _floating(path, robot, root)
-    return Tables(robot.name, links, joints, mimics, warnings)
+    return Tables(robot.name, links, joints, mimics, warnings, root)
 
 
 # ---- the XML, before anything fills it in
@@ -219,7 +221,7 @@ def _yourdfpy(path: Path, document: ET.Element) -> Any:
 
 
 def _floating(path: Path, robot: Any, root: str) -> list[str]:
-    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats, and its mass with it."""
+    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats."""
     ground, limbs = {root}, 0
     for _ in robot.joints:  # as deep as fixed joints go
         ground |= {j.child for j in robot.joints if j.type == "fixed" and j.parent in ground}
@@ -234,7 +236,7 @@ def _floating(path: Path, robot: Any, root: str) -> list[str]:
     if limbs < LIMBS or trunk <= 0.0:
         return []
     return [f"{path.name}: {limbs} limbs hang on link {root!r} and what is fixed to it ({trunk:.4g} kg), which is the "
-            f"ground here: its mass is in no torque; a base that floats is not modelled (`init --chain` takes one limb)"]
+            f"ground here: its mass is in no torque; no floating base is modelled (`init --chain` takes one limb)"]
 
 
 # ---- tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -11,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.control.gains import DAMPING, MARGIN
+from codegen.mechanism.motors import Sold
 from codegen.mechanism.description import Mechanism
 from codegen.model.loop_assembly import Assembly
 from codegen.step.scheme import scheme_of
@@ -97,6 +99,18 @@ def _bus_table(report: Report) -> Table:
         table.add_row(one.bus.name, f"{one.bus.kind} {bitrate} Mbit/s", drives,
                       f"{1e6 * one.load.mean:.0f}, {1e6 * one.load.worst:.0f} us", f"{one.load.share(rate):.0%}",
                       f"{one.load.fastest:.0f} Hz")
+    return table
+
+
+def motor_table(motors: Sequence[Sold]) -> Table:
+    """The catalogue: what each is, and what it gives at its nominal voltage."""
+    table = _table("motors", "name", "V", "R, ohm", "L, mH", "K, N m/A", "rotor, kg m^2", "gear", "stall, N m",
+                   "no load, rad/s", "for good, A", "source")
+    for sold in motors:
+        table.add_row(sold.name, f"{sold.volts:g}", f"{sold.R:.3g}", f"{1e3 * sold.L:.3g}", f"{sold.K:.3g}",
+                      "not told" if sold.inertia is None else f"{sold.inertia:.3g}", f"{sold.gear:g}",
+                      f"{sold.stall(sold.volts):.3g}", f"{sold.no_load(sold.volts):.3g}",
+                      "not told" if sold.continuous is None else f"{sold.continuous:.3g}", sold.source)
     return table
 
 

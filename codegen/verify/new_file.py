@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+from codegen.common.output import write_text
 from codegen.control.gains import stiffest_gains
-from codegen.mechanism.description import Gains
+from codegen.mechanism.motors import Sold, named
+from codegen.mechanism.description import BASE, Gains
 from codegen.mechanism.reader import load_mechanism
 from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
 from codegen.mechanism.urdf import Tables, frozen, read, toml_key
 from codegen.model.bodies import Model
+from codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
 STALL, NO_LOAD = 1.5, 1.3  # of a made-up motor, over the joint's limits of effort and velocity
+RUNNING = 0.8  # of the speed without load, of a motor that is sold: at more it has no torque to speak of
 RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
@@ -47,7 +55,7 @@ host_timeout_s = 0.1            # armed and silent for that long: stop along the
 
 [board]                         # needed by build, flash, stream and hil
 use = "{board}"
-bus_voltage = 24.0
+bus_voltage = {volts}
 pwm_hz = 20000
 """
 
@@ -92,6 +100,10 @@ axis = [0.0, 0.0, 1.0]
 # inertia = [1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0]
 """
 
+MADE_UP = """\
+# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your data sheets,
+# then take the gains that `femtorque check` prints. `femtorque motors` lists some that are sold."""
+
 DRIVE = """\
 limits = {{ lower = -2.5, upper = 2.5, velocity = 10.0, effort = {effort} }}
 friction = {{ viscous = 1e-3, coulomb = {coulomb} }}              # N m s/rad, N m
@@ -100,70 +112,102 @@ encoder = {{ counts = 8192, at = "joint", sign = 1, zero = "start" }}   # counts
 gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest with margin"""
 
 
-def text(name: str, urdf: Path | None = None, out: Path | None = None, board: str | None = None) -> str:
-    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput.
+@dataclass(frozen=True)
+class Choice:
+    """What of a URDF is taken and how it is driven.
 
-    board: with it every joint of the URDF gets a motor that fits its limits, an encoder, and the stiffest gains.
+    board: with it every joint gets a motor that fits its limits, an encoder, and the stiffest gains. motor: of the
+    catalogue, for every joint, instead of one made up. chain: `A:B`, only the joints on the way from link A to link B
+    move. lock: `JOINT` or `JOINT=value` each: these do not.
     """
+
+    board: str | None = None
+    motor: str | None = None
+    chain: str | None = None
+    lock: tuple[str, ...] = ()
+
+    def given(self) -> tuple[str, str] | None:
+        """The first option that is of use with a URDF only, and its value."""
+        said = (("--board", self.board), ("--motor", self.motor), ("--chain", self.chain),
+                ("--lock", self.lock[0] if self.lock else None))
+        return next(((option, value) for option, value in said if value is not None), None)
+
+
+def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: Choice = Choice()) -> str:
+    """The file's text. With a URDF its path is written relative to where `out` will be. Raises BadInput."""
     if not re.fullmatch(TITLE_PATTERN, name):
         raise BadInput("femtorque init", "NAME", name, TITLE_RULE)
     if urdf is not None:
-        return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, board or COMPUTE)
-    if board is not None:
-        raise BadInput("femtorque init", "--board", board, "goes with --from",
-                       "the file without a URDF has motors already")
+        return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, choice)
+    if said := choice.given():
+        raise BadInput("femtorque init", *said, "goes with --from", "the file without a URDF has motors already"
+                       if said[0] in ("--board", "--motor") else "")
     drive_0 = DRIVE.format(effort=4.0, coulomb=2e-2, R=1.6, L=2.5e-3, K=0.35, rotor=3e-3, channel=0, ku=33.0, kv=1.28)
     drive_1 = DRIVE.format(effort=1.5, coulomb=1e-2, R=2.4, L=2e-3, K=0.2, rotor=1e-3, channel=1, ku=5.3, kv=0.208)
-    return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4")
+    return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4", volts=VOLTS)
             + ARM.format(drive_0=drive_0, drive_1=drive_1))
 
 
-def write(name: str, out: Path, urdf: Path | None = None, board: str | None = None) -> Path:
-    """Write it to a new file. Raises BadInput if that file is there already."""
-    content = text(name, urdf, out, board)
+def write(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choice()) -> Path:
+    """Write it to a new file, whole or not at all. Raises BadInput if that file is there already."""
+    if out.exists():
+        raise BadInput(out, "file", None, "is there already", "choose another name or remove it")
+    content = text(name, urdf, out, choice)
     try:
-        with out.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-    except FileExistsError:
-        raise BadInput(out, "file", None, "is there already", "choose another name or remove it") from None
+        write_text(out, content)
     except OSError as error:
         raise BadInput(out, "file", None, f"cannot be written: {error.strerror}") from None
     return out
 
 
-def _from_urdf(name: str, urdf: Path, folder: Path, board: str) -> str:
-    tables = read(urdf, locked=None)
+def said_of(path: Path) -> list[str]:
+    """What `femtorque check` would doubt of a file just written: of the model, not of motors still to be chosen."""
+    mechanism = load_mechanism(path)
+    return [*mechanism.warnings, *doubts(mechanism)]
+
+
+def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
+    tables, board = read(urdf, locked=None), choice.board or COMPUTE
+    lock, sold = _locked(urdf, tables, choice), None if choice.motor is None else named(choice.motor)
+    if sold is not None and board == COMPUTE:
+        raise BadInput("femtorque init", "--motor", choice.motor, "goes with --board", "say which board drives it")
     near = os.path.relpath(urdf.absolute(), folder.absolute())
     path = near if near.count("..") <= 2 else str(urdf.absolute())
     if board == COMPUTE:
-        return _urdf_text(name, path, tables, board, None)
-    _check_drives(urdf, tables, board)
-    none = {str(joint["name"]): Gains() for joint in _moving(tables)}
+        return _urdf_text(name, path, tables, board, lock)
+    moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
+    _check_drives(urdf, moving, board, sold)
+    motors = {str(joint["name"]): _made_up(joint) if sold is None else _bought(joint, sold) for joint in moving}
+    none = {str(joint["name"]): Gains() for joint in moving}
     with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
         draft = Path(scratch) / f"{name}.toml"
-        draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, none), encoding="utf-8")
+        draft.write_text(_urdf_text(name, str(urdf.absolute()), tables, board, lock, none, motors, volts),
+                         encoding="utf-8")
         gains = stiffest_gains(Model.of(load_mechanism(draft)), boards.load(board).lead)
-    return _urdf_text(name, path, tables, board, gains)
+    return _urdf_text(name, path, tables, board, lock, gains, motors, volts)
 
 
-def _urdf_text(name: str, path: str, tables: Tables, board: str, gains: dict[str, Gains] | None) -> str:
+def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str, float],
+               gains: dict[str, Gains] | None = None, motors: dict[str, Drive] | None = None,
+               volts: float = VOLTS) -> str:
     lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
     lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
-    lines.append(_lock(tables))
+    lines.append(_lock(tables, lock))
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
-    lines.append(CONTROL.format(board=board).rstrip().replace(
+    lines.append(CONTROL.format(board=board, volts=volts).rstrip().replace(
         'use = "compute"',
         'use = "compute"                 # no motors; one with channels needs [[joint]] tables as below'))
-    if gains is not None:
-        lines.append("\n# Motors made up to fit the limits in the URDF, to begin with: replace them by those of your "
-                     "data sheets,\n"
-                     "# then take the gains that `femtorque check` prints.")
-    for number, joint in enumerate(_moving(tables)):
-        lines.append(_joint(number, joint) if gains is None else _driven(number, joint, gains[str(joint["name"])]))
+    if motors:
+        told = dict.fromkeys(drive.told for drive in motors.values() if drive.told)
+        lines.append("\n" + ("\n".join(told) if told else MADE_UP))
+    for number, joint in enumerate(_moving(tables, lock)):
+        at = str(joint["name"])
+        lines.append(_joint(number, joint) if gains is None or motors is None
+                     else _driven(number, joint, gains[at], motors[at]))
     return "\n".join(lines) + "\n"
 
 
-def _moving(tables: Tables) -> list[dict[str, Any]]:
+def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
     """The joints that move, from the base outwards."""
     above = {j["child"]: j["parent"] for j in tables.joints}
 
@@ -173,29 +217,84 @@ def _moving(tables: Tables) -> list[dict[str, Any]]:
             link, steps = above[link], steps + 1
         return steps
 
-    return sorted((j for j in tables.joints if j["type"] != "fixed" and j["name"] not in frozen(tables)), key=depth)
+    return sorted((j for j in tables.joints if j["type"] != "fixed" and j["name"] not in lock), key=depth)
 
 
-def _check_drives(urdf: Path, tables: Tables, board: str) -> None:
+def _locked(urdf: Path, tables: Tables, choice: Choice) -> dict[str, float]:
+    """Joints that do not move, and where they stand: mimic joints, those off the chain, those asked for."""
+    lock, moving = frozen(tables), {str(j["name"]): j for j in tables.joints if j["type"] != "fixed"}
+    if choice.chain is not None:
+        kept = _chain(urdf, tables, choice.chain)
+        lock |= {name: _nearest_zero(joint) for name, joint in moving.items() if name not in kept and name not in lock}
+    for asked in choice.lock:
+        name, _, value = asked.partition("=")
+        if name not in moving:
+            raise BadInput("femtorque init", "--lock", asked, f"{urdf.name} has no such joint that moves",
+                           hint(name, moving, "joints"))
+        try:
+            at = float(value) if value else _nearest_zero(moving[name])
+        except ValueError:
+            raise BadInput("femtorque init", "--lock", asked, "must be JOINT or JOINT=value in rad or m") from None
+        limits = moving[name].get("limits", {})
+        if not limits.get("lower", -math.inf) <= at <= limits.get("upper", math.inf):
+            raise BadInput("femtorque init", "--lock", asked, "is outside the joint's limits "
+                           f"{limits.get('lower', -math.inf):g} .. {limits.get('upper', math.inf):g}")
+        lock[name] = at
+    if len(lock) == len(moving) and (choice.chain or choice.lock):
+        raise BadInput("femtorque init", "--chain" if choice.chain else "--lock", choice.chain,
+                       "leaves no joint that moves")
+    return lock
+
+
+def _nearest_zero(joint: dict[str, Any]) -> float:
+    limits = joint.get("limits", {})
+    return float(min(max(0.0, limits.get("lower", -math.inf)), limits.get("upper", math.inf)))
+
+
+def _chain(urdf: Path, tables: Tables, chain: str) -> set[str]:
+    """Names of the joints on the way from link A to link B."""
+    links = [tables.root, *(str(link["name"]) for link in tables.links)]
+    first, _, last = chain.partition(":")
+    for link in (first, last):
+        if link not in links:
+            raise BadInput("femtorque init", "--chain", chain, f"{urdf.name} has no link {link!r}"
+                           if link else "must be two links, A:B", hint(link, links, "links"))
+    above = {str(j["child"]): j for j in tables.joints}
+    first, last = (BASE if link == tables.root else link for link in (first, last))
+    way, link = [], last
+    while link != first:
+        if link not in above:
+            raise BadInput("femtorque init", "--chain", chain, f"link {last!r} does not hang on {first!r}",
+                           "the first link is the one nearer to the root")
+        way.append(above[link])
+        link = str(above[link]["parent"])
+    return {str(j["name"]) for j in way}
+
+
+def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: Sold | None) -> None:
     """The board has a channel for every joint, and every joint the limits that a motor is fitted to."""
-    moving, channels = _moving(tables), len(boards.load(board, "femtorque init").channels)
+    channels = len(boards.load(board, "femtorque init").channels)
     if len(moving) > channels:
-        enough = [name for name in boards.names() if len(boards.load(name).channels) >= len(moving)]
+        sizes = {name: len(boards.load(name).channels) for name in boards.names()}
+        enough = [name for name, size in sizes.items() if size >= len(moving)]
+        largest = max(sizes, key=lambda name: sizes[name])
         raise BadInput("femtorque init", "--board", board, f"drives {channels} motors, {urdf} has {len(moving)} joints",
-                       f"take {' or '.join(enough)}" if enough else "leave --board out, and lock joints by hand")
-    for joint in moving:
+                       f"take {' or '.join(enough)}" if enough else
+                       f"the largest, {largest}, drives {sizes[largest]}: keep so many by --chain A:B or --lock JOINT")
+    for joint in moving if sold is None else ():
         for key in ("velocity", "effort"):
             if key not in joint.get("limits", {}):
                 raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None,
                                "is needed to fit a motor to the joint",
-                               "leave --board out, and write the motors by hand")
+                               "leave --board out, and write the motors by hand, or take one that is sold: --motor")
 
 
-def _lock(tables: Tables) -> str:
-    if not tables.mimics:
+def _lock(tables: Tables, lock: dict[str, float]) -> str:
+    if not lock:
         return "# lock = { finger = 0.04 }      # freezes joints"
-    values = ", ".join(f"{toml_key(name)} = {value:g}" for name, value in frozen(tables).items())
-    return f"lock = {{ {values} }}     # mimic joints and what they follow are frozen"
+    values = ", ".join(f"{toml_key(name)} = {value:g}" for name, value in lock.items())
+    why = "     # mimic joints and what they follow are frozen" if tables.mimics else ""
+    return f"lock = {{ {values} }}{why}"
 
 
 def _said(joint: dict[str, Any]) -> str:
@@ -204,19 +303,58 @@ def _said(joint: dict[str, Any]) -> str:
     return f"{joint['type']}, {limits or 'no limits'}"
 
 
-def _driven(number: int, joint: dict[str, Any], gains: Gains) -> str:
-    """A joint with a motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
+@dataclass(frozen=True)
+class Drive:
+    """Tables of a joint's motor, encoder, friction, and limits where the URDF's are more than the motor gives. told:
+    what the file says of where they come from."""
+
+    motor: str
+    encoder: str
+    friction: str
+    limits: str = ""
+    told: str = ""
+
+
+def _made_up(joint: dict[str, Any]) -> Drive:
+    """A motor whose no-load speed and stall torque are NO_LOAD and STALL times the joint's limits."""
     velocity, effort, gear = joint["limits"]["velocity"], joint["limits"]["effort"], GEAR[joint["type"] == "prismatic"]
     constant = VOLTS / (NO_LOAD * velocity)  # K gear, N m/A at the joint
     R = VOLTS * constant / (STALL * effort)
     rotor = RUN_UP * effort / velocity / gear**2
-    winding = f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}"
+    return Drive(f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, "
+                 f"inertia = {rotor:.3g}", 'counts = 2048, at = "motor"',
+                 f"viscous = {0.01 * effort / velocity:.3g}, coulomb = {0.01 * effort:.3g}")
+
+
+def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
+    """A motor of the catalogue. Its gear's losses at stall become dry friction, of the torque that it may carry."""
+    if joint["type"] == "prismatic":
+        raise BadInput("femtorque init", "--motor", sold.name, f"turns, and joint {joint['name']!r} slides",
+                       "lock it, or write its motor and lead screw by hand")
+    motor = (f"R = {sold.R:.4g}, L = {sold.L:.3g}, K = {sold.K:.4g}, gear = {sold.gear:g}, inertia = "
+             f"{sold.inertia or 0.0:.3g}")
+    if sold.continuous is not None:
+        motor += f", continuous = {sold.continuous:.3g}, thermal_s = {sold.thermal_s:g}"
+    carried, fastest = min(sold.stall(sold.volts), sold.torque), RUNNING * sold.no_load(sold.volts)
+    asked = joint.get("limits", {})
+    limits = {"velocity": min(asked.get("velocity", math.inf), fastest),
+              "effort": min(asked.get("effort", math.inf), carried)}
+    less = ", ".join(f"{key} = {value:.3g}" for key, value in limits.items() if value != asked.get(key))
+    missing = "\n# The sheet tells no rotor inertia: `femtorque identify` measures it." if sold.inertia is None else ""
+    worked = f"\n# Worked out: {sold.worked_out}." if sold.worked_out else ""
+    return Drive(motor, f'counts = {sold.counts or 2048}, at = "motor"',
+                 f"viscous = 0.0, coulomb = {(1.0 - sold.efficiency) * carried:.3g}", less,
+                 f"# Motors: {sold.what}.\n# Source: {sold.source}.{worked}{missing}")
+
+
+def _driven(number: int, joint: dict[str, Any], gains: Gains, drive: Drive) -> str:
+    limits = f"\nlimits = {{ {drive.limits} }}   # the motor gives no more" if drive.limits else ""
     return f"""
 [[joint]]                       # {_said(joint)}
-name = {_quoted(str(joint["name"]))}
-friction = {{ viscous = {0.01 * effort / velocity:.3g}, coulomb = {0.01 * effort:.3g} }}
-motor = {{ {winding}, gear = {gear:g}, inertia = {rotor:.3g}, channel = {number}, sign = 1 }}
-encoder = {{ counts = 2048, at = "motor", sign = 1, zero = "start" }}
+name = {_quoted(str(joint["name"]))}{limits}
+friction = {{ {drive.friction} }}
+motor = {{ {drive.motor}, channel = {number}, sign = 1 }}
+encoder = {{ {drive.encoder}, sign = 1, zero = "start" }}
 gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from codegen.mechanism import catalogue
-from codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from codegen.mechanism import motors
+from codegen.mechanism.description import Joint, Link, Mechanism
 from codegen.model.bodies import GROUND, Model
 
 LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
@@ -21,7 +21,7 @@ LEAST = 0.01  # kg: frames and sensors are given any inertia
 APART = 1e-3  # m: axes nearer than that meet, and what lies between them may be a joint's inner part
 PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
 TURNS = 120  # that limits may be from zero (codegen.control.constants)
-MOTORS = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # what is sold
+SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # what is sold
 GEARS = 2000.0  # motor turns per joint turn
 
 
@@ -45,8 +45,8 @@ def _lengths(model: Model) -> Iterator[str]:
     for link in model.mechanism.links:
         off = float(np.linalg.norm(link.com))
         if off > max(1.0, 3.0 * reach):
-            yield (f"link.{link.name}.com is {off:.4g} m from the link's frame, where all joints are within {reach:.3g} m: "
-                   f"is it in millimetres?")
+            yield (f"link.{link.name}.com is {off:.4g} m from the link's frame, all joints within {reach:.3g} m: is it "
+                   f"in millimetres?")
 
 
 def _masses(model: Model) -> Iterator[str]:
@@ -70,8 +70,8 @@ def _inertia(link: Link) -> Iterator[str]:
     density = link.mass / (4.0 / 3.0 * math.pi * radius**3)
     told = f"link.{link.name}: {link.mass:.4g} kg with a largest moment of {moment:.3g} kg m^2"
     if density > DENSEST:
-        yield (f"{told} would be denser ({density:.2g} kg/m^3) than any metal: is the inertia a placeholder, or the mass "
-               f"in grams?")
+        yield (f"{told} would be denser ({density:.2g} kg/m^3) than any metal: is the inertia made up, the mass in "
+               f"grams?")
     elif density < THINNEST:
         yield f"{told} would be a ball {2.0 * radius:.3g} m wide: is the inertia in kg mm^2 or g mm^2?"
 
@@ -85,12 +85,12 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
             if math.isfinite(value) and _placeholder(abs(value)):
                 empty.setdefault((name, value), []).append(joint.name)
             elif name in ("lower", "upper") and joint.type != "prismatic" and TURNS < abs(value) / math.tau < math.inf:
-                yield (f"joint.{joint.name}.limits.{name} = {value:g} is beyond {TURNS} turns, where the board stops; a "
-                       f'joint without end is of type "continuous"')
+                yield (f"joint.{joint.name}.limits.{name} = {value:g} is beyond {TURNS} turns, where the board stops; "
+                       f'a joint without end is of type "continuous"')
     for (name, value), joints in empty.items():
         more = f" (and of {len(joints) - 1} more joints)" if len(joints) > 1 else ""
-        yield (f"joint.{joints[0]}.limits.{name} = {value:g}{more} looks like a placeholder: plans, watches and motors are "
-               f"fitted to it; write what the joint can do, or leave it out")
+        yield (f"joint.{joints[0]}.limits.{name} = {value:g}{more} looks like a placeholder: plans and motors are "
+               f"fitted to it, faults found by it; write what the joint can do, or leave it out")
 
 
 def _placeholder(value: float) -> bool:
@@ -106,7 +106,7 @@ def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
     motor, slides = joint.motor, joint.type == "prismatic"
     if motor is None or motor.kind != "brushed":
         return
-    said = [f"{name} = {getattr(motor, name):.3g} {unit}" for name, (least, most, unit) in MOTORS.items()
+    said = [f"{name} = {getattr(motor, name):.3g} {unit}" for name, (least, most, unit) in SOLD.items()
             if getattr(motor, name) and not least <= getattr(motor, name) <= most]
     if abs(motor.gear) > GEARS and not slides:
         said.append(f"gear = {motor.gear:g}")
@@ -117,14 +117,6 @@ def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
     limits = joint.limits
     wanted = (limits.effort if math.isfinite(limits.effort) else effort,
               limits.velocity if math.isfinite(limits.velocity) else volts / (abs(motor.gear) * motor.K))
-    hint = "" if slides else "; " + catalogue.words(*wanted, volts)
+    hint = "" if slides else "; " + motors.words(*wanted, volts)
     yield f"joint.{joint.name}.motor: {', '.join(said)}: no brushed motor that is sold is like this{hint}"
 
-
-def unseen(mechanism: Mechanism) -> float:
-    """kg of the file's links that are fixed to the ground, and so in no equation."""
-    moving, ground = {j.name for j in mechanism.moving}, {BASE}
-    for joint in mechanism.joints:
-        if joint.name not in moving and joint.parent in ground:
-            ground.add(joint.child)
-    return float(sum(link.mass for link in mechanism.links if link.name in ground))

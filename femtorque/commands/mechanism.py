@@ -27,15 +27,34 @@ def init(
     urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
     board: Annotated[str | None, typer.Option(
         metavar="BOARD", show_default=False, help="with --from: give every joint a motor that fits its limits")] = None,
+    motor: Annotated[str | None, typer.Option(
+        metavar="MOTOR", show_default=False, help="with --board: this one of `femtorque motors`")] = None,
+    chain: Annotated[str | None, typer.Option(
+        metavar="A:B", show_default=False, help="with --from: only joints between these two links move")] = None,
+    lock: Annotated[list[str] | None, typer.Option(
+        metavar="JOINT[=VALUE]", show_default=False, help="with --from: this joint does not move; rad or m")] = None,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="MECH", show_default="NAME.toml",
                                              help="file to write")] = None,
     json: Json = False,
 ) -> Answer:
     """Write a commented mechanism file to start from."""
-    from codegen.verify.new_file import write
+    from codegen.verify.new_file import Choice, said_of, write
 
-    path = write(name, out or Path(f"{name}.toml"), urdf, board)
-    return Answer({"file": path}, f"{path}: edit it, then `femtorque check {path}`")
+    path = write(name, out or Path(f"{name}.toml"), urdf, Choice(board, motor, chain, tuple(lock or ())))
+    warnings = said_of(path)
+    return Answer({"file": path, "warnings": warnings}, "\n".join([
+        f"{path}: edit it, then `femtorque check {path}`", *(f"warning: {line}" for line in warnings)]))
+
+
+def motors(json: Json = False) -> Answer:
+    """Brushed motors and gear motors that are sold.
+
+    With the numbers of their makers' sheets, for `init --motor` and for mechanism files written by hand.
+    """
+    from codegen.mechanism.motors import MOTORS
+    from codegen.verify.check_tables import motor_table
+
+    return Answer({"motors": [asdict(sold) for sold in MOTORS]}, motor_table(MOTORS))
 
 
 def check(

@@ -1,4 +1,4 @@
-"""A few brushed motors and gear motors that are sold, as their makers' sheets tell them, to begin a mechanism file with.
+"""A few brushed motors and gear motors that are sold, as their makers' sheets tell them, to begin a file with.
 
 Numbers are those of the source named beside each; what a sheet leaves out is worked out from what it tells, and said in
 `worked_out`, or is missing and must be measured (`femtorque identify`). SI units.
@@ -70,7 +70,7 @@ def _pololu(number: int, ratio: float, stall: float) -> Sold:
                 worked_out="R, K and efficiency from stall and no load; L as 1 ms of R; rotor's inertia not told")
 
 
-CATALOGUE: tuple[Sold, ...] = (
+MOTORS: tuple[Sold, ...] = (
     Sold("faulhaber-1331-012sr", "FAULHABER 1331 T 012 SR, 13 mm", 12.0, 13.7, 310e-6, 11.4e-3, 0.67e-7, FAULHABER_1331,
          continuous=0.37, thermal_s=5.0),
     Sold("faulhaber-1331-024sr", "FAULHABER 1331 T 024 SR, 13 mm", 24.0, 52.9, 1100e-6, 21.8e-3, 0.63e-7,
@@ -82,25 +82,26 @@ CATALOGUE: tuple[Sold, ...] = (
     Sold("maxon-re40-24v", "maxon RE 40, 24 V, 150 W", 24.0, 0.299, 82.3e-6, 30.2e-3, 142e-7, RE_40,
          continuous=6.0, thermal_s=42.8),
     Sold("maxon-re40-24v-gp42c-12", "maxon RE 40, 24 V, with planetary gear GP 42 C 12:1", 24.0, 0.299, 82.3e-6,
-         30.2e-3, 142e-7, RE_40 + "; of order no. 203115 (GP 42 C, 12:1)", 12.0, 0.81, 7.5, continuous=6.0, thermal_s=42.8),
+         30.2e-3, 142e-7, RE_40 + "; of order no. 203115 (GP 42 C, 12:1)", 12.0, 0.81, 7.5, continuous=6.0,
+         thermal_s=42.8),
     *(_pololu(*row) for row in POLOLU_RATIOS),
 )
 
 
 def named(name: str) -> Sold:
     """One of the catalogue. Raises BadInput with the nearest name."""
-    found = next((sold for sold in CATALOGUE if sold.name == name), None)
+    found = next((sold for sold in MOTORS if sold.name == name), None)
     if found is None:
         raise BadInput("femtorque init", "--motor", name, "no such motor in the catalogue",
-                       hint(name, [sold.name for sold in CATALOGUE], "motors"))
+                       hint(name, [sold.name for sold in MOTORS], "motors"))
     return found
 
 
 def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
-    """The weakest of the catalogue that gives this much at the joint, N m and rad/s, as it is sold; None if none does."""
-    good = [sold for sold in CATALOGUE if min(sold.stall(volts), sold.torque) >= effort
+    """The weakest of the catalogue, as it is sold, that gives this much, N m and rad/s; None if none does."""
+    good = [sold for sold in MOTORS if min(sold.stall(volts), sold.torque) >= effort
             and sold.no_load(volts) >= velocity and volts <= 1.1 * sold.volts]
-    return min(good, key=lambda sold: sold.stall(volts), default=None)
+    return min(good, key=lambda sold: sold.stall(volts) * sold.no_load(volts), default=None)
 
 
 def words(effort: float, velocity: float, volts: float) -> str:

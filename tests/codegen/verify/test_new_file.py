@@ -1,0 +1,131 @@
+"""`femtorque init` on a URDF: one chain of a robot, joints that stay, motors that are sold, boards that are too small."""
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.motors import MOTORS, fitting, named
+from codegen.mechanism.reader import load_mechanism
+from codegen.verify.check import examine
+from codegen.verify.new_file import Choice, said_of, text, write
+from tests.codegen.mechanism.test_urdf import robot
+
+URDF = """<robot name="crab"><link name="trunk"><inertial><mass value="9"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>{limbs}</robot>"""
+LIMB = """<link name="{n}_thigh">{body}</link><link name="{n}_shank">{body}</link><link name="{n}_foot">{body}</link>
+<joint name="{n}_hip" type="revolute"><parent link="trunk"/><child link="{n}_thigh"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="2" velocity="5" effort="2"/></joint>
+<joint name="{n}_knee" type="revolute"><parent link="{n}_thigh"/><child link="{n}_shank"/><origin xyz="0.1 0 0"/>
+<axis xyz="0 1 0"/><limit lower="0.5" upper="2" velocity="5" effort="2"/></joint>
+<joint name="{n}_ankle" type="revolute"><parent link="{n}_shank"/><child link="{n}_foot"/><origin xyz="0.1 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="5" effort="2"/></joint>"""
+BODY = """<inertial><origin xyz="0.05 0 0"/><mass value="0.2"/><inertia ixx="1e-4" iyy="3e-4" izz="3e-4" ixy="0" ixz="0"
+iyz="0"/></inertial>"""
+
+
+@pytest.fixture
+def crab(tmp_path):
+    """Four limbs of three joints on a trunk."""
+    path = tmp_path / "crab.urdf"
+    path.write_text(URDF.format(limbs="".join(LIMB.format(n=n, body=BODY) for n in ("a", "b", "c", "d"))))
+    return path
+
+
+def made(crab, tmp_path, **choice):
+    return load_mechanism(write("leg", tmp_path / "leg.toml", crab, Choice(**choice)))
+
+
+def test_one_chain_of_a_robot_moves_and_the_rest_stands_still(crab, tmp_path):
+    leg = made(crab, tmp_path, chain="trunk:b_foot", board="f405rg-4")
+    assert [j.name for j in leg.moving] == ["b_hip", "b_knee", "b_ankle"]
+    assert leg.lock["a_knee"] == 0.5 and leg.lock["a_hip"] == 0.0  # where it may be that is nearest to zero
+    assert [j.motor.channel for j in leg.moving] == [0, 1, 2]
+
+
+def test_joints_that_are_locked_stay_where_they_are_told(crab, tmp_path):
+    leg = made(crab, tmp_path, chain="trunk:b_foot", lock=("b_ankle=0.2", "b_hip"))
+    assert [j.name for j in leg.moving] == ["b_knee"]
+    assert leg.lock["b_ankle"] == 0.2 and leg.lock["b_hip"] == 0.0
+
+
+@pytest.mark.parametrize("choice, line", [
+    ({"chain": "trunk:b_fot"}, "--chain = 'trunk:b_fot': crab.urdf has no link 'b_fot'; did you mean 'b_foot'?"),
+    ({"chain": "trunk"}, "must be two links, A:B"),
+    ({"chain": "a_thigh:b_foot"}, "link 'b_foot' does not hang on 'a_thigh'"),
+    ({"lock": ("b_nee",)}, "--lock = 'b_nee': crab.urdf has no such joint that moves; did you mean 'b_knee'?"),
+    ({"lock": ("b_knee=0.1",)}, "is outside the joint's limits 0.5 .. 2"),
+    ({"lock": ("b_knee=half",)}, "must be JOINT or JOINT=value"),
+    ({"motor": "pololu-37d-130", "board": "f405rg-4"}, "no such motor in the catalogue; did you mean 'pololu-37d-30'?"),
+    ({"motor": "maxon-re40-24v"}, "goes with --board"),
+])
+def test_a_choice_that_cannot_be_is_refused_with_the_nearest_that_can(crab, choice, line):
+    with pytest.raises(BadInput) as refused:
+        text("leg", crab, None, Choice(**choice))
+    assert line in str(refused.value)
+
+
+def test_more_joints_than_any_board_drives_are_refused_with_the_largest_board(crab, tmp_path):
+    with pytest.raises(BadInput, match="drives 4 motors, .*crab.urdf has 12 joints; the largest, f405rg-6, drives 6: keep so "
+                                       "many by --chain A:B or --lock JOINT"):
+        text("leg", crab, None, Choice("f405rg-4"))
+    assert len(made(crab, tmp_path, chain="trunk:a_foot", board="f405rg-6").moving) == 3  # more channels than joints
+
+
+def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leaves_out(crab, tmp_path):
+    leg = made(crab, tmp_path, chain="trunk:b_foot", board="f405rg-4", motor="pololu-37d-131")
+    written = (tmp_path / "leg.toml").read_text()
+    assert "# Source: Pololu data sheet" in written and "tells no rotor inertia: `femtorque identify`" in written
+    assert "made up" not in written
+    for joint in leg.moving:
+        assert joint.motor.gear == 131.25 and joint.encoder.counts == 64 and joint.gains.ku > 0.0
+    assert not [w for w in examine(leg).warnings if "no brushed motor" in w]
+
+
+def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
+    path = write("all", tmp_path / "all.toml", crab)
+    assert any("4 limbs hang on link 'trunk' and what is fixed to it (9 kg)" in line for line in said_of(path))
+
+
+def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
+    place = tmp_path / "leg.toml"
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    with pytest.raises(BadInput, match="cannot be written: No space left on device"):
+        write("leg", place)
+    assert sorted(x.name for x in tmp_path.iterdir()) == ["crab.urdf"]
+
+
+# -- the catalogue ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sold", MOTORS, ids=lambda sold: sold.name)
+def test_what_is_sold_has_a_source_and_passes_for_a_motor(sold):
+    assert sold.source and 1e-5 <= sold.L / sold.R <= 0.1 and 0.5 < sold.efficiency <= 1.0
+    assert (sold.continuous is None) == (sold.thermal_s is None)
+
+
+@pytest.mark.parametrize("name, volts, stall, no_load", [  # N m and turns per minute, as the sheets have them
+    ("faulhaber-1331-012sr", 12.0, 9.90e-3, 9_900), ("faulhaber-1331-024sr", 24.0, 9.76e-3, 10_400),
+    ("faulhaber-3863-012cr", 12.0, 1.424, 5_600), ("faulhaber-3863-024cr", 24.0, 1.455, 5_800),
+    ("maxon-re40-24v", 24.0, 2.42, 7_580),
+    ("pololu-37d-131", 12.0, 0.45 * 9.80665, 76), ("pololu-37d-50", 12.0, 0.21 * 9.80665, 200),
+])
+def test_stall_torque_and_speed_that_the_sheets_tell_beside_follow_from_r_and_k(name, volts, stall, no_load):
+    """A check of what was typed: the sheets give both, and losses without load are a few per cent."""
+    sold = named(name)
+    assert sold.stall(volts) == pytest.approx(stall, rel=0.05)
+    assert sold.no_load(volts) * 60.0 / (2.0 * np.pi) == pytest.approx(no_load, rel=0.05)
+
+
+def test_the_weakest_that_is_enough_is_named():
+    assert fitting(0.9, 6.0, 12.0).name == "pololu-37d-150"
+    assert fitting(5.0, 20.0, 24.0).name == "maxon-re40-24v-gp42c-12"
+    assert fitting(5.0, 200.0, 24.0) is None
+
+
+def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6", "pololu-37d-50")))
+    assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]
