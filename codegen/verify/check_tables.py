@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.control.gains import DAMPING, MARGIN
-from codegen.mechanism.motors import Sold
 from codegen.mechanism.description import Mechanism
+from codegen.mechanism.motors import Sold
 from codegen.model.loop_assembly import Assembly
 from codegen.step.scheme import scheme_of
 from codegen.verify.check import Report

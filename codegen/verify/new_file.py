@@ -16,8 +16,8 @@ from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
 from codegen.common.output import write_text
 from codegen.control.gains import stiffest_gains
-from codegen.mechanism.motors import Sold, named
 from codegen.mechanism.description import BASE, Gains
+from codegen.mechanism.motors import Sold, named
 from codegen.mechanism.reader import load_mechanism
 from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
 from codegen.mechanism.urdf import Tables, frozen, read, toml_key
