@@ -127,7 +127,7 @@ class SampledLoop:
             driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]
             moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))
         if assembly.dependent:
-            G = assembly.rates_matrix(poses)
+            G = assembly.velocity_matrix(poses)
             masses, moves = np.swapaxes(G, -1, -2) @ masses @ G, G[:, driven]
         k, n, dt = masses.shape[-1], len(driven), model.dt
         lag, back_emf = (x[driven] for x in _motors(model))
@@ -149,20 +149,20 @@ class SampledLoop:
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.
 
-        State: q, qd, f; predicted position, rate; `lead` commands.
+        State: q, qd, f; predicted position, velocity; `lead` commands.
         """
         A, B, G = (x if at is None else x[list(at)] for x in (self.A, self.B, self.moves))
         n, k, (l1, l2), dt = len(ku), G.shape[-1], self.observer, self.dt
         one, P = np.eye(n), 2 * k + n  # where the plant ends
         size = P + (2 + self.lead) * n
-        predicts, rates = slice(P, P + n), slice(P + n, P + 2 * n)
-        rate = np.zeros((len(A), n, size))  # of the observer, this tick
-        rate[:, :, :k], rate[:, :, predicts], rate[:, :, rates] = G * (l2 / dt), -one * l2 / dt, one
+        predicts, velocities = slice(P, P + n), slice(P + n, P + 2 * n)
+        velocity = np.zeros((len(A), n, size))  # of the observer, this tick
+        velocity[:, :, :k], velocity[:, :, predicts], velocity[:, :, velocities] = G * (l2 / dt), -one * l2 / dt, one
         position = np.zeros((len(A), n, size))  # of the encoder
         position[:, :, :k] = G
         predicted = np.zeros((len(A), n, size))
         predicted[:, :, :k], predicted[:, :, predicts] = G * l1, one * (1.0 - l1)
-        command = -np.diag(ku) @ position - np.diag(kv) @ rate
+        command = -np.diag(ku) @ position - np.diag(kv) @ velocity
         step = np.zeros((len(A), size, size))
         step[:, :P, :P] = A
         if self.lead:
@@ -173,8 +173,8 @@ class SampledLoop:
             step[:, -n:, :] = command
         else:
             step[:, :P, :] += B @ command
-        step[:, predicts, :] = predicted + dt * rate
-        step[:, rates, :] = rate
+        step[:, predicts, :] = predicted + dt * velocity
+        step[:, velocities, :] = velocity
         return np.max(np.abs(np.linalg.eigvals(step)), axis=-1)
 
 

@@ -20,7 +20,7 @@ SEEK_EFFORT = 0.25  # of limits.effort
 SEEK_SLACK = 1.5, 1.0  # times the time that the way takes at its speed, and seconds more
 PRESS_S = 0.05  # s against the stop
 INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was found
-JOG_RAMP_S = 0.25  # from rest to the jog rate
+JOG_RAMP_S = 0.25  # from rest to the jog velocity
 FRICTION_RATE = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
 PROBE_WAY = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
 WHOLE = 64  # overlaid gains are 64ths of the file's
@@ -35,7 +35,7 @@ class LabConstants:
     coarse_unit: float  # rad or m a coarse position
     jog_rate: float  # rad/s or m/s: the most that may be asked for
     rate_step: float  # rad/s or m/s per tick
-    stop_way: float  # rad or m a (rad/s)^2: to stop from a rate
+    stop_way: float  # rad or m a (rad/s)^2: to stop from a velocity
     probe_torque: float  # N m or N: the most that may be asked for
     seek_rate: float  # rad/s or m/s, signed
     seek_torque: float  # N m or N

@@ -1,4 +1,4 @@
-"""The tracking observer that makes a joint rate of encoder counts (THEORY.md section 7), as difference equations.
+"""The tracking observer that makes a joint velocity of encoder counts (THEORY.md section 7), as difference equations.
 
 At every tick, with the measured position y and the position predicted at the tick before:
 
@@ -7,8 +7,8 @@ At every tick, with the measured position y and the position predicted at the ti
     predicted = y - e + position_gain e + dt qd
 
 Both poles are at exp(-2 pi f dt): critically damped with bandwidth f, stable at any tick. In motion the change of the
-target's rate from tick to tick is added to qd, half of it in the prediction: a motion that is followed is then observed
-without the lag that accelerations cause. It comes from outside the loop and leaves the poles where they are.
+target's velocity from tick to tick is added to qd, half of it in the prediction: a motion that is followed is then
+observed without the lag that accelerations cause. It comes from outside the loop and leaves the poles where they are.
 """
 
 from __future__ import annotations

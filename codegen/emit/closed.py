@@ -1,8 +1,8 @@
 """Emission of the step of closed mechanisms: ft_tree, the open tree's step; ft_loop, the closure; ft_step, both.
 
 ft_step has the interface of every mechanism's step, of the streamed joints alone. A tick is: one correction of the
-dependent joints' positions, their rates and accelerations (ft_loop), the tree's step at all joints, the dependent
-joints' torques carried by the independent ones with the rates at s_k.
+dependent joints' positions, their velocities and accelerations (ft_loop), the tree's step at all joints, the dependent
+joints' torques carried by the independent ones with the velocities at s_k.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
 
 
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
-    """C of what the rates matrix says of dependent joint number d: half its way."""
+    """C of what the velocity matrix says of dependent joint number d: half its way."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
     terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]

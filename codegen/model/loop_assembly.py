@@ -56,7 +56,7 @@ class Timed(Protocol):
     """What is known at every time with its first two derivatives: a motion, or a force."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Value, rate, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
+        """Value, velocity, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
         ...
 
 
@@ -168,24 +168,25 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
     return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
 
 
-def bias(model: Model, cut: Cut, q: Array, rates: Array) -> Array:
-    """Second derivative of `residual` (..., rows) by time with all joints' rates (..., n) as they stay: J_c' rates.
+def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
+    """Second derivative of `residual` (..., rows) by time with all joints' velocities (..., n) as they stay: J_c'
+    velocities.
 
-    A vector y that turns with a joint of rate w about the axis e has y' = R y' + w e x R y and, in the same way once
-    more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
+    A vector y that turns with a joint of velocity w about the axis e has y' = R y' + w e x R y and, in the same way
+    once more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
     """
     def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
         y = np.broadcast_to(y, (*q.shape[:-1], 3))
         v, b = np.zeros_like(y), np.zeros_like(y)
         for j in reversed(side.path):
-            body, rate = model.bodies[j], rates[..., j, None]
+            body, velocity = model.bodies[j], velocities[..., j, None]
             if body.prismatic and is_point:
-                y, v = y + body.axis * q[..., j, None], v + body.axis * rate
+                y, v = y + body.axis * q[..., j, None], v + body.axis * velocity
             elif not body.prismatic:
                 R = rotation_axis(body.axis, q[..., j])
                 y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
-                across = rate * cross(body.axis, y)
-                b = b + 2.0 * rate * cross(body.axis, v) + rate * cross(body.axis, across)
+                across = velocity * cross(body.axis, y)
+                b = b + 2.0 * velocity * cross(body.axis, v) + velocity * cross(body.axis, across)
                 v = v + across
             y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
         return y, v, b
@@ -299,10 +300,10 @@ class Assembly:
         """(..., m) at positions q (..., n)."""
         return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
 
-    def bias(self, q: ArrayLike, rates: ArrayLike) -> Array:
-        """Of `residual`: dJ_c/dt qd (..., m) at positions and rates (..., n) of all joints; see `bias`."""
-        q, rates = np.asarray(q, float), np.asarray(rates, float)
-        return self._kept(np.concatenate([bias(self.model, cut, q, rates) for cut in self.cuts], axis=-1), -1)
+    def bias(self, q: ArrayLike, velocities: ArrayLike) -> Array:
+        """Of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints; see `bias`."""
+        q, velocities = np.asarray(q, float), np.asarray(velocities, float)
+        return self._kept(np.concatenate([bias(self.model, cut, q, velocities) for cut in self.cuts], axis=-1), -1)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """J_c (..., m, n)."""
@@ -312,7 +313,7 @@ class Assembly:
         first = np.cumsum([0, *(len(cut.rows) for cut in self.cuts)])
         return np.take(rows, [first[c] + r for c, r in self.kept], axis=axis)
 
-    def rates_matrix(self, q: ArrayLike) -> Array:
+    def velocity_matrix(self, q: ArrayLike) -> Array:
         """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
         J = self.jacobian(q)
         G = np.zeros((*J.shape[:-2], self.model.n, self.mobility))
@@ -391,7 +392,7 @@ class Assembly:
         x = q.copy()
         x[free] = target
         try:
-            x[bound] += self.rates_matrix(q)[bound] @ (target - q[free])
+            x[bound] += self.velocity_matrix(q)[bound] @ (target - q[free])
             x = self.close(x)
         except np.linalg.LinAlgError:
             x[bound] = np.nan
@@ -411,7 +412,7 @@ class Assembly:
         for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
             x, step = q.copy(), self.start[free] + part - q[:, free]
             x[:, free] += step
-            x[:, bound] += np.einsum("pij,pj->pi", self.rates_matrix(q)[:, bound], step)
+            x[:, bound] += np.einsum("pij,pj->pi", self.velocity_matrix(q)[:, bound], step)
             for _ in range(4):
                 J = self.jacobian(x)[..., bound]
                 x[:, bound] -= np.einsum("pij,pj->pi", np.linalg.pinv(J), self.residual(x))
@@ -420,28 +421,29 @@ class Assembly:
             q[going] = x[going]
         return q
 
-    def rates(self, q: ArrayLike, rates: ArrayLike) -> Array:
-        """Rates (..., n) from those of the independent joints (..., mobility)."""
-        return np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(rates, float))
+    def velocities(self, q: ArrayLike, velocities: ArrayLike) -> Array:
+        """Velocities (..., n) from those of the independent joints (..., mobility)."""
+        return np.einsum("...ij,...j->...i", self.velocity_matrix(q), np.asarray(velocities, float))
 
     def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Accelerations (..., n) from all rates qd (..., n) and the independent joints' accelerations qdd.
+        """Accelerations (..., n) from all velocities qd (..., n) and the independent joints' accelerations qdd.
 
         J_c qdd = -dJ_c/dt qd.
         """
         q, qd = np.asarray(q, float), np.asarray(qd, float)
-        full = np.einsum("...ij,...j->...i", self.rates_matrix(q), np.asarray(qdd, float))
+        full = np.einsum("...ij,...j->...i", self.velocity_matrix(q), np.asarray(qdd, float))
         if self.dependent:
             J = self.jacobian(q)[..., list(self.dependent)]
             full[..., list(self.dependent)] -= np.linalg.solve(J, self.bias(q, qd)[..., None])[..., 0]
         return full
 
     def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
-        """Positions, rates, accelerations (N, n) of all joints from those (N, actuated) of a motion; as `follow`."""
+        """Positions, velocities, accelerations (N, n) of all joints from those (N, actuated) of a motion; as
+        `follow`."""
         places = [self.actuated.index(i) for i in self.independent]
         full = self.follow(q)
-        rates = self.rates(full, np.asarray(qd, float)[..., places])
-        return full, rates, self.accelerations(full, rates, np.asarray(qdd, float)[..., places])
+        velocities = self.velocities(full, np.asarray(qd, float)[..., places])
+        return full, velocities, self.accelerations(full, velocities, np.asarray(qdd, float)[..., places])
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
@@ -493,7 +495,8 @@ class ClosedMotion:
     motion: Motion
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, rate, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular pose."""
+        """Position, velocity, acceleration, each (N, n), at increasing times t (N,). Raises Refused at a singular
+        pose."""
         return self.assembly.whole(*self.motion.at(t))
 
     def middles(self, ticks: int, dt: float) -> Array:

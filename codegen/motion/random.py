@@ -14,13 +14,13 @@ from codegen.motion.trajectory import Trajectory, from_rows
 DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
 UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
-PEAK_RATE = {"quintic": 1.875, "septic": 2.1875}  # peak rate over mean rate
+PEAK_VELOCITY = {"quintic": 1.875, "septic": 2.1875}  # peak velocity over mean velocity
 PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its way and the square of its time
 CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
 
 
 def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and rate.
+    """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and velocity.
 
     Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
     """
@@ -31,7 +31,7 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     low, high = np.array([_range(joint) for joint in joints]).T
     a = rng.uniform(low, high)
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE[kind] for joint in joints])
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY[kind] for joint in joints])
     way = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
     s = np.linspace(0.0, 1.0, 2 if kind == "quintic" else 41)[:, None]
     if kind == "quintic":  # one piece: its two rows are enough
@@ -45,7 +45,7 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     """The same of the independent joints about the start, as far as the loops stay well away from singular poses and
-    no other joint has more rate or acceleration than TRAVEL or SLIDE takes.
+    no other joint has more velocity or acceleration than TRAVEL or SLIDE takes.
 
     Raises Refused where they are not even at the start.
     """
@@ -58,7 +58,7 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     joints = [model.bodies[i].joint for i in free]
     low, high = np.array([_range(joint) for joint in joints]).T
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints]) / 2.0
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_RATE["quintic"] / 2.0 for joint in joints])
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY["quintic"] / 2.0 for joint in joints])
     ends = np.clip(assembly.start[free] + reach * rng.uniform(-1.0, 1.0, (2, len(free))), low, high)
     a, b = assembly.reach(ends)
     x = np.linspace(0.0, 1.0, 401)[:, None]
@@ -78,10 +78,11 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
 
 
 def _calm(model: Model, q: NDArray[np.float64]) -> bool:
-    """Whether no joint of a motion (N, n) of DURATION has more rate or acceleration than one over TRAVEL or SLIDE."""
+    """Whether no joint of a motion (N, n) of DURATION has more velocity or acceleration than one over TRAVEL or
+    SLIDE."""
     way = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
-    rate, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
-    return bool(np.all(np.abs(rate) <= PEAK_RATE["quintic"] * way / DURATION)
+    velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
+    return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY["quintic"] * way / DURATION)
                 and np.all(np.abs(change) <= PEAK_CHANGE * way / DURATION**2))
 
 

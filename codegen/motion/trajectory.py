@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
 LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are told from seconds
-REST_RATE = 1e-6  # rad/s or m/s: slower than this is at rest
+REST_VELOCITY = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece
 MODE = "mode"  # the column that names modes
@@ -39,7 +39,7 @@ PRISMATIC_RANGE = 8.0  # m either side of zero on the wire
 
 @dataclass(frozen=True)
 class Trajectory:
-    """times (R,) s; positions, rates, accelerations (R, J) at the rows, joints in the mechanism's order.
+    """times (R,) s; positions, velocities, accelerations (R, J) at the rows, joints in the mechanism's order.
 
     modes: (time, name) of the first mode and of every switch; empty where the file names none.
     """
@@ -47,7 +47,7 @@ class Trajectory:
     joints: tuple[str, ...]
     times: Array
     positions: Array
-    rates: Array
+    velocities: Array
     accelerations: Array
     source: Path | None = None
     modes: tuple[tuple[float, str], ...] = ()
@@ -59,20 +59,20 @@ class Trajectory:
         return load(Path(path), mechanism)
 
     @staticmethod
-    def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
+    def of(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
            accelerations: ArrayLike | None = None) -> Trajectory:
-        """From arrays: times (R,) s from 0; positions (R, J) rad or m and, both or neither, rates and accelerations
-        (R, J), joints in the order of `mechanism.streamed`. Positions alone become the quintic spline that starts and
-        ends at rest. Raises BadInput as `load` does."""
-        return _of_arrays(mechanism, times, positions, rates, accelerations)
+        """From arrays: times (R,) s from 0; positions (R, J) rad or m and, both or neither, velocities and
+        accelerations (R, J), joints in the order of `mechanism.streamed`. Positions alone become the quintic spline
+        that starts and ends at rest. Raises BadInput as `load` does."""
+        return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
     def save(self, path: str | Path) -> None:
         """Write the rows as .csv or .npz. Raises BadInput for another suffix."""
-        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.rates, self.accelerations)
+        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations)
 
     def faster(self, factor: float) -> Trajectory:
         """The same path, played `factor` times as fast."""
-        return replace(self, times=self.times / factor, rates=self.rates * factor,
+        return replace(self, times=self.times / factor, velocities=self.velocities * factor,
                        accelerations=self.accelerations * factor**2,
                        modes=tuple((t / factor, name) for t, name in self.modes))
 
@@ -84,15 +84,15 @@ class Trajectory:
     @property
     def starts_at_rest(self) -> bool:
         """Whether no joint moves at the first row."""
-        return bool(np.all(np.abs(self.rates[0]) <= REST_RATE))
+        return bool(np.all(np.abs(self.velocities[0]) <= REST_VELOCITY))
 
     @property
     def ends_at_rest(self) -> bool:
         """Whether no joint moves at the last row."""
-        return bool(np.all(np.abs(self.rates[-1]) <= REST_RATE))
+        return bool(np.all(np.abs(self.velocities[-1]) <= REST_VELOCITY))
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Position, rate and acceleration, each (..., J), at times t (...).
+        """Position, velocity and acceleration, each (..., J), at times t (...).
 
         Outside [0, duration] a motion that is at rest there stays; one that is not goes on along its end piece.
         """
@@ -127,8 +127,8 @@ class Trajectory:
     def _pieces(self) -> Array:
         """Coefficients (R-1, 6, J) of the quintics in the time since the row before, lowest power first."""
         h = np.diff(self.times)[:, None]
-        q0, v0, a0 = self.positions[:-1], self.rates[:-1], self.accelerations[:-1]
-        q1, v1, a1 = self.positions[1:], self.rates[1:], self.accelerations[1:]
+        q0, v0, a0 = self.positions[:-1], self.velocities[:-1], self.accelerations[:-1]
+        q1, v1, a1 = self.positions[1:], self.velocities[1:], self.accelerations[1:]
         # what the start alone leaves open at the end, each times its power of h
         q = (q1 - q0) - h * (v0 + h * a0 / 2)
         v = (v1 - v0 - h * a0) * h
@@ -146,7 +146,7 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 
 @dataclass(frozen=True)
 class Knots:
-    """What the wire carries: position (N, J) int64 in wire units, rate and acceleration (N, J) float32 in SI.
+    """What the wire carries: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI.
 
     mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
     """
@@ -185,18 +185,18 @@ def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDA
     return modes
 
 
-def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None = None,
+def from_rows(joints: Sequence[str], times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None = None,
               accelerations: ArrayLike | None = None, source: Path | None = None) -> Trajectory:
-    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Rates and accelerations together or
+    """A trajectory of rows: times (R,) increasing from 0, the others (R, J). Velocities and accelerations together or
     not."""
     t, q = np.asarray(times, float), np.asarray(positions, float)
-    if rates is None or accelerations is None:
-        rates, accelerations = _spline(t, q)
-    return Trajectory(tuple(joints), t, q, np.asarray(rates, float), np.asarray(accelerations, float), source)
+    if velocities is None or accelerations is None:
+        velocities, accelerations = _spline(t, q)
+    return Trajectory(tuple(joints), t, q, np.asarray(velocities, float), np.asarray(accelerations, float), source)
 
 
 def _spline(t: Array, q: Array) -> tuple[Array, Array]:
-    """Rates and accelerations at the rows of the quintic spline through them, at rest at both ends."""
+    """Velocities and accelerations at the rows of the quintic spline through them, at rest at both ends."""
     from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (0.1 s, and few need it)
 
     rest = [(1, np.zeros(q.shape[1:])), (2, np.zeros(q.shape[1:]))]
@@ -218,17 +218,18 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
     return trajectory
 
 
-def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, rates: ArrayLike | None,
+def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None,
                accelerations: ArrayLike | None) -> Trajectory:
     """Checked as rows of a file are."""
-    given: dict[str, ArrayLike | None] = {"positions": positions, "rates": rates, "accelerations": accelerations}
+    given: dict[str, ArrayLike | None] = {"positions": positions, "velocities": velocities,
+                                          "accelerations": accelerations}
     t, source = np.asarray(times, float), Path("trajectory")
     arrays = {name: np.asarray(x, float) for name, x in given.items() if x is not None}
     if t.ndim != 1 or len(t) < 2:
         raise BadInput(source, "times", f"shape {t.shape}", "must be (R,), at least two", "one per row, in s from 0")
     if len(arrays) == 2:
-        raise BadInput(source, "rates" if rates is None else "accelerations", None,
-                       "is missing: give both rates and accelerations, or neither")
+        raise BadInput(source, "velocities" if velocities is None else "accelerations", None,
+                       "is missing: give both velocities and accelerations, or neither")
     names = [joint.name for joint in mechanism.streamed]
     for name, x in arrays.items():
         if x.shape != (len(t), len(names)):
@@ -241,7 +242,7 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, rat
     _check_times(source, t, rows, "row")
     for j, joint in enumerate(mechanism.streamed):
         _check_jumps(source, joint, t, arrays["positions"][:, j], rows, "row")
-    made = from_rows(names, t, arrays["positions"], arrays.get("rates"), arrays.get("accelerations"))
+    made = from_rows(names, t, arrays["positions"], arrays.get("velocities"), arrays.get("accelerations"))
     check_limits(made, mechanism)
     return made
 
@@ -411,8 +412,8 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
-    """Positions, rates and accelerations, also between the rows, are within the joints' limits. Raises BadInput naming
-    the worst."""
+    """Positions, velocities and accelerations, also between the rows, are within the joints' limits. Raises BadInput
+    naming the worst."""
     times = trajectory.times
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
@@ -442,9 +443,10 @@ def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Arra
 def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
     """A board starts and stops at rest, and takes steps below a quarter turn a knot. Raises BadInput."""
     source = trajectory.source or "trajectory"
-    for place, time, rates in (("start", 0.0, trajectory.rates[0]), ("end", trajectory.duration, trajectory.rates[-1])):
-        for j in np.flatnonzero(np.abs(rates) > REST_RATE)[:1]:
-            raise BadInput(source, f"{trajectory.joints[j]}.vel at t = {time:g} s", float(rates[j]),
+    for place, time, velocities in (("start", 0.0, trajectory.velocities[0]),
+                                    ("end", trajectory.duration, trajectory.velocities[-1])):
+        for j in np.flatnonzero(np.abs(velocities) > REST_VELOCITY)[:1]:
+            raise BadInput(source, f"{trajectory.joints[j]}.vel at t = {time:g} s", float(velocities[j]),
                            f"a streamed motion must {place} at rest", "lead in and out of it, or plan it again")
     period = 1.0 / mechanism.control.knot_hz
     if trajectory.duration < period:

@@ -3,7 +3,7 @@
 Positions are sampled at the middles s_k of the intervals over which a torque is held. Three forms, all second order:
 
 *Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position
-q_k+1/2 and moves at the mean rate, which gives the generalised momentum P_j and the force D_j with which the motion
+q_k+1/2 and moves at the mean velocity, which gives the generalised momentum P_j and the force D_j with which the motion
 and gravity turn joint j; the torque that makes both sides of s_k fit together is (THEORY.md section 4)
 
     tau_j = (P_j - D_j) - X_j,     X_j <- P_j + D_j.
@@ -11,10 +11,10 @@ and gravity turn joint j; the torque that makes both sides of s_k fit together i
 *Planar* (all joints revolute, all axes parallel). The paper's own picture: the nodes' second differences are their
 accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sampled positions).
 
-*Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the rates and accelerations at s_k are
-those of central differences, from the increments on both sides of it.
+*Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the velocities and accelerations at s_k
+are those of central differences, from the increments on both sides of it.
 
-Closed loops (`Closed`) take Newton-Euler, with the rates and accelerations that the constraint gives the dependent
+Closed loops (`Closed`) take Newton-Euler, with the velocities and accelerations that the constraint gives the dependent
 joints.
 
 tests/codegen/reference/test_discrete.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
@@ -172,7 +172,7 @@ def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector)
 
 
 class NewtonEuler:
-    """Newton-Euler at s_k with the rates and accelerations that central differences of positions give there."""
+    """Newton-Euler at s_k with the velocities and accelerations that central differences of positions give there."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -205,8 +205,8 @@ PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, b
 class Closed:
     """Newton-Euler at s_k with the loops closed: what moves freely as in `NewtonEuler`, the rest by the constraint.
 
-    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd; the dependent joints' torques are carried by the rates matrix.
-    Positions go on by what rate and acceleration say, and by the correction of the pose they left.
+    qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd; the dependent joints' torques are carried by the velocities
+    matrix. Positions go on by what velocity and acceleration say, and by the correction of the pose they left.
     """
 
     def __init__(self, model: Model) -> None:
@@ -227,7 +227,7 @@ class Closed:
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         qd, qdd = self._moves(at, self.u, u)
-        tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.rates_matrix(at))
+        tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.velocity_matrix(at))
         self.at = at + self._way(qd, qdd)
         self.at[self.bound] += x
         self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
@@ -254,13 +254,13 @@ class Closed:
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         tau = newton_euler(self.model, at[1:], qd[1:], qdd[1:])
-        return self._allocate(tau, a.rates_matrix(at[1:]))
+        return self._allocate(tau, a.velocity_matrix(at[1:]))
 
     def _moves(self, q: Joints, before: Joints, after: Joints) -> tuple[Joints, Joints]:
-        """Rates and accelerations (..., n) in poses q (..., n), from the half increments (..., mobility) of the
+        """Velocities and accelerations (..., n) in poses q (..., n), from the half increments (..., mobility) of the
         independent joints on both sides."""
         dt = self.model.dt
-        qd = self.assembly.rates(q, (after + before) / dt)
+        qd = self.assembly.velocities(q, (after + before) / dt)
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
 
     def _way(self, qd: Joints, qdd: Joints) -> Joints:
@@ -300,7 +300,7 @@ class Discretisation:
 def torque(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
-    The first increment primes the state, so a motion that starts with a rate is right from its first sample.
+    The first increment primes the state, so a motion that starts with a velocity is right from its first sample.
     """
     positions = np.asarray(positions, float)
     return Discretisation(model).form.torque(positions, 0.5 * np.diff(positions, axis=0))

@@ -67,14 +67,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Motion:
-    """Positions, rates and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
+    """Positions, velocities and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
 
     q: Array
-    rates: Array
-    changes: Array
+    velocities: Array
+    accelerations: Array
     xi: Array
-    xi_rates: Array
-    xi_changes: Array
+    xi_velocities: Array
+    xi_accelerations: Array
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,11 @@ class Dynamics:
     def _walk(self, x: Motion, weight: Array | float) -> Walk:
         pieces, layout = self.tree.pieces, self.layout
         shape = np.broadcast_shapes(*(part.shape[:-1]
-                                      for part in (x.q, x.rates, x.changes, x.xi, x.xi_rates, x.xi_changes)))
+                                      for part in (x.q, x.velocities, x.accelerations, x.xi, x.xi_velocities,
+                                                   x.xi_accelerations)))
         still = np.zeros((*shape, 3))
         ground = Moving(np.eye(3), still, still, still, still - weight * self.tree.gravity)
-        tip, tip_rates, tip_changes = (part @ self.phi.T for part in (x.xi, x.xi_rates, x.xi_changes))
+        tip = [part @ self.phi.T for part in (x.xi, x.xi_velocities, x.xi_accelerations)]
         moving: list[Moving] = []
         roots: dict[int, Moving] = {}
         tips: dict[int, Tip] = {}
@@ -146,12 +147,12 @@ class Dynamics:
             here = Moving(parent.R @ piece.R0, parent.o + d, parent.w, parent.e, parent.carried(d))
             if piece.link is not None:
                 roots[i] = here
-                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in (tip, tip_rates, tip_changes)))
+                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in tip))
                 moving.append(tips[i].moving)
             else:
                 assert piece.joint is not None
                 moving.append(_moved(here, piece,
-                                     *(part[..., piece.joint, None] for part in (x.q, x.rates, x.changes))))
+                                     *(part[..., piece.joint, None] for part in (x.q, x.velocities, x.accelerations))))
 
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
@@ -198,7 +199,7 @@ class Dynamics:
                 root = straight.roots[i]
                 by[i] = Drawn.of(self._drawn(i, x, piece.tip.drawn.tip),
                                  *(rotate_back(root.R, v) for v in (root.w, root.e)))
-                shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].change)
+                shift[i] = shift[i] + rotate(walk.roots[i].R, by[i].acceleration)
         # of all that a piece carries: mass, first moment, force and moment to be added
         mass = [piece.mass for piece in pieces]
         first, f, n = ([still] * len(pieces) for _ in range(3))
@@ -210,7 +211,7 @@ class Dynamics:
             origin = here.o
             if piece.link is not None:
                 root, arm, lever = walk.roots[i], here.o - walk.roots[i].o, piece.tip.length * walk.roots[i].R[..., 0]
-                led = rotate(root.R, by[i].change) * mass[i]
+                led = rotate(root.R, by[i].acceleration) * mass[i]
                 push = rotate_back(straight.roots[i].R, straight.pushed[i])
                 own_f, own_n, S = self._beam_drawn(i, straight.roots[i], x, push, found.modes)
                 S = rotate(root.R, S)
@@ -230,19 +231,19 @@ class Dynamics:
         return found
 
     def _straight(self, x: Motion) -> Motion:
-        """Links straight, and springs at a constant rate: what bends does not add to the tension it has to bear."""
-        changes = x.changes.copy()
-        changes[..., list(self.tree.springs)] = 0.0
-        return Motion(x.q, x.rates, changes, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
+        """Links straight, and springs at a constant velocity: what bends does not add to the tension it has to bear."""
+        accelerations = x.accelerations.copy()
+        accelerations[..., list(self.tree.springs)] = 0.0
+        return Motion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
 
     def _drawn(self, i: int, x: Motion, G: Array) -> list[Array]:
-        """u = 1/2 xi'G xi of both planes together, its rate and its acceleration (...)."""
-        at, rate, change = np.zeros(()), np.zeros(()), np.zeros(())
+        """u = 1/2 xi'G xi of both planes together, its velocity and its acceleration (...)."""
+        at, velocity, acceleration = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
-            y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_rates, x.xi_changes))
+            y, dy, ddy = (part[..., modes] for part in (x.xi, x.xi_velocities, x.xi_accelerations))
             at = at + 0.5 * dot(y @ G, y)
-            rate, change = rate + dot(y @ G, dy), change + dot(y @ G, ddy) + dot(dy @ G, dy)
-        return [at, rate, change]
+            velocity, acceleration = velocity + dot(y @ G, dy), acceleration + dot(y @ G, ddy) + dot(dy @ G, dy)
+        return [at, velocity, acceleration]
 
     def _beam_drawn(self, i: int, root: Moving, x: Motion, push: Array, force: Array) -> tuple[Array, Array, Array]:
         """Force and moment (..., 3) that a link takes at its root, in its axes, for being drawn, and its first moment.
@@ -256,10 +257,10 @@ class Dynamics:
         for plane, modes in self.layout.modes[i].items():
             force[..., modes] = rotate(pull, x.xi[..., modes])
             S[..., "xyz".index(plane)] = x.xi[..., modes] @ link.beta
-        by, (u, rate, _) = Drawn.of(self._drawn(i, x, link.drawn.first), w, e), self._drawn(i, x, link.drawn.second)
-        n = (-cross(by.at[..., None] * EX, a) - 2.0 * rate[..., None] * across
+        by, (u, velocity, _) = Drawn.of(self._drawn(i, x, link.drawn.first), w, e), self._drawn(i, x, link.drawn.second)
+        n = (-cross(by.at[..., None] * EX, a) - 2.0 * velocity[..., None] * across
              - 2.0 * u[..., None] * (e * [0.0, 1.0, 1.0] + cross(w, across)))
-        return by.change, n, S
+        return by.acceleration, n, S
 
     def _planes(self, i: int, tip: Array) -> list[Array]:
         """y, slope y, z, slope z (...) of one tip."""
@@ -275,7 +276,7 @@ class Dynamics:
             y, z = (part[..., modes[plane]] if plane in modes else none for plane in "yz")
             return y, z
 
-        (y, z), (dy, dz), (ddy, ddz) = planes(x.xi), planes(x.xi_rates), planes(x.xi_changes)
+        (y, z), (dy, dz), (ddy, ddz) = planes(x.xi), planes(x.xi_velocities), planes(x.xi_accelerations)
         w, e, a = (rotate_back(root.R, v) for v in (root.w, root.e, root.a))
         wx, wy, wz = (w[..., k, None] for k in range(3))
         ex, ey, ez = (e[..., k, None] for k in range(3))
@@ -292,9 +293,9 @@ class Dynamics:
         yy, zz, yz, xy, xz = dot(y, y) + zero, dot(z, z) + zero, dot(y, z) + zero, y @ c + zero, z @ c + zero
         inertia = np.stack([np.stack([yy + zz, -xy, -xz], -1), np.stack([-xy, along + zz, -yz], -1),
                             np.stack([-xz, -yz, along + yy], -1)], -2) + np.diag(link.section)
-        rates = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
-        changes = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
-        f = link.mass * a + cross(e, first) + cross(w, cross(w, first) + 2.0 * rates) + changes
+        velocities = np.stack([zero, zero + dy @ b, zero + dz @ b], -1)
+        accelerations = np.stack([zero, zero + ddy @ b, zero + ddz @ b], -1)
+        f = link.mass * a + cross(e, first) + cross(w, cross(w, first) + 2.0 * velocities) + accelerations
         # of r x (2 w x r' + r'')
         relative = np.stack([
             2.0 * w[..., 0] * (dot(y, dy) + dot(z, dz)) + dot(y, ddz) - dot(z, ddy),
@@ -309,13 +310,14 @@ class Drawn:
     """How a point, or a first moment, drawn by u along x moves in excess: at (...) u; change (..., 3), root frame."""
 
     at: Array
-    change: Array
+    acceleration: Array
 
     @staticmethod
     def of(u: list[Array], w: Array, e: Array) -> Drawn:
-        at, rate, change = (part[..., None] for part in u)
+        at, velocity, acceleration = (part[..., None] for part in u)
         return Drawn(u[0],
-                     -(change * EX + 2.0 * rate * cross(w, EX) + at * (cross(e, EX) + cross(w, cross(w, EX)))))
+                     -(acceleration * EX + 2.0 * velocity * cross(w, EX)
+                       + at * (cross(e, EX) + cross(w, cross(w, EX)))))
 
 
 @dataclass(frozen=True)
@@ -327,14 +329,15 @@ class Tip:
     axis_z: Array
 
     @staticmethod
-    def at(link: ElasticLink, root: Moving, bend: list[Array], rates: list[Array], changes: list[Array]) -> Tip:
-        (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, rates, changes
+    def at(link: ElasticLink, root: Moving, bend: list[Array], velocities: list[Array],
+           accelerations: list[Array]) -> Tip:
+        (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, velocities, accelerations
         sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
         turned = root.R @ rotation_axis(EZ, sy)
         axis_y, axis_z = root.R[..., 2], -turned[..., 1]
         arm = rotate(root.R, np.stack([0.0 * y + link.length, y, z], axis=-1))
-        rate, change = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
-        a = root.carried(arm) + 2.0 * cross(root.w, rate) + change
+        velocity, acceleration = (rotate(root.R, np.stack([0.0 * p, p, q], axis=-1)) for p, q in ((dy, dz), (ddy, ddz)))
+        a = root.carried(arm) + 2.0 * cross(root.w, velocity) + acceleration
         turn = axis_y * dsy[..., None]
         between, e = root.w + turn, root.e + cross(root.w, turn) + axis_y * ddsy[..., None]
         turn = axis_z * dsz[..., None]
@@ -342,15 +345,15 @@ class Tip:
         return Tip(Moving(turned @ rotation_axis(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
 
 
-def _moved(here: Moving, piece: Piece, q: Array, rate: Array, change: Array) -> Moving:
-    """The frame that a joint moves, from its place at position zero; q, rate, change (..., 1)."""
+def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
+    """The frame that a joint moves, from its place at position zero; q, velocity, acceleration (..., 1)."""
     axis = here.R @ piece.axis
     if piece.prismatic:
         slide = axis * q
         return Moving(here.R, here.o + slide, here.w, here.e,
-                      here.carried(slide) + 2.0 * cross(here.w, axis * rate) + axis * change)
-    return Moving(here.R @ rotation_axis(piece.axis, q[..., 0]), here.o, here.w + axis * rate,
-                  here.e + cross(here.w, axis * rate) + axis * change, here.a)
+                      here.carried(slide) + 2.0 * cross(here.w, axis * velocity) + axis * acceleration)
+    return Moving(here.R @ rotation_axis(piece.axis, q[..., 0]), here.o, here.w + axis * velocity,
+                  here.e + cross(here.w, axis * velocity) + axis * acceleration, here.a)
 
 
 class Elastic:
@@ -407,19 +410,18 @@ class Elastic:
         return self.rest - z - (self._of_unknowns(self._at(*rest))
                                 + self._of_unknowns(self._drawn(*rest))) / self.stiffness
 
-    def _drawn(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array) -> Forces:
-        return self.dynamics.drawn(self._motion(q, rates, changes, z, z_rates, z_changes))
+    def _drawn(self, *x: Array) -> Forces:
+        return self.dynamics.drawn(self._motion(*x))
 
-    def _at(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array,
-            weight: Array | float = 1.0) -> Forces:
-        """With driven joints at q (..., J) and z (..., Z)."""
-        return self.dynamics.at(self._motion(q, rates, changes, z, z_rates, z_changes), weight)
+    def _at(self, *x: Array, weight: Array | float = 1.0) -> Forces:
+        return self.dynamics.at(self._motion(*x), weight)
 
-    def _motion(self, q: Array, rates: Array, changes: Array, z: Array, z_rates: Array, z_changes: Array) -> Motion:
+    def _motion(self, *x: Array) -> Motion:
+        """x: positions, velocities, accelerations of the driven joints (..., J), then of the unknowns (..., Z)."""
         s = len(self.springs)
-        shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, rates, changes, z, z_rates, z_changes)))
+        shape = np.broadcast_shapes(*(part.shape[:-1] for part in x))
         parts, modes = [], []
-        for of_driven, of_unknowns in ((q, z), (rates, z_rates), (changes, z_changes)):
+        for of_driven, of_unknowns in zip(x[:3], x[3:], strict=True):
             joints = np.empty((*shape, self.tree.n))
             joints[..., self.driven], joints[..., self.springs] = of_driven, of_unknowns[..., :s]
             parts.append(joints)
@@ -433,21 +435,21 @@ class Elastic:
         """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
         q_next, u = np.asarray(q_next, float), np.asarray(u, float)
         dt, count = self.dt, len(self.z)
-        q, rates, changes = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
+        q, velocities, accelerations = q_next - 2.0 * u, (u + self.u_driven) / dt, 2.0 * (u - self.u_driven) / dt**2
         # beside the motion as predicted, every unknown alone with an acceleration of one
         alone = np.eye(1 + count)
         first = alone[:, :1]
         implicit = self.stiffness + 2.0 / dt * self.damping
         new = 2.0 * self.d - self.d_before
         for _ in range(self.iterations):
-            guess, z_rates = new, 2.0 / dt * (self.u + new)
-            every = self._at(q, rates * first, changes * first, self.z, z_rates * first,
-                             np.vstack([4.0 / dt**2 * guess, np.eye(count)]), first)
-            drawn = self._drawn(q, rates, changes, self.z, z_rates, 4.0 / dt**2 * guess)
+            guess, z_velocities = new, 2.0 / dt * (self.u + new)
+            every = self._at(q, velocities * first, accelerations * first, self.z, z_velocities * first,
+                             np.vstack([4.0 / dt**2 * guess, np.eye(count)]), weight=first)
+            drawn = self._drawn(q, velocities, accelerations, self.z, z_velocities, 4.0 / dt**2 * guess)
             needed = self._of_unknowns(every)
             mass = needed[1:]
-            left = needed[0] + self._of_unknowns(drawn) + self.damping * z_rates + self.stiffness * (self.z - self.rest
-                                                                                                     + guess)
+            left = (needed[0] + self._of_unknowns(drawn) + self.damping * z_velocities
+                    + self.stiffness * (self.z - self.rest + guess))
             correction = -np.linalg.solve(4.0 / dt**2 * mass + np.diag(implicit), left)
             new = guess + correction
         tau = every.joints[0] + drawn.joints + 4.0 / dt**2 * correction @ every.joints[1:]

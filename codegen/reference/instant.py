@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None) -> Array:
-    """Torques (..., J), N m or N, of the streamed joints at positions, rates and accelerations (..., J).
+    """Torques (..., J), N m or N, of the streamed joints at positions, velocities and accelerations (..., J).
 
     mode: by default the first; joints that are not its own get none. Raises BadInput for shapes that do not fit and for
     a mode that is not there, Refused for flexible links, whose torque depends on the past, and for a state that closed
@@ -38,9 +38,9 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
         assembly = assemble(model)
         free = [assembly.actuated.index(i) for i in assembly.independent]
         full = _poses(assembly, q)
-        rates = assembly.rates(full, v[:, free])
-        changes = assembly.accelerations(full, rates, a[:, free])
-        found = newton_euler(model, full, rates, changes, closed_form(assembly, recursion))
+        qd = assembly.velocities(full, v[:, free])
+        qdd = assembly.accelerations(full, qd, a[:, free])
+        found = newton_euler(model, full, qd, qdd, closed_form(assembly, recursion))
         tau[:, places] = found[:, list(assembly.actuated)]
     else:
         tau[:, places] = newton_euler(model, q, v, a)

@@ -80,7 +80,8 @@ def _displacement(joint: Joint, position: float) -> Any:
 
 
 def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """`rnea` at every row of positions, rates, accelerations (N, n), plus the joints' springs, which it does not know.
+    """`rnea` at every row of positions, velocities, accelerations (N, n), plus the joints' springs, which it does not
+    know.
 
     Returns (N, n), N m or N.
     """

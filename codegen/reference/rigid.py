@@ -3,9 +3,9 @@
 Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P}
 (codegen/model/kinematics.py) is common. Distal sums are built anew from the nodal forces at every tick.
 
-`midpoint`  increments of momentum over one tick, from positions and rates at the ticks' boundaries;
+`midpoint`  increments of momentum over one tick, from positions and velocities at the ticks' boundaries;
             the torque is the mean of the tick and so belongs to its middle.
-`newton-euler`  no increments: rates and accelerations of the motion at the middle of each tick.
+`newton-euler`  no increments: velocities and accelerations of the motion at the middle of each tick.
 `newmark`   the paper's: increments of the kinematics of the centre-of-gravity nodes, integrated by Newmark's method
             from the increments of position alone, {P} carried on by {P} <- {P} + {dp} (Eq. 18);
             the torque belongs to the sampled instants.
@@ -54,7 +54,7 @@ def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Arr
 
 
 def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, convert: Conversion = recursion) -> Array:
-    """Torques (..., n) at the instants that positions, rates and accelerations (..., n) belong to.
+    """Torques (..., n) at the instants that positions, velocities and accelerations (..., n) belong to.
 
     No increments and no error in dt: what the incremental schemes approximate, for figures and error reports.
     """
@@ -76,7 +76,7 @@ def nodal_momenta(model: Model, at: Pose, arms: Levers, w: Array, v: Array) -> t
 
 
 def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversion = matrix_form) -> Array:
-    """Mean torques of N ticks from positions and rates (N + 1, n) at their boundaries. Shape (N, n).
+    """Mean torques of N ticks from positions and velocities (N + 1, n) at their boundaries. Shape (N, n).
 
     F_i = (p_i(t + dt) - p_i(t)) / dt - m_i g,  Phi_i = (h_i(t + dt) - h_i(t)) / dt, lever arms the mean of both
     boundaries. Link axes, a matter of notation for the sums but not for the joint's axis, are those half-way.

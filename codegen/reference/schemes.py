@@ -84,7 +84,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
 
 def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
                 near: dict[str, float] | None = None) -> Array:
-    """The same of rigid links, from positions, rates and accelerations (N, J) along a motion."""
+    """The same of rigid links, from positions, velocities and accelerations (N, J) along a motion."""
     if not model.mechanism.loops:
         return newton_euler(model, q, qd, qdd)
     assembly = assemble(model, near)

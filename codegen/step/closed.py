@@ -1,4 +1,5 @@
-"""The closed loops' part of a tick, as a graph: closure at the sample s_k, rates matrix, rates and accelerations there.
+"""The closed loops' part of a tick, as a graph: closure at the sample s_k, velocity matrix, velocities and
+accelerations there.
 
 With exact sines of the frames' angles from integer positions, every anchor is carried from its link inwards to the body
 that both sides of the cut hang on, together with its columns of J_c. The residual of the positions corrects the
@@ -8,13 +9,13 @@ size, and nothing but sines and cosines is made of positions.
 [J_d | J_i | r] is brought to triangular form by plane rotations (Givens). They need no search for pivots, so the code
 is the same in every pose, and the diagonal is the distance of a column from the ones before it: it vanishes at singular
 poses and nowhere else. Back-substitution gives the correction x = -J_d^-1 r and G = -J_d^-1 J_i, which says what the
-dependent joints' rates are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is tau_i +
-J_ci' lambda with the lambda that makes every dependent row zero.
+dependent joints' velocities are and, transposed, what their torques are to the independent ones: tau_i + G' tau_d is
+tau_i + J_ci' lambda with the lambda that makes every dependent row zero.
 
-With the rates known, anchors are carried inwards once more, for what they accelerate by while all rates stay as they
-are: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Rates and accelerations
-are thus products and sums of those of the independent joints. No difference is taken of rounded positions or
-increments, which would cost 1e-7 / dt^2 and 1e-7 qd / dt.
+With the velocities known, anchors are carried inwards once more, for what they accelerate by while all velocities stay
+as they are: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Velocities and
+accelerations are thus products and sums of those of the independent joints. No difference is taken of rounded positions
+or increments, which would cost 1e-7 / dt^2 and 1e-7 qd / dt.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Angle:
 @dataclass
 class Carried:
     """A vector on its way inwards, its derivatives by the joints' positions, and how it got there from the tip: what
-    it is carried along by once more when the rates are known."""
+    it is carried along by once more when the velocities are known."""
 
     now: Vec3
     columns: dict[int, Vec3]
@@ -55,13 +56,13 @@ class Carried:
 
 @dataclass(frozen=True)
 class Moving:
-    """The same vector's rate, and its acceleration while all joints keep theirs; of joints, in half ticks."""
+    """The same vector's velocity, and its acceleration while all joints keep theirs; of joints, in half ticks."""
 
-    rate: Vec3
+    velocity: Vec3
     bias: Vec3
 
     def __add__(self, other: Moving) -> Moving:
-        return Moving(self.rate + other.rate, self.bias + other.bias)
+        return Moving(self.velocity + other.velocity, self.bias + other.bias)
 
 
 @dataclass
@@ -118,8 +119,9 @@ class Eliminated:
 
 @dataclass
 class LoopStep:
-    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (position of slides), rate[j], change[j] (of independent
-    joints, in half ticks). Outputs: x[d], G[e], rate[d], change[d], rest[d] (positive where regular)."""
+    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (position of slides), rate[j], change[j] (of
+    independent joints, in half ticks). Outputs: x[d], G[e], rate[d], change[d], rest[d] (positive where
+    regular)."""
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
@@ -131,7 +133,7 @@ class LoopStep:
         self.rows = 0  # ever numbered
         self.rotations: list[Rotation] = []
         self.pivots: list[Eliminated] = []
-        self.rates: dict[int, Expr] = {}  # of all joints in the loops
+        self.velocities: dict[int, Expr] = {}  # of all joints in the loops
         self.spins: dict[Angle, Expr] = {}
         self.moving: dict[int, tuple[Carried, Carried, str]] = {}  # the two factors of each equation
         rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
@@ -258,7 +260,7 @@ class LoopStep:
         now = y.now + self.graph.input("p", self.slides.index(j)) * self._fixed(axis)
 
         def on(m: Moving) -> Moving:
-            return Moving(m.rate + self.rates[j] * self._fixed(axis), m.bias)
+            return Moving(m.velocity + self.velocities[j] * self._fixed(axis), m.bias)
 
         return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.way, on])
 
@@ -291,18 +293,18 @@ class LoopStep:
         return Carried(tip, columns, [*way, on])
 
     def _spin(self, angle: Angle) -> Expr:
-        """Rate of a frame's angle."""
+        """Velocity of a frame's angle."""
         if angle not in self.spins:
             total = self.graph.const(0.0)
             for j, sign in angle.members:
-                total = total + self.rates[j] if sign > 0 else total - self.rates[j]
+                total = total + self.velocities[j] if sign > 0 else total - self.velocities[j]
             self.spins[angle] = self.graph.bind(total, f"spin{self.angles.index(angle)}")
         return self.spins[angle]
 
     def _spun(self, angle: Angle, v: Vec3) -> Moving:
-        """Rate and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
-        rate = v.z_cross(self._spin(angle))
-        return Moving(rate, rate.z_cross(self._spin(angle)))
+        """Velocity and acceleration of a vector fixed in a turning frame: w z x v, -w^2 v across z."""
+        velocity = v.z_cross(self._spin(angle))
+        return Moving(velocity, velocity.z_cross(self._spin(angle)))
 
     def _turn(self, angle: Angle, y: Carried, name: str) -> Carried:
         """Turned about z by an angle."""
@@ -314,11 +316,11 @@ class LoopStep:
         now = y.now.turn_back(pair).bind(name)
 
         def on(m: Moving) -> Moving:
-            rate, bias, spun = m.rate.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair), self._spun(angle,
-                                                                                                              now)
-            w = self._spin(angle)
-            swept = rate.z_cross(w + w)
-            return Moving((rate + spun.rate).bind(f"{name}_rate"), (bias + (swept + spun.bias)).bind(f"{name}_bias"))
+            velocity, bias = m.velocity.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair)
+            spun, w = self._spun(angle, now), self._spin(angle)
+            swept = velocity.z_cross(w + w)
+            return Moving((velocity + spun.velocity).bind(f"{name}_rate"),
+                          (bias + (swept + spun.bias)).bind(f"{name}_bias"))
 
         return Carried(now, columns, [*y.way, on])
 
@@ -327,13 +329,13 @@ class LoopStep:
         columns = {j: self._times(R, column) for j, column in y.columns.items()}
 
         def on(m: Moving) -> Moving:
-            return Moving(self._times(R, m.rate), self._times(R, m.bias))
+            return Moving(self._times(R, m.velocity), self._times(R, m.bias))
 
         return Carried(self._times(R, y.now), columns, [*y.way, on])
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
-        """Correction and rates matrix; returns the latter, by dependent and independent joint."""
+        """Correction and velocity matrix; returns the latter, by dependent and independent joint."""
         a, graph = self.assembly, self.graph
         for number, joint in enumerate(a.dependent):
             graph.block(f'"{a.model.bodies[joint].joint.name}" out of all equations but one')
@@ -367,13 +369,13 @@ class LoopStep:
         return found
 
     def _move(self, G: dict[int, dict[int, Expr]]) -> None:
-        """Rates and accelerations of the dependent joints."""
+        """Velocities and accelerations of the dependent joints."""
         a, graph, zero = self.assembly, self.graph, self.graph.const(0.0)
         graph.block("Rates of the dependent joints")
-        self.rates = {i: graph.input("rate", i) for i in a.independent}
+        self.velocities = {i: graph.input("rate", i) for i in a.independent}
         for d, joint in enumerate(a.dependent):
             led = _sum(graph, [G[joint][i] * graph.input("rate", i) for i in a.independent])
-            self.rates[joint] = graph.bind(led, f"rate{joint + 1}")
+            self.velocities[joint] = graph.bind(led, f"rate{joint + 1}")
             graph.output("rate", d, led)
         graph.block("By how much the anchors accelerate while all rates stay as they are")
         still = Moving(self._zero(), self._zero())
@@ -384,7 +386,7 @@ class LoopStep:
                 m = on(m)
             for on in v.way:
                 n = on(n)
-            across = m.rate @ n.rate
+            across = m.velocity @ n.velocity
             sides[number] = graph.bind(m.bias @ v.now + u.now @ n.bias + (across + across), f"{name}_bias")
         for r in self.rotations:
             x, y = (sides[row] for row in r.rows)
@@ -528,4 +530,4 @@ def _apart(b: Carried, a: Carried, still: Moving) -> Moving:
         m = on(m)
     for on in a.way:
         n = on(n)
-    return Moving(m.rate - n.rate, m.bias - n.bias)
+    return Moving(m.velocity - n.velocity, m.bias - n.bias)

@@ -2,8 +2,8 @@
 
 Every piece of the tree has a frame whose z is its joint's axis, turned with the joint; a flexible link's root has the
 link's own axes, its tip these turned by the slopes there. Units are those of newton_euler.py: time is in half
-ticks, so that rates are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N m
-(N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
+ticks, so that velocities are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N
+m (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
 What a flexible link does itself is the C of ft_elastic.c (emit/flexible.py), asked for five times per tick: how its tip
 moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to be
@@ -217,7 +217,7 @@ class Node(ABC):
     """A piece of the tree: from its parent outwards, and from what hangs on it inwards."""
 
     motion: Motion  # as predicted
-    calm: Motion  # were all links straight and springs at constant rates
+    calm: Motion  # were all links straight and springs at constant velocities
     sent: Load  # of all that hangs here, as its parent takes it
 
     def __init__(self, step: FlexibleStep, i: int, name: str) -> None:
@@ -321,14 +321,14 @@ class RigidBody(Node):
 
     def outward(self) -> None:
         self.graph.block(f'Link {self.name}, "{self.piece.name}": velocities and accelerations')
-        rate, change, quiet = self._rates()
+        velocity, change, quiet = self._velocities()
         if not self.piece.prismatic:
             self.pair = self._turning()
-        self.motion = self._moved(self.carried(), rate, change, self.name)
-        self.calm = self._moved(self.carried(calm=True), rate, quiet, f"{self.name}_s")
+        self.motion = self._moved(self.carried(), velocity, change, self.name)
+        self.calm = self._moved(self.carried(calm=True), velocity, quiet, f"{self.name}_s")
 
-    def _rates(self) -> tuple[Expr, Expr, Expr]:
-        """Rate and acceleration of the joint, and the latter were nothing to bend or give way."""
+    def _velocities(self) -> tuple[Expr, Expr, Expr]:
+        """Velocity and acceleration of the joint, and the latter were nothing to bend or give way."""
         change = self.graph.input("du", self._j)
         return self.graph.bind(self.graph.input("u", self._j) - change, f"qd{self.name}"), change, change
 
@@ -336,18 +336,18 @@ class RigidBody(Node):
         c, s = self.graph.call(TURN, f"r{self.name}", Place("turn", self.i), self.graph.input("u", self._j))
         return c, s
 
-    def _moved(self, at: Motion, rate: Expr, change: Expr, name: str) -> Motion:
+    def _moved(self, at: Motion, velocity: Expr, change: Expr, name: str) -> Motion:
         """Of the body frame, from that at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
-            coriolis = rate + rate
+            coriolis = velocity + velocity
             a = Vec3(a.x + w.y * coriolis, a.y - w.x * coriolis, a.z + change)
         else:
             at = Motion(at.w.bind(f"w{name}_j").turn(self.pair), at.e.bind(f"e{name}_j").turn(self.pair),
                         at.a.bind(f"a{name}_j").turn(self.pair))
             w, e, a = at.w, at.e, at.a
-            e = Vec3(e.x + w.y * rate, e.y - w.x * rate, e.z + change)
-            w = Vec3(w.x, w.y, w.z + rate)
+            e = Vec3(e.x + w.y * velocity, e.y - w.x * velocity, e.z + change)
+            w = Vec3(w.x, w.y, w.z + velocity)
         return Motion(w, e, a).bind(name)
 
     # ---- inwards
@@ -443,9 +443,9 @@ class SpringJoint(RigidBody):
         zero = self.graph.const(0.0)
         return Vec3(zero, zero, self.at + self.joint.rest)
 
-    def _rates(self) -> tuple[Expr, Expr, Expr]:
-        self.at, rate, change, self.pull = self.graph.call(STRETCH, f"spring{self.name}", ELASTIC, self.k)
-        return rate, change, self.graph.const(0.0)
+    def _velocities(self) -> tuple[Expr, Expr, Expr]:
+        self.at, velocity, change, self.pull = self.graph.call(STRETCH, f"spring{self.name}", ELASTIC, self.k)
+        return velocity, change, self.graph.const(0.0)
 
     def _turning(self) -> Pair:
         c, s = self.graph.call(TURN_BY, f"r{self.name}", self.at)
@@ -492,11 +492,11 @@ class SpringJoint(RigidBody):
 
 
 class Bend(NamedTuple):
-    """Of a tip in one plane: deflection and slope, their rates and accelerations as predicted."""
+    """Of a tip in one plane: deflection and slope, their velocities and accelerations as predicted."""
 
     at: Expr
     slope: Expr
-    rate: Expr
+    velocity: Expr
     slope_rate: Expr
     d: Expr
     slope_d: Expr
@@ -511,7 +511,8 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawn:
-    """By how much a bent link's tip, its first moment and its second are drawn: u, rate and acceleration of each."""
+    """By how much a bent link's tip, its first moment and its second are drawn: u, velocity and acceleration of
+    each."""
 
     tip: tuple[Expr, Expr, Expr]
     first: tuple[Expr, Expr, Expr]
@@ -600,7 +601,7 @@ class FlexibleLink(Node):
         graph, name, zero = self.graph, self.name, self.graph.const(0.0)
         turn_y, turn_z = self.turns = self._turning("y", y.slope), self._turning("z", z.slope)
         w, e, _ = root = self.root.w, self.root.e, self.root.a
-        coriolis = w.cross(Vec3(zero, y.rate + y.rate, z.rate + z.rate))
+        coriolis = w.cross(Vec3(zero, y.velocity + y.velocity, z.velocity + z.velocity))
         at_tip = Motion(*root).at(self.arm) + coriolis + Vec3(zero, y.d, z.d)
         between = Vec3(w.x, w.y, w.z + y.slope_rate)
         turned = Vec3(e.x + w.y * y.slope_rate, e.y - w.x * y.slope_rate, e.z + y.slope_d)
@@ -669,10 +670,10 @@ class FlexibleLink(Node):
         driven joints that it carries."""
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
-        by, rate = drawn.second
+        by, velocity = drawn.second
         across, turned = Vec3(zero, calm.w.y, calm.w.z), Vec3(zero, calm.e.y, calm.e.z)
         f = self._led_by(drawn.first)
-        moment = -drawn.first[0] * x.cross(calm.a) - (rate + rate) * across
+        moment = -drawn.first[0] * x.cross(calm.a) - (velocity + velocity) * across
         moment = moment - (by + by) * (turned + calm.w.cross(across))
         if tip is not None:
             change = self._led_by(drawn.tip).bind(f"led{n}")
@@ -688,8 +689,8 @@ class FlexibleLink(Node):
 
     def _led_by(self, u: tuple[Expr, Expr, Expr]) -> Vec3:
         """Acceleration of a point, or a first moment, drawn by u along x, beyond what it has where it was."""
-        at, rate, change = u
-        w, e, swing = self.calm_root.w, self.calm_root.e, rate + rate
+        at, velocity, change = u
+        w, e, swing = self.calm_root.w, self.calm_root.e, velocity + velocity
         return Vec3(at * (w.y * w.y + w.z * w.z) - change, -(swing * w.z + at * (e.z + w.x * w.y)),
                     swing * w.y + at * (e.y - w.x * w.z))
 

@@ -76,7 +76,7 @@ class NewtonEulerStep(FrameStep):
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         link = self.model.bodies[j].joint.child
         self.outward_block[j] = graph.block(f'Link {name}, "{link}": velocities and accelerations')
-        rate, acceleration = self._rates(j)
+        velocity, acceleration = self._velocities(j)
         if b.parent == GROUND:
             weight = -0.25 * float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 / self.length
             w, e, a = self._zero(), self._zero(), Vec3.of(graph, self.tree.gravity[j], weight)
@@ -92,15 +92,15 @@ class NewtonEulerStep(FrameStep):
         if b.prismatic:
             self.w[j], self.e[j] = w, e
             a = a + self._S("", j) @ self._slide(j)
-            a = Vec3(a.x + w.y * rate * 2.0, a.y - w.x * rate * 2.0, a.z + acceleration)
+            a = Vec3(a.x + w.y * velocity * 2.0, a.y - w.x * velocity * 2.0, a.z + acceleration)
         else:
-            rate, acceleration = rate * b.sign, acceleration * b.sign
-            self.w[j] = Vec3(w.x, w.y, graph.bind(w.z + rate, f"w{name}_z"))
-            self.e[j] = Vec3(e.x + w.y * rate, e.y - w.x * rate, e.z + acceleration).bind(f"e{name}")
+            velocity, acceleration = velocity * b.sign, acceleration * b.sign
+            self.w[j] = Vec3(w.x, w.y, graph.bind(w.z + velocity, f"w{name}_z"))
+            self.e[j] = Vec3(e.x + w.y * velocity, e.y - w.x * velocity, e.z + acceleration).bind(f"e{name}")
         self.a[j] = a.bind(f"a{name}")
 
-    def _rates(self, j: int) -> tuple[Expr, Expr]:
-        """Rate and acceleration of joint j, per half tick and per its square."""
+    def _velocities(self, j: int) -> tuple[Expr, Expr]:
+        """Velocity and acceleration of joint j, per half tick and per its square."""
         graph = self.graph
         acceleration = graph.input("du", j)
         return graph.bind(graph.input("u", j) - acceleration, f"qd{j + 1}"), acceleration

@@ -19,7 +19,7 @@ Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is give
 before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
 drift of the frames is not differenced either.
 
-Closed loops are stepped by Newton-Euler, with rates and accelerations of the dependent joints that are products of
+Closed loops are stepped by Newton-Euler, with velocities and accelerations of the dependent joints that are products of
 those of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is
 rounded by the inverse of the margin. G' carries the dependent joints' torques to the independent ones, and noise with
 them.
@@ -53,8 +53,8 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     assembly = assemble(model)
     q = assembly.follow(positions)
     floor = _of_tree(model, q) * (1.0 + 1.0 / float(np.min(assembly.margin(q))))
-    carried = np.max(np.abs(assembly.rates_matrix(q)), axis=0).T @ floor
-    moves = np.max(np.abs(assembly.rates_matrix(q)), axis=0)[list(assembly.actuated)]
+    carried = np.max(np.abs(assembly.velocity_matrix(q)), axis=0).T @ floor
+    moves = np.max(np.abs(assembly.velocity_matrix(q)), axis=0)[list(assembly.actuated)]
     return np.maximum(moves, 1.0 * (moves > 0.0)) @ carried if assembly.redundant else carried
 
 
@@ -63,15 +63,15 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     dt, tree, control = model.dt, arrange(model), model.mechanism.control
     q = np.asarray(positions, float).T  # (J, N)
     signed = np.diff(q, axis=1) / dt
-    rates = np.abs(signed)
+    velocities = np.abs(signed)
     changes = np.abs(np.diff(signed, axis=1, prepend=signed[:, :1])) / dt
     slid = np.where([[b.prismatic] for b in tree.bodies], np.abs(q[:, 1:]), 0.0)
-    still = np.zeros(rates.shape[1])
+    still = np.zeros(velocities.shape[1])
 
-    spins = np.array([sum((rates[i] for i in _turning_path(tree, j)), still) for j in range(model.n)])
-    P = _absolute(tree, rates, slid, still)
-    weights = _absolute(tree, np.zeros_like(rates), slid, still + np.linalg.norm(model.gravity))
-    inertial = _absolute(tree, changes + rates * spins, slid, still)
+    spins = np.array([sum((velocities[i] for i in _turning_path(tree, j)), still) for j in range(model.n)])
+    P = _absolute(tree, velocities, slid, still)
+    weights = _absolute(tree, np.zeros_like(velocities), slid, still + np.linalg.norm(model.gravity))
+    inertial = _absolute(tree, changes + velocities * spins, slid, still)
     springs = joint_springs(model)
     stretched = springs.stiffness * (np.max(np.abs(q), axis=1) + np.abs(springs.rest))
     T = np.max(weights + inertial, axis=1) + stretched
@@ -100,18 +100,18 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
     return [i for i in path if not tree.bodies[i].prismatic]
 
 
-def _absolute(tree: Tree, rates: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
-    """Generalised momentum of every joint (J, N) for rates and positions of slides (J, N), nothing cancelling.
+def _absolute(tree: Tree, velocities: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
+    """Generalised momentum of every joint (J, N) for velocities and positions of slides (J, N), nothing cancelling.
 
     The same recursion gives inertial forces from accelerations, and weights from the base's acceleration `base` (N,).
     """
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
-    W, V = np.zeros_like(rates), np.zeros_like(rates)
+    W, V = np.zeros_like(velocities), np.zeros_like(velocities)
     for j, b in enumerate(tree.bodies):
         w, v = (0.0, base) if b.parent == GROUND else (W[b.parent], V[b.parent])
         W[j], V[j] = w, v + w * arm[j]
-        (V if b.prismatic else W)[j] += rates[j]
-    p, h = np.zeros_like(rates), np.zeros_like(rates)
+        (V if b.prismatic else W)[j] += velocities[j]
+    p, h = np.zeros_like(velocities), np.zeros_like(velocities)
     for j, b in reversed(list(enumerate(tree.bodies))):
         moment, inertia = float(np.linalg.norm(b.moment)), float(np.linalg.norm(b.inertia, 2))
         p[j] += abs(b.mass) * V[j] + moment * W[j]

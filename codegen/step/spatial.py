@@ -1,8 +1,8 @@
 """The step of any tree, as a graph: the recursions of discretisation.Spatial in the frames of base_parameters.py.
 
 Units inside: inertias are multiplied by 2 / dt^2 and first moments, for gravity, by |g| / 2, so that with half
-increments u for rates every momentum and force comes out as a torque and no other factor is left. The unit of length
-is one of the mechanism's own offsets, whose products then vanish.
+increments u for velocities every momentum and force comes out as a torque and no other factor is left. The unit of
+length is one of the mechanism's own offsets, whose products then vanish.
 """
 
 from __future__ import annotations

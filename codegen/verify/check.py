@@ -302,16 +302,16 @@ def _whirling(model: Model, warnings: list[str]) -> None:
     n = len(joints)
     lowest = float(np.sqrt(eigvalsh(K[n:, n:], M[n:, n:])[0])) if len(K) > n else np.inf
     for i in tree.beams:
-        rate, at = 0.0, tree.pieces[i].parent
+        velocity, at = 0.0, tree.pieces[i].parent
         while at != GROUND:
             piece = tree.pieces[at]
             if piece.joint in tree.driven and not piece.prismatic:
-                rate += joints[piece.mover].limits.velocity
+                velocity += joints[piece.mover].limits.velocity
             at = piece.parent
-        if np.isfinite(rate) and rate > FASTEST * lowest:
-            warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {rate:.3g} rad/s, "
-                            f"{rate / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its tension was "
-                            f"held against an exact chain up to {FASTEST:g} times")
+        if np.isfinite(velocity) and velocity > FASTEST * lowest:
+            warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {velocity:.3g} "
+                            f"rad/s, {velocity / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its "
+                            f"tension was held against an exact chain up to {FASTEST:g} times")
 
 
 def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:

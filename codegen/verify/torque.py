@@ -142,7 +142,7 @@ def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
     """Positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of their neighbours.
 
-    Raises BadInput if the motion starts with a rate and the scheme can only start at rest.
+    Raises BadInput if the motion starts with a velocity and the scheme can only start at rest.
     """
     newmark = model.mechanism.control.scheme == "newmark"
     if newmark or model.mechanism.flexible:
@@ -157,9 +157,9 @@ def _at_rest(model: Model, trajectory: Trajectory) -> None:
     if trajectory.starts_at_rest:
         return
     newmark = model.mechanism.control.scheme == "newmark"
-    j = int(np.argmax(np.abs(trajectory.rates[0])))
+    j = int(np.argmax(np.abs(trajectory.velocities[0])))
     raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
-                   float(trajectory.rates[0, j]),
+                   float(trajectory.velocities[0, j]),
                    'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest",
                    "lead into the motion" + (", or take --backend reference" if newmark else ""))
 

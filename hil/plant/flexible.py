@@ -36,7 +36,7 @@ class FlexibleArmPlant(Driven):
         self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
         self.book = EnergyBook()
         size = self.n + self.arm.n
-        self.x, self.rates, self._a = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.x, self.velocities, self._a = np.zeros(size), np.zeros(size), np.zeros(size)
         self.x[: self.n] = [joint.start for joint in self.joints]
         self.x[self.n :] = self._sag()
         self.rotors = np.zeros((size, size))
@@ -58,7 +58,7 @@ class FlexibleArmPlant(Driven):
 
     @property
     def v(self) -> Array:
-        return self.rates[: self.n]
+        return self.velocities[: self.n]
 
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
@@ -66,7 +66,7 @@ class FlexibleArmPlant(Driven):
 
     def tip(self) -> Array:
         """Where the end of the flexible link is, (3,), m."""
-        return self.arm.tip(np.concatenate([self.x, self.rates]))
+        return self.arm.tip(np.concatenate([self.x, self.velocities]))
 
     def _step(self, h: float, torque: Array) -> None:
         n, active = self.n, self.motors.torque() + torque
@@ -74,23 +74,23 @@ class FlexibleArmPlant(Driven):
         dampers = self.damped.copy()
         dampers[range(n), range(n)] += damping
         soft = 0.25 * h * h * self.elastic + 0.5 * h * dampers
-        x, rates, a, before = self.x, self.rates, self._a, self._a
+        x, velocities, a, before = self.x, self.velocities, self._a, self._a
         for _ in range(ROUNDS):
-            new_x = x + h * rates + 0.25 * h * h * (before + a)
-            new_rates = rates + 0.5 * h * (before + a)
-            mass, force, _, _ = self.arm.system(np.concatenate([new_x, new_rates]))
-            force[:n] += active - damping * new_rates[:n]
+            new_x = x + h * velocities + 0.25 * h * h * (before + a)
+            new_velocities = velocities + 0.5 * h * (before + a)
+            mass, force, _, _ = self.arm.system(np.concatenate([new_x, new_velocities]))
+            force[:n] += active - damping * new_velocities[:n]
             system = mass + self.rotors + soft
             a = np.linalg.solve(system, force + soft @ a)
-        self.x = x + h * rates + 0.25 * h * h * (before + a)
-        self.rates, self._a = rates + 0.5 * h * (before + a), a
+        self.x = x + h * velocities + 0.25 * h * h * (before + a)
+        self.velocities, self._a = velocities + 0.5 * h * (before + a), a
         dry = np.zeros(n)
         if self.coulomb.any():
             response = h * np.linalg.inv(system)[:, :n]
-            dry = clamped(response[:n], self.rates[:n], self.coulomb)
-            self.rates = self.rates + response @ dry
+            dry = clamped(response[:n], self.velocities[:n], self.coulomb)
+            self.velocities = self.velocities + response @ dry
             stuck = np.abs(dry) < self.coulomb
-            self.rates[:n] = np.where(stuck, 0.0, self.rates[:n])
+            self.velocities[:n] = np.where(stuck, 0.0, self.velocities[:n])
         mean = (self.x[:n] - x[:n]) / h
         self.motors.turn(mean)
         self.book.motors += h * float((active - self.motors.damping * mean) @ mean)

@@ -223,7 +223,7 @@ class FlexiblePlant:
         return np.concatenate([torque, torque[-1] * self.hub_N + spring * self.spring])
 
     def motors(self, y: Array) -> tuple[Array, Array]:
-        """Positions and rates (J,) of the joints as their encoders see them."""
+        """Positions and velocities (J,) of the joints as their encoders see them."""
         J, size = self.J, self.J + self.n
         q, qd = y[:J].copy(), y[size : size + J].copy()
         q[-1] += self.hub_N @ y[J:size]
@@ -323,7 +323,7 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 def _turning(axes: Array, origins: Array, at: Array) -> Array:
-    """Velocities (P, 3, J) of the points at (P, 3) per rate of each joint."""
+    """Velocities (P, 3, J) of the points at (P, 3) per velocity of each joint."""
     return _cross(axes[None], at[:, None] - origins[None]).transpose(0, 2, 1)
 
 

@@ -2,12 +2,12 @@
 
     V = R I + L dI/dt + K N dtheta/dt,   torque at the joint N K I,   reflected inertia N^2 Jm
 
-(the paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt). For the voltage and the mean rate of
-a step the current follows its exponential; its mean over the step,
+(the paper's dtheta/dt = N Omega contradicts its T = N Tm: Omega = N dtheta/dt). For the voltage and the mean velocity
+of a step the current follows its exponential; its mean over the step,
 
-    mean I = lag I(0) + (1 - lag) (V - K N rate) / R,   lag = (1 - exp(-R t/L)) L / (R t),
+    mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t),
 
-is a torque that does not depend on the rate, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which a
+is a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which a
 plant treats as it does viscous friction. No electrical time constant limits the step, L = 0 is allowed.
 """
 
@@ -56,7 +56,7 @@ class Motors:
         """Mean torque (n,) of the coming step, at the joint, but for the damping."""
         return self._live * (self._lag * self.current + (1.0 - self._lag) * self._steady)
 
-    def turn(self, rate: Array) -> None:
-        """The step is over; rate: (n,) its mean rates of the joints."""
-        steady = self._steady - self._live * rate / self.R
+    def turn(self, velocity: Array) -> None:
+        """The step is over; velocity: (n,) its mean velocities of the joints."""
+        steady = self._steady - self._live * velocity / self.R
         self.current = np.where(self._live != 0.0, steady + (self.current - steady) * self._decay, 0.0)

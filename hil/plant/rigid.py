@@ -6,10 +6,11 @@ One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
     M(q_m) (v' - v) + h C(q_m, v) v' = h (gravity + motor + spring - D (v + v')/2) + friction impulse
     q' = q_m + h/2 v'
 
-The velocity forces C(v) v' are bilinear and symmetric in old and new rates, so the step is linear in v', second order
-and reverses in time. The motor current follows its exponential exactly for the voltage and the mean rate of the step,
-which makes the back-EMF part of D; no electrical time constant limits h. Coulomb friction is an impulse of at most
-h f_c per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it cannot.
+The velocity forces C(v) v' are bilinear and symmetric in old and new velocities, so the step is linear in v', second
+order and reverses in time. The motor current follows its exponential exactly for the voltage and the mean velocity of
+the step, which makes the back-EMF part of D; no electrical time constant limits h. Coulomb friction is an impulse of at
+most h f_c per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it
+cannot.
 """
 
 from __future__ import annotations

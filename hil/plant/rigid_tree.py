@@ -1,8 +1,8 @@
 """Forward dynamics of a tree of rigid bodies in joint coordinates, from the mechanism's links and joints alone.
 
 Written for the plant and sharing nothing with the inverse model: world-frame Jacobians of the centres of gravity,
-M = sum m Jv' Jv + Jw' I Jw, and the velocity forces as a matrix that is linear in the rates and symmetric in its two
-arguments, C(v) w = C(w) v, with C(v) v the Coriolis, centrifugal and gyroscopic forces. That symmetry is what the
+M = sum m Jv' Jv + Jw' I Jw, and the velocity forces as a matrix that is linear in the velocities and symmetric in its
+two arguments, C(v) w = C(w) v, with C(v) v the Coriolis, centrifugal and gyroscopic forces. That symmetry is what the
 integrator of hil.plant.rigid uses. For joints k <= j, k being j or carrying it,
 
     d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
@@ -45,8 +45,8 @@ void rigid_tree_at(const rigid_tree *t, const double *q, const double *v, double
 
 @dataclass(frozen=True)
 class Dynamics:
-    """At one pose: mass (n, n) kg m^2, gravity torque (n,) N m, velocity-force matrix (n, n) at given rates, potential
-    energy J. Prismatic joints have m and N for rad and N m."""
+    """At one pose: mass (n, n) kg m^2, gravity torque (n,) N m, velocity-force matrix (n, n) at given velocities,
+    potential energy J. Prismatic joints have m and N for rad and N m."""
 
     mass: Array
     gravity: Array
@@ -115,7 +115,7 @@ class RigidTree:
                 solids[body - 1].append((mass, point + rotation @ com, rotation @ inertia @ rotation.T))
 
     def at(self, q: Array, v: Array) -> Dynamics:
-        """Everything the equations of motion need at positions q and rates v, both (n,)."""
+        """Everything the equations of motion need at positions q and velocities v, both (n,)."""
         ffi, lib = _library()
         n, square = self.n, self.n**2
         found = np.zeros(2 * square + n + 1)

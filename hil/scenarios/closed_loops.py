@@ -46,10 +46,10 @@ def example(name: str, brief: bool = False) -> tuple[Mechanism, Trajectory]:
 
 def first_leg(motion: Trajectory) -> Trajectory:
     """A motion as far as to the first pose in which it rests."""
-    still = np.all(np.abs(np.hstack([motion.rates, motion.accelerations])) < AT_REST, axis=1)
+    still = np.all(np.abs(np.hstack([motion.velocities, motion.accelerations])) < AT_REST, axis=1)
     moves = int(np.argmin(still))
     last = moves + int(np.argmax(still[moves:])) + 1
-    return from_rows(motion.joints, motion.times[:last], motion.positions[:last], motion.rates[:last],
+    return from_rows(motion.joints, motion.times[:last], motion.positions[:last], motion.velocities[:last],
                      motion.accelerations[:last])
 
 

@@ -190,7 +190,7 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
     wide = high - low
     for _ in range(40):
         motion = _trajectory(model, number, pose, low + wide * swing)
-        if np.abs(motion.rates[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion,
+        if np.abs(motion.velocities[:, number]).max() < 0.7 * joint.limits.velocity and _asked(model, motion,
                                                                                           number) < EFFORT:
             return motion
         wide *= 0.85
@@ -203,7 +203,7 @@ def _asked(model: Model, motion: Trajectory, number: int) -> float:
     joint = model.mechanism.moving[number]
     assert joint.motor is not None
     rotor = joint.motor.inertia * joint.motor.gear**2
-    torque = newton_euler(model, motion.positions, motion.rates,
+    torque = newton_euler(model, motion.positions, motion.velocities,
                           motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
     return float(np.abs(torque).max() / joint.limits.effort)
 

@@ -450,7 +450,7 @@ def _unit(joint: Joint) -> str:
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
     """Of every joint's limits, the largest share the motion takes."""
-    _, q, qd, qdd = _samples(mechanism, (trajectory.positions, trajectory.rates, trajectory.accelerations))
+    _, q, qd, qdd = _samples(mechanism, (trajectory.positions, trajectory.velocities, trajectory.accelerations))
     tau = effort.wanted(mechanism, q, qd, qdd)
     there = effort.available(mechanism, qd, tau)
     found: dict[str, dict[str, float | None]] = {}

@@ -178,10 +178,10 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     app.ready()
     play(app, early)
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
-    moving = trajectory.rates.copy()
+    moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
     moving[k, 2] += 0.2  # rad/s of one arm alone: closed in position, not in rate
-    pushed = dataclasses.replace(trajectory, rates=moving)
+    pushed = dataclasses.replace(trajectory, velocities=moving)
     app = App(mechanism)
     app.ready()
     play(app, pushed)

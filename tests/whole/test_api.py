@@ -116,7 +116,7 @@ def test_a_motion_of_arrays_is_that_of_the_same_file():
     arm = Mechanism.load(ARM)
     path = ROOT / "mechanisms" / "three_link.csv"
     read = Trajectory.load(path, arm)
-    made = Trajectory.of(arm, read.times, read.positions, read.rates, read.accelerations)
+    made = Trajectory.of(arm, read.times, read.positions, read.velocities, read.accelerations)
     np.testing.assert_array_equal(arm.torque(made).tau, arm.torque(path).tau)
     spline = Trajectory.of(arm, [0.0, 0.5, 1.0], [[0.2, 0.4, 0.4], [0.3, 0.4, 0.4], [0.4, 0.5, 0.4]])
     assert spline.starts_at_rest and spline.ends_at_rest and spline.at(0.5)[0][0] == pytest.approx(0.3)

@@ -184,8 +184,8 @@ class Beams:
     def _moments(self, factors: tuple[Array, Array], v: Array) -> Array:
         (u, w), (du, dw) = factors, self.forms.factors(v)
         strains = np.einsum("kc,kc->k", u, w).reshape(-1, 5)
-        rates = (np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)).reshape(-1, 5)
-        return np.einsum("eij,ej->ei", self.stiffness, strains + self.damping * rates)
+        strain_rates = (np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)).reshape(-1, 5)
+        return np.einsum("eij,ej->ei", self.stiffness, strains + self.damping * strain_rates)
 
 
 def _strains(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:

@@ -3,7 +3,7 @@
 Each is a function of two bilinear forms (elements.coordinate): a hinge's angle is atan2 of sine and cosine, a slide's
 travel is one form, a strut's length the root of one; the second form of these is zero. Applying the gradient of a
 coordinate times a torque is "applying the torque about the hinge axis in the local frame": equal and opposite on the
-two solids, doing exactly the work torque times rate.
+two solids, doing exactly the work torque times velocity.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Coordinates:
             first = np.where(self.telescoping, 0.5 / np.sqrt(np.abs(cos)), first)
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
-    def curvature(self, forms: Array, rates: Array, curvatures: Array) -> Array:
-        """Second time derivatives (n,) from the forms, their rates and their second derivatives, (2 n,) each."""
+    def curvature(self, forms: Array, velocities: Array, curvatures: Array) -> Array:
+        """Second time derivatives (n,) from the forms, their velocities and their second derivatives, (2 n,) each."""
         n = len(self)
         weighted = self.weights(forms) * curvatures
         result = weighted[:n] + weighted[n:]
         if self.struts:  # (length^2)'' / (2 length) - length'^2 / length
             length = np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), 1.0)
-            result -= np.where(self.telescoping, (0.5 * rates[:n] / length) ** 2 / length, 0.0)
+            result -= np.where(self.telescoping, (0.5 * velocities[:n] / length) ** 2 / length, 0.0)
         return result
 
 

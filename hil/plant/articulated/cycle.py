@@ -39,9 +39,9 @@ Forces = Callable[[Equations, Array, Array], Array]
 class Cycle:
     """The state of a system and its march in time.
 
-    z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, rates: (n,)
-    coordinates, unwrapped from `near` (n,) on, and their rates. multipliers: (K,) of the mechanisms' rows, without the
-    drives.
+    z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, velocities:
+    (n,) coordinates, unwrapped from `near` (n,) on, and their velocities. multipliers: (K,) of the mechanisms' rows,
+    without the drives.
     """
 
     def __init__(self, structure: Structure, z: Array, v: Array, forces: Forces, drives: Drives | None = None,
@@ -54,7 +54,7 @@ class Cycle:
         if near is not None:
             self.q = unwrap(self.q, near, structure.system.coordinates.turning)
         self.tolerance = CLOSURE * max(1.0, float(np.abs(structure.system.points(z)).max()))
-        distances, others = self.equations.rates(self.v)
+        distances, others = self.equations.velocities(self.v)
         self.v += self.equations.change(-distances, -others)[0]
         self.restart()
 
@@ -80,7 +80,7 @@ class Cycle:
         return gamma + self.along.responses @ torques, multipliers + self.along.multipliers @ torques
 
     @property
-    def rates(self) -> Array:
+    def velocities(self) -> Array:
         return self.equations.G @ self.v
 
     def step(self, t: float) -> None:
@@ -97,7 +97,7 @@ class Cycle:
         equations = Equations(self.structure, z)
         q = unwrap(equations.q, self.q, self.structure.system.coordinates.turning)
         self.applied = self.forces(equations, q, half + 0.5 * t * self.gamma)
-        distances, others = equations.rates(half)
+        distances, others = equations.velocities(half)
         gamma, self.multipliers = equations.solve(self.applied, -2.0 / t * distances, -2.0 / t * others)
         v = half + 0.5 * t * gamma
         self.z, self.v, self.gamma, self.equations, self.q = z, v, gamma, equations, q

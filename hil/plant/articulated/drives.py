@@ -1,10 +1,10 @@
 """What acts along coordinates within a step: actuators, motors, viscous and dry friction.
 
 These torques may jump from one step to the next, so they are no part of the accelerations that the cycle carries on;
-they enter each half step through the compliance of the joined system: the rates along all coordinates that unit
+they enter each half step through the compliance of the joined system: the velocities along all coordinates that unit
 torques along them cause. Viscous terms (friction, back-EMF) are explicit in the first half and implicit in the
 second, together the trapezoidal rule, stable whatever the coefficient; dry friction is a clamped multiplier in each
-half, so a stuck coordinate stays where it is and sign(rate) is never asked near zero.
+half, so a stuck coordinate stays where it is and sign(velocity) is never asked near zero.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class Drives:
         self.dry = np.zeros_like(torque)
         if self.coulomb.any():
             compliance = 0.5 * t * along.compliance
-            rate = along.rows @ half + compliance @ torque
-            if np.any(np.abs(rate) < 2.0 * np.abs(compliance) @ self.coulomb):
+            velocity = along.rows @ half + compliance @ torque
+            if np.any(np.abs(velocity) < 2.0 * np.abs(compliance) @ self.coulomb):
                 # what may stick comes to rest in the middle of the step: the rows themselves turn until then
-                rate = rate + 0.5 * t * along.equations.turning(v)
-            self.dry = clamped(compliance, rate, self.coulomb)
+                velocity = velocity + 0.5 * t * along.equations.turning(v)
+            self.dry = clamped(compliance, velocity, self.coulomb)
         return 0.5 * t * (along.responses @ (torque + self.dry))
 
     def second_half(self, along: Along, v: Array, t: float) -> Array:
         """What drives add to the velocities of the end; v: the end's without them. (size,)"""
-        rate = along.rows @ v + 0.5 * t * (along.compliance @ self.active)
+        velocity = along.rows @ v + 0.5 * t * (along.compliance @ self.active)
         compliance = 0.5 * t * along.compliance
         if self.viscous.any():
-            damped = np.eye(len(rate)) + compliance * self.viscous
-            solution = np.linalg.solve(damped, np.column_stack([compliance, rate]))
-            compliance, rate = solution[:, :-1], solution[:, -1]
-        dry = np.zeros_like(rate)
+            damped = np.eye(len(velocity)) + compliance * self.viscous
+            solution = np.linalg.solve(damped, np.column_stack([compliance, velocity]))
+            compliance, velocity = solution[:, :-1], solution[:, -1]
+        dry = np.zeros_like(velocity)
         if self.coulomb.any():
-            dry = clamped(compliance, rate, self.coulomb)
-            rate = rate + compliance @ dry
-        self.total = self.active + dry - self.viscous * rate
+            dry = clamped(compliance, velocity, self.coulomb)
+            velocity = velocity + compliance @ dry
+        self.total = self.active + dry - self.viscous * velocity
         self.dry = 0.5 * (self.dry + dry)
         return 0.5 * t * (along.responses @ self.total)
 

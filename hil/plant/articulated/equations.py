@@ -56,7 +56,7 @@ class Equations:
     def solve(self, forces: Array, distances: Array, others: Array) -> tuple[Array, Array]:
         """gamma (size,) and lambda (K,) from forces (size,) and the right-hand sides S, (S, 6) and (K,)."""
         free = self.structure.inverse * forces
-        have = self.rates(free)
+        have = self.velocities(free)
         change, multipliers = self.change(distances - have[0], others - have[1])
         return free + change, multipliers
 
@@ -76,7 +76,7 @@ class Equations:
             return right
         return lapack.dpotrs(self.factor, right, lower=1)[0].reshape(right.shape)
 
-    def rates(self, v: Array) -> tuple[Array, Array]:
+    def velocities(self, v: Array) -> tuple[Array, Array]:
         """C v of the distances (S, 6) and of the other rows (K,) at velocities v (size,)."""
         s = self.structure
         return (self.free.Cs @ v[: s.split].reshape(s.S, 12, 1))[:, :, 0], self.C @ v
@@ -94,6 +94,6 @@ class Equations:
         """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
         s, system = self.structure, self.structure.system
         (u, w), (du, dw) = self.factors, system.forms.factors(system.velocities(v))
-        rates = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
+        velocities = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
         curvatures = 2.0 * np.einsum("kc,kc->k", du, dw)
-        return system.coordinates.curvature(self.forms[s.m:], rates[s.m:], curvatures[s.m:])
+        return system.coordinates.curvature(self.forms[s.m:], velocities[s.m:], curvatures[s.m:])

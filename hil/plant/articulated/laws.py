@@ -1,7 +1,7 @@
 """Non-linear articulations: force laws along mechanisms ("it will be easy to introduce the behaviour laws").
 
-A law sees slips s = B q, combinations of the coordinates, and their rates, and answers with the forces conjugate to
-them; B' then spreads these over the coordinates. A stop or a spring acts on one coordinate, a backlash or a belt on
+A law sees slips s = B q, combinations of the coordinates, and their velocities, and answers with the forces conjugate
+to them; B' then spreads these over the coordinates. A stop or a spring acts on one coordinate, a backlash or a belt on
 the difference of two. Each law states its largest stiffness and damping: they set the stability step.
 """
 
@@ -26,7 +26,7 @@ class Law(Protocol):
     @property
     def damping(self) -> float: ...
 
-    def force(self, slip: Array, rate: Array) -> Array: ...
+    def force(self, slip: Array, velocity: Array) -> Array: ...
 
     def energy(self, slip: Array) -> Array: ...
 
@@ -39,8 +39,8 @@ class Spring:
     rest: float = 0.0
     damping: float = 0.0
 
-    def force(self, slip: Array, rate: Array) -> Array:
-        return -self.stiffness * (slip - self.rest) - self.damping * rate
+    def force(self, slip: Array, velocity: Array) -> Array:
+        return -self.stiffness * (slip - self.rest) - self.damping * velocity
 
     def energy(self, slip: Array) -> Array:
         return 0.5 * self.stiffness * (slip - self.rest) ** 2
@@ -57,10 +57,10 @@ class Stop:
     damping: float = 0.0
     depth: float = 1e-3
 
-    def force(self, slip: Array, rate: Array) -> Array:
+    def force(self, slip: Array, velocity: Array) -> Array:
         below, above = np.maximum(self.lower - slip, 0.0), np.maximum(slip - self.upper, 0.0)
-        push = np.maximum(self.stiffness * below - self.damping * np.minimum(below / self.depth, 1.0) * rate, 0.0)
-        pull = np.maximum(self.stiffness * above + self.damping * np.minimum(above / self.depth, 1.0) * rate, 0.0)
+        push = np.maximum(self.stiffness * below - self.damping * np.minimum(below / self.depth, 1.0) * velocity, 0.0)
+        pull = np.maximum(self.stiffness * above + self.damping * np.minimum(above / self.depth, 1.0) * velocity, 0.0)
         return push * (below > 0.0) - pull * (above > 0.0)
 
     def energy(self, slip: Array) -> Array:
@@ -89,6 +89,6 @@ class Acting:
                 row[list(names).index(name)] += factor
         return Acting(law, B)
 
-    def torques(self, q: Array, rates: Array) -> Array:
+    def torques(self, q: Array, velocities: Array) -> Array:
         """(n,) along the coordinates."""
-        return self.B.T @ self.law.force(self.B @ q, self.B @ rates)
+        return self.B.T @ self.law.force(self.B @ q, self.B @ velocities)

@@ -28,8 +28,8 @@ class Loads:
         s = self.structure
         forces = s.weight + self.external
         if self.laws:
-            rates = equations.G @ v
-            self.torques = sum((acting.torques(q, rates) for acting in self.laws), np.zeros_like(self.torques))
+            velocities = equations.G @ v
+            self.torques = sum((acting.torques(q, velocities) for acting in self.laws), np.zeros_like(self.torques))
             forces += equations.G.T @ self.torques
         if self.beams is not None:
             forces[: s.split] += self.beams.forces(equations.x, s.system.velocities(v))[4:].ravel()

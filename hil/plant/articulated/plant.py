@@ -51,7 +51,7 @@ class Plant:
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, *, start: ArrayLike | None = None,
-                 rates: ArrayLike | None = None, stops: Penalty | None = None,
+                 velocities: ArrayLike | None = None, stops: Penalty | None = None,
                  laws: Sequence[tuple[Law, str | dict[str, float]]] = (), projection: bool = True) -> None:
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
         self._names = [joint.name for joint in self.joints]
@@ -81,8 +81,8 @@ class Plant:
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
                           held=given if first.loops else (), **self._parts(assembly))
         self._enter(first, assembly, system, z, np.zeros_like(z), assembly.starts)
-        if rates is not None:
-            self.set_rates(rates)
+        if velocities is not None:
+            self.set_velocities(velocities)
         self.encoders = Encoders(self.joints, self.q)
 
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
@@ -120,11 +120,11 @@ class Plant:
         both = tuple(payload for payload in after.payloads if payload in before.payloads)
         new, kept = (tree.assemble(m, self.q, self._loose) for m in (after, replace(after, payloads=both)))
         x, v = (each[: 12 * moving].reshape(-1, 4, 3) for each in (self.cycle.z, self.cycle.v))
-        places, rates = switching.carried(old.solids[1:], kept.solids[1:], new.solids[1:], x, v)
+        places, velocities = switching.carried(old.solids[1:], kept.solids[1:], new.solids[1:], x, v)
         held = self._held(after, new, places)
         system, z = lay_out(new.solids, new.joints + new.loops + held, places, **self._parts(new))
         z[12 * moving:] = self.q[system.geared]
-        still = np.concatenate([rates.ravel(), self.cycle.v[12 * moving:]])
+        still = np.concatenate([velocities.ravel(), self.cycle.v[12 * moving:]])
         fresh = [loop.name for loop in after.loops if loop not in before.loops]
         if self._loose and before.modes[0].root != after.modes[0].root:
             fresh.append(switching.GROUND)
@@ -150,7 +150,7 @@ class Plant:
 
     @property
     def v(self) -> Array:
-        return self.cycle.rates
+        return self.cycle.velocities
 
     @property
     def current(self) -> Array:
@@ -174,10 +174,11 @@ class Plant:
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._advance(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
 
-    def set_rates(self, rates: ArrayLike) -> None:
-        """Give the joints their rates (n,), as near as the mechanisms allow (least squares where loops bind them)."""
+    def set_velocities(self, velocities: ArrayLike) -> None:
+        """Give the joints their velocities (n,), as near as the mechanisms allow (least squares where loops bind
+        them)."""
         cycle, along = self.cycle, self.cycle.along
-        impulse = np.linalg.lstsq(along.compliance, np.asarray(rates, float) - cycle.rates, rcond=1e-12)[0]
+        impulse = np.linalg.lstsq(along.compliance, np.asarray(velocities, float) - cycle.velocities, rcond=1e-12)[0]
         cycle.v = cycle.v + along.responses @ impulse
         cycle.restart()
 

@@ -29,10 +29,10 @@ class Servo:
     anti_windup: bool = True
     integral: Array = field(default_factory=lambda: np.zeros(1))
 
-    def command(self, seconds: float, angle: ArrayLike, rate: ArrayLike, target: ArrayLike,
+    def command(self, seconds: float, angle: ArrayLike, velocity: ArrayLike, target: ArrayLike,
                 target_rate: ArrayLike = 0.0) -> Array:
         """The output (n,) to hold for the next `seconds`."""
-        error, slip = np.subtract(angle, target), np.subtract(rate, target_rate)
+        error, slip = np.subtract(angle, target), np.subtract(velocity, target_rate)
         integral = self.integral + seconds * error
         steady = np.asarray(self.ko, float) - np.multiply(self.kp, error) - np.multiply(self.kd, slip)
         wanted = steady - np.multiply(self.ki, integral)

@@ -2,7 +2,7 @@
 
 Bounded from above by the joined solids set free of one another: mechanisms only add constraints, and a constraint
 never raises the largest frequency. So the bound holds in every pose that leaves the laws' lever arms as they are, and
-a margin covers the rest. Dampers act on the rate extrapolated from the last cycle, v + t gamma; with that the step
+a margin covers the rest. Dampers act on the velocity extrapolated from the last cycle, v + t gamma; with that the step
 falls to (2 / omega) (sqrt(1 + 4 zeta^2) - 2 zeta), the root where the cycle's amplification leaves the unit circle.
 """
 

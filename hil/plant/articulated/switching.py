@@ -2,7 +2,7 @@
 
 Solids keep their places; where a payload comes or goes a solid gets four other points, which are fixed combinations of
 the old ones, velocities too. A switch is an instant: what is picked up was at rest, a closure takes up what is left of
-relative rates, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities
+relative velocities, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities
 after it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
 
 Where the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still
@@ -49,13 +49,13 @@ def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x
     kept: the solids with what they carry before and after. What is put down leaves with the velocity it has; what is
     picked up was at rest, and the momentum of what carried it is now that of both.
     """
-    places, rates = np.empty_like(x), np.empty_like(v)
+    places, velocities = np.empty_like(x), np.empty_like(v)
     for k, (before, still, after) in enumerate(zip(old, kept, new, strict=True)):
-        places[k], rates[k] = (_combinations(before, after) @ each[k] for each in (x, v))
+        places[k], velocities[k] = (_combinations(before, after) @ each[k] for each in (x, v))
         if after.mass > still.mass:
             points, speeds = (_combinations(before, still) @ each[k] for each in (x, v))
-            rates[k] = _shared(still.mass, points, speeds, after.mass, places[k])
-    return places, rates
+            velocities[k] = _shared(still.mass, points, speeds, after.mass, places[k])
+    return places, velocities
 
 
 def _combinations(old: Solid, new: Solid) -> Array:

@@ -69,11 +69,11 @@ def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> Non
 
 def test_bias_is_the_second_derivative_at_steady_rates(branched: Model) -> None:
     rng, h = np.random.default_rng(2), 1e-3
-    q, rates = rng.uniform(-1.0, 1.0, (5, branched.n)), rng.uniform(-1.0, 1.0, (5, branched.n))
+    q, velocities = rng.uniform(-1.0, 1.0, (5, branched.n)), rng.uniform(-1.0, 1.0, (5, branched.n))
     for cut in cuts(branched):
-        r = {k: residual(branched, cut, pose(branched, q + k * h * rates)) for k in (-2, -1, 0, 1, 2)}
+        r = {k: residual(branched, cut, pose(branched, q + k * h * velocities)) for k in (-2, -1, 0, 1, 2)}
         second = (-r[-2] + 16.0 * r[-1] - 30.0 * r[0] + 16.0 * r[1] - r[2]) / (12.0 * h**2)
-        np.testing.assert_allclose(bias(branched, cut, q, rates), second, atol=1e-8)
+        np.testing.assert_allclose(bias(branched, cut, q, velocities), second, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -248,7 +248,7 @@ def test_redundant_torques_are_the_least_that_do_it() -> None:
     q, qd, _ = ClosedMotion(assembly, motion).at(t)
     tau = schemes.exact(assembly.model, motion, t)
     weight, driven = assembly.weights(), list(assembly.actuated)
-    free = assembly.rates_matrix(q)[:, driven]
+    free = assembly.velocity_matrix(q)[:, driven]
     rng = np.random.default_rng(0)
     for k in range(len(t)):
         for _ in range(20):  # torques that do no work in any motion are free to be added, and only cost
@@ -324,7 +324,7 @@ def test_margin_falls_to_nothing_where_pinocchio_s_jacobian_loses_rank(way: floa
         ranks.append(np.linalg.svd(oracle.jacobian(q)[:, oracle.passive], compute_uv=False)[-1])
         if margins[-1] < 0.05:
             break
-        step = assembly.rates_matrix(q) @ [way, -way]
+        step = assembly.velocity_matrix(q) @ [way, -way]
         q = assembly.close(q + min(8e-3, 4e-2 * margins[-1]**2) * step)
     assert margins[-1] < 0.05 and margins[0] > 0.5
     assert ranks[-1] / ranks[0] == pytest.approx(margins[-1] / margins[0], rel=0.8) and SINGULAR < 0.05

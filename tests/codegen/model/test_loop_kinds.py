@@ -128,8 +128,8 @@ def test_loops_of_every_kind(kind: str) -> None:
     assert np.abs(oracle.residual(q[-1])).max() < 1e-10
     plain = discretisation.torque(model, q[:, driven])
     k = SAMPLES // 2
-    rates, changes = (q[k + 1] - q[k - 1]) / (2.0 * model.dt), (q[k + 1] - 2.0 * q[k] + q[k - 1]) / model.dt**2
-    expected = oracle.inverse(q[k], rates, changes, assembly.weights())[0]
+    velocities, changes = (q[k + 1] - q[k - 1]) / (2.0 * model.dt), (q[k + 1] - 2.0 * q[k] + q[k - 1]) / model.dt**2
+    expected = oracle.inverse(q[k], velocities, changes, assembly.weights())[0]
     peak = np.abs(plain).max()
     np.testing.assert_allclose(plain[k - 1], expected[driven], atol=5e-6 * peak)
     sources = emit.step_sources(model)

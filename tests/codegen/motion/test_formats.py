@@ -55,14 +55,14 @@ def motion(arm) -> Trajectory:
     return Trajectory.load(MECHANISMS / "three_link.csv", arm)
 
 
-def message(motion: Trajectory, order=(2, 0, 1), rates: bool = True, accelerations: bool = True) -> dict:
+def message(motion: Trajectory, order=(2, 0, 1), velocities: bool = True, accelerations: bool = True) -> dict:
     """As ros2_control takes it, joints in another order than the mechanism's."""
     points = []
     for i, t in enumerate(motion.times):
         point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [], "accelerations": [], "effort": [],
                  "time_from_start": {"sec": int(round(t * 1e9)) // 10**9, "nanosec": int(round(t * 1e9)) % 10**9}}
-        if rates:
-            point["velocities"] = motion.rates[i, list(order)].tolist()
+        if velocities:
+            point["velocities"] = motion.velocities[i, list(order)].tolist()
         if accelerations:
             point["accelerations"] = motion.accelerations[i, list(order)].tolist()
         points.append(point)
@@ -83,7 +83,7 @@ def save(path: Path, motion: Trajectory) -> Path:
             writer.write_message("/plan", writer.register_msgdef("trajectory_msgs/msg/JointTrajectory", DEFINITION), ros)
             writer.finish()
     else:
-        np.savez(path, t=motion.times, q=motion.positions, qd=motion.rates, qdd=motion.accelerations)
+        np.savez(path, t=motion.times, q=motion.positions, qd=motion.velocities, qdd=motion.accelerations)
     return path
 
 
@@ -138,9 +138,9 @@ def test_rates_without_accelerations_stay_near_the_cubic_that_ros2_control_plays
     path.write_text(json.dumps(message(motion, accelerations=False)))
     read = Trajectory.load(path, arm)
     t = np.linspace(0.0, motion.duration, 5001)
-    cubic = CubicHermiteSpline(motion.times, motion.positions, motion.rates)
+    cubic = CubicHermiteSpline(motion.times, motion.positions, motion.velocities)
     assert np.max(np.abs(read.at(t)[0] - cubic(t))) < 1e-7
-    np.testing.assert_allclose(read.rates, motion.rates, atol=1e-12)
+    np.testing.assert_allclose(read.velocities, motion.velocities, atol=1e-12)
     inner = (cubic(motion.times[1:-1] - 1e-9, 2) + cubic(motion.times[1:-1] + 1e-9, 2)) / 2.0
     np.testing.assert_allclose(read.accelerations[1:-1], inner, atol=1e-4)
 

@@ -122,7 +122,7 @@ def test_one_joint_may_give_rates_and_the_others_not(arm: Mechanism, tmp_path: P
     path = written(tmp_path, "t,shoulder,elbow,elbow.vel,elbow.acc,wrist\n0,0,0,0.5,0,0\n1,0.1,0.5,0.5,0,0.1\n")
     trajectory = Trajectory.load(path, arm)
     np.testing.assert_allclose(trajectory.at(0.25)[0][1], 0.125, atol=1e-14)
-    np.testing.assert_array_equal(trajectory.rates[:, 0], 0.0)
+    np.testing.assert_array_equal(trajectory.velocities[:, 0], 0.0)
 
 
 @pytest.mark.parametrize("name", ["three_link", "three_link_10ms", "eight_link", "six_axis"])

@@ -44,14 +44,14 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
     step, rng, h = Elastic(model_of(mechanism)), np.random.default_rng(1), 1e-6
     n, size = step.tree.n, step.tree.n + step.layout.size
     x = np.concatenate([rng.normal(size=n), 3e-3 * rng.normal(size=size - n)])
-    rates, changes = rng.normal(size=(2, size)) * np.where(np.arange(size) < n, 1.0, 0.03)
+    velocities, changes = rng.normal(size=(2, size)) * np.where(np.arange(size) < n, 1.0, 0.03)
     M = mass(step, x)
     np.testing.assert_allclose(M, M.T, atol=1e-12)
     assert np.linalg.eigvalsh(M)[0] > 0.0
     slopes = np.array([(mass(step, x + h * e) - mass(step, x - h * e)) / (2.0 * h) for e in np.eye(size)])
-    expected = (M @ changes + np.einsum("kij,k,j->i", slopes, rates, rates)
-                - 0.5 * np.einsum("kij,i,j->k", slopes, rates, rates))
-    parts = [part for v in (x, rates, changes) for part in (v[:n], v[n:])]
+    expected = (M @ changes + np.einsum("kij,k,j->i", slopes, velocities, velocities)
+                - 0.5 * np.einsum("kij,i,j->k", slopes, velocities, velocities))
+    parts = [part for v in (x, velocities, changes) for part in (v[:n], v[n:])]
     found = step.dynamics.at(Motion(*parts[0::2], *parts[1::2]), 0.0)
     np.testing.assert_allclose(np.concatenate([found.joints, found.modes]), expected, atol=1e-7)
     still = np.zeros(size)
@@ -64,7 +64,7 @@ def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     mechanism = flexible.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8))
     step = Elastic(model_of(mechanism))
     link, rng = step.tree.pieces[1].tip, np.random.default_rng(2)
-    xi, xi_rates, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
+    xi, xi_velocities, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
     s, weights = np.polynomial.legendre.leggauss(8)
     energy = 0.0
     shape = np.linalg.inv([[L**2, L**3], [2.0 * L, 3.0 * L**2]])  # of x^2 and x^3, from deflection and slope at the tip
@@ -72,10 +72,10 @@ def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     for x, weight in zip(0.5 * L * (1.0 + s), weights, strict=True):
         phi = np.array([x**2, x**3]) @ shape @ np.array([link.tip, link.slope])
         point = np.array([x, phi @ xi[:2], phi @ xi[2:]])
-        velocity = np.cross(w, point) + [0.0, phi @ xi_rates[:2], phi @ xi_rates[2:]]
+        velocity = np.cross(w, point) + [0.0, phi @ xi_velocities[:2], phi @ xi_velocities[2:]]
         energy += 0.5 * M * 0.5 * weight * velocity @ velocity
-    rates = np.concatenate([[rate], xi_rates])
-    assert 0.5 * rates @ mass(step, np.concatenate([[0.0], xi])) @ rates == pytest.approx(energy, rel=1e-12)
+    velocities = np.concatenate([[rate], xi_velocities])
+    assert 0.5 * velocities @ mass(step, np.concatenate([[0.0], xi])) @ velocities == pytest.approx(energy, rel=1e-12)
 
 
 @pytest.mark.parametrize("build", [flexible.single, flexible.two_link, flexible.beam_second])
@@ -167,9 +167,9 @@ def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
     tau = step.torque(at)[:, 0]
     centred = 0.5 * (at[2:, 0] - at[:-2, 0])
     work = tau @ centred
-    rates, xi = 2.0 * step.u * rate_hz, step.z - step.u  # half-way between the last two samples
-    tip = step.dynamics.phi @ rates
-    kinetic = 0.5 * (rates @ rates + 0.05 * tip[0] ** 2)
+    velocities, xi = 2.0 * step.u * rate_hz, step.z - step.u  # half-way between the last two samples
+    tip = step.dynamics.phi @ velocities
+    kinetic = 0.5 * (velocities @ velocities + 0.05 * tip[0] ** 2)
     assert work == pytest.approx(kinetic + 0.5 * step.K @ xi**2, rel=1e-3)
     assert work > 1e-3
 

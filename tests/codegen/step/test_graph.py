@@ -124,11 +124,11 @@ def steps(form, interpreter, q):
 
 def walk(rng, model, count=6):
     """A few positions a tick apart, fast enough for every term to count."""
-    rates = rng.uniform(-6, 6, model.n) * np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    velocities = rng.uniform(-6, 6, model.n) * np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     start = rng.uniform(-1, 1, model.n) * np.array([0.2 if b.prismatic else 1.0 for b in model.bodies])
     bend = rng.uniform(-40, 40, model.n) * np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     t = np.arange(count)[:, None] * model.dt
-    return start + rates * t + 0.5 * bend * t**2
+    return start + velocities * t + 0.5 * bend * t**2
 
 
 ALL = [

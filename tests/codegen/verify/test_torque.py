@@ -114,8 +114,8 @@ def test_c_mot_acts_in_the_emitted_c_as_in_the_reference(scheme):
 def test_motion_that_starts_with_a_rate_is_right_from_its_first_tick():
     mechanism = random_chain(np.random.default_rng(5), 4)
     t = np.linspace(0.0, 0.5, 51)
-    rates = np.array([0.5, -0.3, 0.8, 0.2])
-    trajectory = from_rows([j.name for j in mechanism.moving], t, t[:, None] * rates, np.tile(rates, (51, 1)),
+    velocities = np.array([0.5, -0.3, 0.8, 0.2])
+    trajectory = from_rows([j.name for j in mechanism.moving], t, t[:, None] * velocities, np.tile(velocities, (51, 1)),
                            np.zeros((51, 4)))
     for step in (None, c_step("double")):
         result = torque.torque(mechanism, trajectory, step)
@@ -151,8 +151,8 @@ def test_total_adds_the_motors_own_terms():
 def test_friction_torque_has_the_sign_of_the_rate_and_is_nothing_at_rest():
     mechanism = planar_chain(1)
     mechanism = replace(mechanism, joints=(replace(mechanism.joints[0], friction=Friction(0.0, 0.3)),))
-    rates = np.array([[0.5], [-0.5], [0.0]])
-    assert torque.motor_torque(mechanism, rates, np.zeros((3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
+    velocities = np.array([[0.5], [-0.5], [0.0]])
+    assert torque.motor_torque(mechanism, velocities, np.zeros((3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
 
 
 def test_rotor_inertia_is_what_a_plant_with_that_rotor_needs():
@@ -223,7 +223,7 @@ def test_chip_gives_the_bits_of_the_c_across_a_switch():
     grasp = whole.modes[1][0]
     rows_of = (whole.times >= grasp - 0.0201) & (whole.times <= grasp + 0.0401)
     brief = from_rows(whole.joints, whole.times[rows_of] - (grasp - 0.02),
-                      *(x[rows_of] for x in (whole.positions, whole.rates, whole.accelerations)))
+                      *(x[rows_of] for x in (whole.positions, whole.velocities, whole.accelerations)))
     brief = replace(brief, modes=((0.0, "open"), (0.02, "grasp")))
     host = torque.torque(mechanism, brief, lambda model, *motion: CompiledStep(model).torque(*motion)).tau
     assert np.array_equal(torque.torque(mechanism, brief, chip_step.torque).tau, host)
@@ -270,10 +270,10 @@ def turned_up(rate: float, seconds: float, hold: float):
     """The single flexible link from rest to a rate, rad/s, and so on."""
     t = np.linspace(0.0, seconds + hold, 301)
     x = np.clip(t / seconds, 0.0, 1.0)
-    rates = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
+    velocities = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
     changes = np.where(x < 1.0, rate / seconds * (1.0 - np.cos(2.0 * np.pi * x)), 0.0)
     at = rate * seconds * (0.5 * x**2 + (np.cos(2.0 * np.pi * x) - 1.0) / (4.0 * np.pi**2)) + rate * np.maximum(t - seconds, 0.0)
-    return from_rows(["hub"], t, at[:, None], rates[:, None], changes[:, None])
+    return from_rows(["hub"], t, at[:, None], velocities[:, None], changes[:, None])
 
 
 def test_a_flexible_link_turns_faster_than_it_swings():

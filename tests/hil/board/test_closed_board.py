@@ -31,7 +31,7 @@ def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) 
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
-    parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
+    parts = (part[:last] for part in (motion.times, motion.positions, motion.velocities, motion.accelerations))
     motion = replace(from_rows(motion.joints, *parts), modes=tuple(modes or motion.modes[:2]))
     return replace(mechanism, modes=tuple(replace(mode, **changes) for mode in mechanism.modes)), motion
 
@@ -157,7 +157,7 @@ def test_an_object_is_let_go_in_motion():
     mechanism, _ = example()
     full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(full.times, CARRIED + ON - 1e-9)) + 1
-    parts = (part[:last] for part in (full.times, full.positions, full.rates, full.accelerations))
+    parts = (part[:last] for part in (full.times, full.positions, full.velocities, full.accelerations))
     motion = replace(from_rows(full.joints, *parts), modes=(*full.modes[:2], (CARRIED, "open")))
     assert np.abs(full.at(CARRIED)[1]).min() > 0.3  # rad/s
     result, board = played(mechanism, motion, "two arms")

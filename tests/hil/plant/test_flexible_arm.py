@@ -121,9 +121,9 @@ def test_the_arm_keeps_its_energy():
 
 
 def energy(plant: FlexibleArmPlant) -> float:
-    mass = plant.arm.system(np.concatenate([plant.x, plant.rates]))[0]
+    mass = plant.arm.system(np.concatenate([plant.x, plant.velocities]))[0]
     bent = plant.x[plant.n:]
-    return 0.5 * float(plant.rates @ mass @ plant.rates + bent @ plant.arm.K @ bent) + plant.arm.stiffened(bent)[1]
+    return 0.5 * float(plant.velocities @ mass @ plant.velocities + bent @ plant.arm.K @ bent) + plant.arm.stiffened(bent)[1]
 
 
 def test_which_plant_a_mechanism_gets():

@@ -25,7 +25,7 @@ def example(name: str, until: float | None = None) -> tuple[Mechanism, Trajector
     if until is None:
         return mechanism, motion
     last = int(np.searchsorted(motion.times, until - 1e-9)) + 1
-    parts = (part[:last] for part in (motion.times, motion.positions, motion.rates, motion.accelerations))
+    parts = (part[:last] for part in (motion.times, motion.positions, motion.velocities, motion.accelerations))
     return mechanism, from_rows(motion.joints, *parts)
 
 

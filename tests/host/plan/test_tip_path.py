@@ -44,8 +44,8 @@ def test_tip_is_on_its_path_and_rates_and_accelerations_are_those_of_the_positio
     assert np.abs(tip(arm, found.positions) - path.at(found.times)[0]).max() < 1e-9
     assert np.sign(found.positions[:, 1]) == pytest.approx(np.sign(elbow))
     numeric = np.gradient(found.positions, DT, axis=0, edge_order=2)
-    assert np.abs(numeric - found.rates)[2:-2].max() < 1e-4 * np.abs(found.rates).max()
-    numeric = np.gradient(found.rates, DT, axis=0, edge_order=2)
+    assert np.abs(numeric - found.velocities)[2:-2].max() < 1e-4 * np.abs(found.velocities).max()
+    numeric = np.gradient(found.velocities, DT, axis=0, edge_order=2)
     assert np.abs(numeric - found.accelerations)[2:-2].max() < 1e-4 * np.abs(found.accelerations).max()
 
 

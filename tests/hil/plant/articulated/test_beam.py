@@ -52,7 +52,7 @@ def move(plant: Plant, field) -> None:
     """Give the points the velocities field(x) (P, 3), as far as the mechanisms allow."""
     cycle = plant.cycle
     cycle.v[: plant.structure.split] = field(cycle.z[: plant.structure.split].reshape(-1, 3)).ravel()
-    distances, others = cycle.equations.rates(cycle.v)
+    distances, others = cycle.equations.velocities(cycle.v)
     cycle.v += cycle.equations.change(-distances, -others)[0]
     cycle.restart()
 

@@ -36,7 +36,7 @@ def arm(n: int = 3, **joint):
 
 def test_dry_friction_brings_a_wheel_to_rest_in_the_time_and_angle_of_theory_and_holds_it_there():
     J, torque, rate = 0.02, 0.05, 3.0
-    plant = Plant.from_mechanism(wheel(J, friction=Friction(coulomb=torque)), rates=[rate], max_step=1e-3)
+    plant = Plant.from_mechanism(wheel(J, friction=Friction(coulomb=torque)), velocities=[rate], max_step=1e-3)
     stop = J * rate / torque
     plant.push(0.5 * stop, [0.0])
     assert plant.v[0] == pytest.approx(0.5 * rate, rel=1e-9)
@@ -65,10 +65,10 @@ def test_a_stuck_joint_stays_stuck_while_the_arm_that_carries_it_swings():
 
 def test_viscous_friction_decays_exponentially_even_where_the_step_is_longer_than_its_time_constant():
     J, f, rate = 0.02, 0.1, 3.0
-    plant = Plant.from_mechanism(wheel(J, friction=Friction(viscous=f)), rates=[rate], max_step=1e-3)
+    plant = Plant.from_mechanism(wheel(J, friction=Friction(viscous=f)), velocities=[rate], max_step=1e-3)
     plant.push(0.2, [0.0])
     assert plant.v[0] == pytest.approx(rate * np.exp(-f / J * 0.2), rel=1e-5)
-    stiff = Plant.from_mechanism(wheel(J, friction=Friction(viscous=100.0)), rates=[rate], max_step=1e-3)
+    stiff = Plant.from_mechanism(wheel(J, friction=Friction(viscous=100.0)), velocities=[rate], max_step=1e-3)
     stiff.push(0.5, [1.0])
     assert stiff.v[0] == pytest.approx(0.01, rel=1e-6)
 
@@ -121,7 +121,7 @@ def test_rotor_inertia_acts_as_armature():
     q, v, tau = rng.uniform(-2, 2, 4), rng.uniform(-2, 2, 4), rng.uniform(-5, 5, 4)
     model = oracle.pinocchio_of(mechanism)
     model.armature = np.array([m.gear**2 * m.inertia for m in motors])
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     plant.drives.active = tau
     got = plant.cycle.equations.G @ (plant.cycle.gamma + plant.cycle.along.responses @ tau) + plant.cycle.equations.turning(plant.cycle.v)
     np.testing.assert_allclose(got, oracle.aba(model, q, v, tau), rtol=1e-8)
@@ -153,7 +153,7 @@ def test_a_stop_throws_a_wheel_back_without_loss_and_a_damped_one_with():
     J, k, rate = 0.02, 2e3, 2.0
 
     def after(damping: float) -> tuple[float, float]:
-        plant = Plant.from_mechanism(wheel(J, limits=Limits(-0.1, 0.1)), rates=[rate], max_step=1e-4,
+        plant = Plant.from_mechanism(wheel(J, limits=Limits(-0.1, 0.1)), velocities=[rate], max_step=1e-4,
                                      stops=Penalty(k, damping))
         farthest = 0.0
         for _ in range(120):

@@ -71,7 +71,7 @@ def test_rates_and_accelerations_of_coordinates_are_their_derivatives(kind):
     cycle = pair(kind, coordinates=["joint"])
     system, z, v, d = cycle.structure.system, cycle.z, cycle.v, 1e-4
     values = [system.coordinate_values(z + k * d * v)[0] for k in (-1, 0, 1)]
-    assert (values[2] - values[0]) / (2 * d) == pytest.approx(cycle.rates[0], rel=1e-6)
+    assert (values[2] - values[0]) / (2 * d) == pytest.approx(cycle.velocities[0], rel=1e-6)
     # along a straight motion of the points the coordinate's acceleration is its curvature; a hinge's sine and
     # cosine leave the unit circle on it, which adds a term that vanishes on the rows
     if kind != "hinge":

@@ -98,8 +98,8 @@ def test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it(kind, dr
 
 
 def test_a_driven_four_bar_turns_over_and_keeps_its_energy():
-    some = Plant.from_mechanism(four_bar(), rates=[1.0, 0.0, 0.0]).v  # as near as the loop allows
-    plant = Plant.from_mechanism(four_bar(), rates=15.0 * some / some[0])
+    some = Plant.from_mechanism(four_bar(), velocities=[1.0, 0.0, 0.0]).v  # as near as the loop allows
+    plant = Plant.from_mechanism(four_bar(), velocities=15.0 * some / some[0])
     assert plant.v[0] == pytest.approx(15.0, rel=1e-9)
     start = plant.kinetic() + plant.potential()
     plant.push(1.0, np.zeros(3))
@@ -163,7 +163,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
     anchors = [end.inverse() * meeting for end in ends]
     loop = Loop("tie", kind, *(Anchor(name, anchor.translation, Rotation.from_matrix(anchor.rotation).as_euler("xyz"))
                                for name, anchor in zip(("llink4", "rlink4"), anchors, strict=True)))
-    plant = Plant.from_mechanism(replace(open_chain, loops=(loop,)), start=q, rates=rng.uniform(-1.0, 1.0, 8))
+    plant = Plant.from_mechanism(replace(open_chain, loops=(loop,)), start=q, velocities=rng.uniform(-1.0, 1.0, 8))
     assert plant.system.dropped == ()
     np.testing.assert_allclose(plant.q, q, atol=1e-10)
 

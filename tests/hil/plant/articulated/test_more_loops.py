@@ -73,9 +73,9 @@ def test_they_start_and_accelerate_as_constrained_dynamics_says(mechanism: Mecha
     assert len(plant.system.dropped) == dropped
     np.testing.assert_allclose(plant.q, q, atol=1e-9)
     freedoms = closed.freedoms(q)
-    rates = freedoms @ rng.normal(size=freedoms.shape[1])
-    plant = Plant(mechanism, start=q, rates=rates)
-    np.testing.assert_allclose(plant.v, rates, atol=1e-9)
+    velocities = freedoms @ rng.normal(size=freedoms.shape[1])
+    plant = Plant(mechanism, start=q, velocities=velocities)
+    np.testing.assert_allclose(plant.v, velocities, atol=1e-9)
     tau = np.zeros(closed.n)
     tau[closed.active] = rng.normal(size=len(closed.active))
     expected = closed.forward(plant.q, plant.v, tau)[0]

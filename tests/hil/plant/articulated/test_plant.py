@@ -34,7 +34,7 @@ def test_accelerations_are_those_of_forward_dynamics(make, n, seed):
     rng = np.random.default_rng(100 * n + seed)
     mechanism = make(rng, n)
     q, v, tau = rng.uniform(-3, 3, n), rng.uniform(-3, 3, n), rng.uniform(-5, 5, n)
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     np.testing.assert_allclose(plant.q, q, atol=1e-12)
     np.testing.assert_allclose(plant.v, v, atol=1e-11)
     expected = oracle.aba(Model.of(mechanism), q, v, tau)
@@ -53,7 +53,7 @@ def test_converges_at_second_order_on_an_accurate_integration_of_forward_dynamic
     assert np.abs(exact[4:]).max() > 2.0  # it does move, and fast
 
     def error(step: float) -> float:
-        plant = Plant.from_mechanism(mechanism, start=q, rates=v, max_step=step, projection=projection)
+        plant = Plant.from_mechanism(mechanism, start=q, velocities=v, max_step=step, projection=projection)
         plant.push(0.5, tau)
         return float(np.abs(plant.q - exact[:4, -1]).max())
 
@@ -69,7 +69,7 @@ def test_a_start_that_ignores_the_rows_costs_accuracy_unless_positions_are_proje
     q, v = rng.uniform(-1, 1, 4), rng.uniform(-5, 5, 4)
 
     def end(step: float, projection: bool, consistent: bool) -> np.ndarray:
-        plant = Plant.from_mechanism(mechanism, start=q, rates=v, max_step=step, projection=projection)
+        plant = Plant.from_mechanism(mechanism, start=q, velocities=v, max_step=step, projection=projection)
         if not consistent:  # free fall of every point, no multipliers
             plant.cycle.gamma = plant.structure.inverse * plant.structure.weight
         plant.push(0.2, np.zeros(4))
@@ -114,7 +114,7 @@ def test_fixed_and_locked_joints_and_payloads_are_folded_as_pinocchio_folds_them
     mechanism = replace(mechanism, joints=tuple(joints), payloads=(load,), lock={"joint6": 0.8})
     n = len(mechanism.moving)
     q, v, tau = rng.uniform(-2, 2, n), rng.uniform(-2, 2, n), rng.uniform(-5, 5, n)
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     expected = oracle.aba(oracle.pinocchio_of(mechanism), q, v, tau)
     assert plant.system.moving == n == 6
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=1e-9 * np.abs(expected).max())
@@ -128,7 +128,7 @@ def test_an_impossible_tensor_on_a_ground_hinge_is_replaced_by_one_that_moves_al
     lumped = replace(mechanism.links[0], mass=0.0, com=np.zeros(3), inertia=0.35 * np.outer(axis, axis))
     mechanism = replace(mechanism, links=(lumped, *mechanism.links[1:]), unphysical="warn")
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-5, 5, 3)
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     np.testing.assert_allclose(accelerations(plant, tau), oracle.aba(Model.of(mechanism), q, v, tau), rtol=1e-8)
     assert any("link1" in note and "ground hinge" in note for note in plant.notes)
 
@@ -146,7 +146,7 @@ def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     expected = oracle.aba(Model.of(mechanism), q, v, tau)
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=2e-5 * np.abs(expected).max())
     assert len([note for note in plant.notes if "fattened" in note]) == 3
@@ -159,12 +159,12 @@ def test_a_plant_changed_on_purpose_differs_as_it_should(change):
     mechanism = replace(mechanism, joints=joints)
     q, v = np.array([0.3, 0.7]), np.array([0.5, -0.4])
     if change == "mass":  # as much acceleration of every joint under 1.2 times the torque
-        heavy = Plant.from_mechanism(mechanism, mass_scale=1.2, start=q, rates=v)
-        light = Plant.from_mechanism(mechanism, start=q, rates=v)
+        heavy = Plant.from_mechanism(mechanism, mass_scale=1.2, start=q, velocities=v)
+        light = Plant.from_mechanism(mechanism, start=q, velocities=v)
         np.testing.assert_allclose(accelerations(heavy, [1.2, -0.6]), accelerations(light, [1.0, -0.5]), rtol=1e-7)
         return
-    rough = Plant.from_mechanism(mechanism, friction_scale=2.0, start=q, rates=v)
-    smooth = Plant.from_mechanism(mechanism, friction=False, start=q, rates=v)
+    rough = Plant.from_mechanism(mechanism, friction_scale=2.0, start=q, velocities=v)
+    smooth = Plant.from_mechanism(mechanism, friction=False, start=q, velocities=v)
     rough.push(1e-5, [0.0, 0.0])
     smooth.push(1e-5, 2.0 * (-0.002 * v - 0.001 * np.sign(v)))
     np.testing.assert_allclose(rough.v - v, smooth.v - v, rtol=5e-3)
@@ -188,7 +188,7 @@ def test_two_plants_that_share_no_equations_agree_under_voltages_and_friction():
 def test_angles_count_whole_turns_from_the_start_on():
     mechanism = oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0))
     mechanism = replace(mechanism, joints=tuple(replace(j, motor=Motor(1.0, 0.0, 0.05, 5.0, 1e-5)) for j in mechanism.joints))
-    plant = Plant.from_mechanism(mechanism, start=[7.0], rates=[-100.0])
+    plant = Plant.from_mechanism(mechanism, start=[7.0], velocities=[-100.0])
     assert plant.q[0] == pytest.approx(7.0, abs=1e-12)
     plant.push(0.2, [0.0])
     assert plant.q[0] == pytest.approx(7.0 - 20.0, rel=1e-3)

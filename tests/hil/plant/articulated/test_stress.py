@@ -29,7 +29,7 @@ def test_the_wrench_at_the_root_of_every_link_is_that_of_newton_and_euler(make):
     n = 5
     mechanism = with_sections(make(rng, n))
     q, v, tau = rng.uniform(-2, 2, n), rng.uniform(-2, 2, n), rng.uniform(-1, 1, n)
-    plant = Plant.from_mechanism(mechanism, start=q, rates=v, max_step=1e-3)
+    plant = Plant.from_mechanism(mechanism, start=q, velocities=v, max_step=1e-3)
     plant.push(5e-3, tau)
     model = oracle.pinocchio_model(Model.of(mechanism))
     data = model.createData()
@@ -80,7 +80,7 @@ def test_a_falling_chimney_bends_most_at_a_third_of_its_height():
 def test_a_spinning_rod_is_pulled_by_its_centrifugal_force():
     m, L, rate = 0.4, 0.5, 20.0
     mechanism = with_sections(oracle.planar_chain(1, length=L, mass=m, gravity=(0.0, 0.0, 0.0)))
-    plant = Plant.from_mechanism(mechanism, rates=[rate])
+    plant = Plant.from_mechanism(mechanism, velocities=[rate])
     plant.push(0.1, [0.0])
     for x, values in zip(plant.members.along, plant.members.values, strict=True):
         assert abs(values[0]) == pytest.approx(m / L * rate**2 * (L**2 - x**2) / 2.0, rel=1e-3, abs=1e-6)

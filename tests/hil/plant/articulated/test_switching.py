@@ -49,14 +49,14 @@ def bare(mechanism: Mechanism) -> Mechanism:
 
 
 def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
-    other = Plant.from_mechanism(bare(plant.mechanism.in_mode(plant.mode)), start=plant.q, rates=plant.v)
+    other = Plant.from_mechanism(bare(plant.mechanism.in_mode(plant.mode)), start=plant.q, velocities=plant.v)
     return accelerations(other, tau)
 
 
 @pytest.mark.parametrize("rates", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
-def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(rates):
+def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
     """The object is at rest before; impulses act at the joints alone: M+ v+ = M- v- with the object's part zero."""
-    plant, mechanism, mode = at_switch("pick_and_place", rates=rates)
+    plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
     empty, loaded = (Closed(mechanism.in_mode(name)) for name in ("empty", mode))
@@ -70,7 +70,7 @@ def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(rates):
 
 
 def test_a_hand_too_fast_for_its_object_is_refused_and_nothing_changes():
-    plant, _, mode = at_switch("pick_and_place", rates=(0.3, 0.0, 0.0))
+    plant, _, mode = at_switch("pick_and_place", velocities=(0.3, 0.0, 0.0))
     z, v = plant.cycle.z.copy(), plant.cycle.v.copy()
     with pytest.raises(Refused, match="mode loaded: what hand picks up moves at 0.1"):
         plant.switch(mode)
@@ -81,8 +81,8 @@ def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
     """Nothing opens between the hands; it is the object that does not come along, and the refusal says so."""
     mechanism, motion = example("two_arm_grasp")
     start = motion.at(1.1)[0]
-    rates = scipy.linalg.null_space(Closed(mechanism.in_mode("grasp")).jacobian(start))[:, 0]
-    plant = Plant.from_mechanism(mechanism, start=start, rates=rates)
+    velocities = scipy.linalg.null_space(Closed(mechanism.in_mode("grasp")).jacobian(start))[:, 0]
+    plant = Plant.from_mechanism(mechanism, start=start, velocities=velocities)
     with pytest.raises(Refused, match=r"mode grasp: what left_fore picks up moves at 0\.\d+ m/s against it, more than 0.05"):
         plant.switch("grasp")
 
@@ -93,8 +93,8 @@ def test_a_loop_that_closes_takes_up_what_is_left_of_the_rates():
     grasp = Closed(mechanism.in_mode("grasp"))
     # the object stands aside here, so that only the closure acts
     alone = replace(mechanism, modes=tuple(replace(m, payloads=mechanism.modes[0].payloads) for m in mechanism.modes))
-    rates = np.array([0.05, 0.02, -0.05, 0.03])
-    plant = Plant.from_mechanism(alone, start=motion.at(0.7)[0], rates=rates)
+    velocities = np.array([0.05, 0.02, -0.05, 0.03])
+    plant = Plant.from_mechanism(alone, start=motion.at(0.7)[0], velocities=velocities)
     q, before = plant.q, plant.v
     plant.switch("grasp")
     closed = Closed(alone.in_mode("grasp"))
@@ -109,7 +109,7 @@ def test_a_loop_that_closes_takes_up_what_is_left_of_the_rates():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (dict(rates=[0.0, 0.0, -0.4, 0.0]), "mode grasp: hold: across [12] moves at 0.[0-9]* m/s, more than 0.05"),
+    (dict(velocities=[0.0, 0.0, -0.4, 0.0]), "mode grasp: hold: across [12] moves at 0.[0-9]* m/s, more than 0.05"),
     (dict(shift=0.05), "mode grasp: hold: across [12] is open by 0.0[0-9]* m, more than 0.002"),
 ])
 def test_hands_that_do_not_meet_their_object_are_refused(change, message):
@@ -171,12 +171,12 @@ def test_a_biped_that_changes_foot_moves_as_the_chain_from_the_other_foot():
     plant.switch(mode)
     chain = oracle.pinocchio_of(standing_on_the_right(mechanism))
     rng = np.random.default_rng(4)
-    tau, rates = rng.uniform(-5.0, 5.0, 3), np.array([0.4, -0.3, 0.2])
-    plant.set_rates(rates)
-    np.testing.assert_allclose(plant.v, rates, atol=1e-9)
+    tau, velocities = rng.uniform(-5.0, 5.0, 3), np.array([0.4, -0.3, 0.2])
+    plant.set_velocities(velocities)
+    np.testing.assert_allclose(plant.v, velocities, atol=1e-9)
     ankle, hip, other = plant.q[2], plant.q[1], plant.q[0]
     q = np.array([np.pi - ankle, -hip, -np.pi - other])
-    expected = -oracle.aba(chain, q, -rates[::-1], -tau[::-1])[::-1]
+    expected = -oracle.aba(chain, q, -velocities[::-1], -tau[::-1])[::-1]
     np.testing.assert_allclose(accelerations(plant, tau), expected, atol=2e-5 * np.abs(expected).max())
     foot = plant.system.solids[4]
     before = foot.at(np.zeros(3)) @ plant.system.points(plant.cycle.z)[16:20]
@@ -185,7 +185,7 @@ def test_a_biped_that_changes_foot_moves_as_the_chain_from_the_other_foot():
 
 
 def test_a_foot_that_still_moves_is_refused_as_the_next_to_stand_on():
-    plant, _, mode = at_switch("biped", rates=(0.2, 0.0, 0.0))
+    plant, _, mode = at_switch("biped", velocities=(0.2, 0.0, 0.0))
     with pytest.raises(Refused, match="mode right: ground: .* moves at"):
         plant.switch(mode)
 
