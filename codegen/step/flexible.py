@@ -30,27 +30,29 @@ from codegen.step.spatial_algebra import ArticulatedInertia, Mat3, Motion, Pair,
 ELASTIC = Place("elastic")  # the state of all flexible links and springs
 
 TURN = Function("ft_turn_on", "ft_pair", ("c", "s"))
-TURN_BY = Function("ft_elastic_turn", "ft_pair", ("c", "s"))
-STRETCH = Function("ft_elastic_stretch", "ft_stretch", ("at", "rate", "d", "force"), acts=True)
-GIVE = Function("ft_elastic_give", "ft_way", ("d", "give"), acts=True)
-TAKE = Function("ft_elastic_take", "ft_real", acts=True)
-PREDICT = Function("ft_elastic_predict", "ft_bend", ("at", "slope", "rate", "slope_rate", "d", "slope_d"), acts=True)
-DRAW = Function("ft_elastic_draw", "ft_drawn",
-                ("tip", "tip_rate", "tip_d", "first", "first_rate", "first_d", "second", "second_rate"), acts=True)
-FREE = Function("ft_elastic_free", "ft_nod", ("at", "slope"), acts=True)
-YIELD = {2: Function("ft_elastic_yield2", "ft_nod", ("at", "slope")),
-         4: Function("ft_elastic_yield4", "ft_nods", ("y.at", "y.slope", "z.at", "z.slope"))}
-BEAR = Function("ft_elastic_bear", "ft_bent",
-                ("first", "second", "rate", "d", "d_x", "square", "swing", "rate_x"), acts=True)
-ACROSS = Function("ft_elastic_across", "ft_cross", ("spin", "product", "zdy", "ydz"))
-ROLL = Function("ft_elastic_roll", "ft_roll", ("shape", "x_shape", "square", "at", "slope"))
-ADJUST = Function("ft_elastic_adjust", "void", acts=True)
+TURN_BY = Function("ft_cos_sin_slope", "ft_pair", ("c", "s"))
+PREDICT_SPRING = Function("ft_spring_predict", "ft_spring_state", ("at", "velocity", "d", "force"), acts=True)
+DEFLECT = Function("ft_spring_deflect", "ft_deflection", ("d", "compliance"), acts=True)
+ADVANCE_SPRING = Function("ft_spring_advance", "ft_real", acts=True)
+PREDICT = Function("ft_modal_predict", "ft_bend", ("at", "slope", "velocity", "slope_velocity", "d", "slope_d"),
+                   acts=True)
+SHORTEN = Function("ft_modal_shorten", "ft_shortening",
+                   ("tip", "tip_velocity", "tip_d", "first", "first_velocity", "first_d", "second", "second_velocity"),
+                   acts=True)
+FREE = Function("ft_modal_free", "ft_tip", ("at", "slope"), acts=True)
+RESPONSE = {2: Function("ft_modal_response2", "ft_tip", ("at", "slope")),
+            4: Function("ft_modal_response4", "ft_tips", ("y.at", "y.slope", "z.at", "z.slope"))}
+ADVANCE = Function("ft_modal_advance", "ft_moments",
+                   ("first", "second", "velocity", "d", "d_x", "square", "swing", "velocity_x"), acts=True)
+COUPLING = Function("ft_modal_coupling", "ft_coupling", ("spin", "product", "zdy", "ydz"))
+ROLL = Function("ft_modal_roll", "ft_roll", ("shape", "x_shape", "square", "at", "slope"))
+CORRECT = Function("ft_modal_correct", "void", acts=True)
 
 TINY = 1e-12  # rotations: below this an entry is a rounding error
 
 INTRO = """
 Newton-Euler at the sample s_k, where the half increments u on both sides give
-the rate and the acceleration of every driven joint, du = (u_k - u_k-1) / 2:
+velocity and acceleration of every driven joint, du = (u_k - u_k-1) / 2:
 
     qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
@@ -62,8 +64,8 @@ link's tip carries, F the force on the tip's own coordinates.
 Outwards: angular velocity w and acceleration e, acceleration a of each
 origin, gravity included as that of the ground. Inwards: force f, moment n,
 first moment C, beyond flexible links also the inertia I, and L and N where
-something gives way, of all that hangs there; cf and cn are what springs add
-to f and n by giving way. Vectors are in the frame of their body, whose z is
+something deflects, of all that hangs there; cf and cn are what springs add to
+f and n by deflecting. Vectors are in the frame of their body, whose z is
 the joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z
 are its planes of bending, ys and zs the slopes there. Other places have an
 ending:
@@ -75,12 +77,12 @@ ending:
     _d    corrected by what bends
     _neg  with the other sign
 
-Bent links keep their length. _s is what would be were all links straight and
-springs at constant rates, p the force f: along a link it is its tension, which
-stiffens or softens it. tip, first and second are by how much a link's tip, its
-mass and x times its mass are drawn towards its root, with their _rate and
-acceleration; lf and ln are what links and their loads add for that, to the
-driven joints, not to what bends. k is what is used twice.
+Bent links keep their length. _s is what would be if all links were straight
+and springs had constant velocities, p the force f: along a link it is its
+tension, which stiffens or softens it. tip, first and second are by how much a
+link's tip, its mass and x times its mass are drawn towards its root, with
+their _velocity and acceleration; lf and ln are what links and their loads add
+for that, to the driven joints, not to what bends. k is what is used twice.
 
 Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
 are in N m (N).
@@ -91,8 +93,8 @@ are in N m (N).
 class Load:
     """Of all that hangs on a piece, about its origin, in its body frame.
 
-    force: of the motion as predicted. given: to be added for what springs beyond give way to that motion. straight: the
-    force were all links straight. led: of links that keep their length.
+    force: of the motion as predicted. given: to be added for what springs beyond deflect under that motion. straight:
+    the force were all links straight. led: of links that keep their length.
     """
 
     force: SpatialForce
@@ -109,7 +111,7 @@ class Load:
 
     @property
     def final(self) -> SpatialForce:
-        """The force with what springs have given way."""
+        """The force with the springs deflected."""
         return self.force + self.given
 
     def __add__(self, other: Load) -> Load:
@@ -175,7 +177,7 @@ class FlexibleStep:
 
     def solved(self, name: str, S: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
         """x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
-        return self.graph.call(YIELD[len(b)], name, ELASTIC, *S, *b)
+        return self.graph.call(RESPONSE[len(b)], name, ELASTIC, *S, *b)
 
     def settle(self, i: int) -> None:
         """Put out the torques of the driven joints beyond piece i."""
@@ -197,7 +199,7 @@ class FlexibleStep:
     @property
     def nested(self) -> bool:
         """Whether a flexible link hangs on something that bends."""
-        return any(isinstance(s, Call) and s.function is ADJUST for s in self.graph.statements)
+        return any(isinstance(s, Call) and s.function is CORRECT for s in self.graph.statements)
 
     @property
     def intro(self) -> list[str]:
@@ -236,7 +238,7 @@ class Node(ABC):
 
     @abstractmethod
     def branch(self, beyond: bool) -> None:
-        """Out to the tips and back. beyond: something that bends or gives way carries it."""
+        """Out to the tips and back. beyond: something that bends or deflects carries it."""
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
@@ -328,7 +330,7 @@ class RigidBody(Node):
         self.calm = self._moved(self.carried(calm=True), velocity, quiet, f"{self.name}_s")
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        """Velocity and acceleration of the joint, and the latter were nothing to bend or give way."""
+        """Velocity and acceleration of the joint, and the latter if nothing bent or deflected."""
         change = self.graph.input("du", self._j)
         return self.graph.bind(self.graph.input("u", self._j) - change, f"qd{self.name}"), change, change
 
@@ -418,7 +420,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """What a joint moves that a spring alone holds: it gives way to what hangs on it and to its parent's motion."""
+    """What a joint moves that a spring alone holds: it deflects under what hangs on it and its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -444,7 +446,7 @@ class SpringJoint(RigidBody):
         return Vec3(zero, zero, self.at + self.joint.rest)
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        self.at, velocity, change, self.pull = self.graph.call(STRETCH, f"spring{self.name}", ELASTIC, self.k)
+        self.at, velocity, change, self.pull = self.graph.call(PREDICT_SPRING, f"spring{self.name}", ELASTIC, self.k)
         return velocity, change, self.graph.const(0.0)
 
     def _turning(self) -> Pair:
@@ -464,21 +466,21 @@ class SpringJoint(RigidBody):
         own = self.stiffness + 2.0 * self.joint.friction.viscous / self.step.tree.dt
         S = graph.bind(self._along(unit) + own, f"S{name}")
         b = graph.bind(self.pull - self.force, f"b{name}")
-        self.moved, self.give = graph.call(GIVE, f"way{name}", ELASTIC, self.k, S, b)
+        self.moved, self.compliance = graph.call(DEFLECT, f"deflection{name}", ELASTIC, self.k, S, b)
         self.of_one = unit.bind(f"Ff{name}", f"Fn{name}")
         given = total.given + self.of_one.map(lambda v: self.moved * v)
         if not beyond:
             rigid = ArticulatedInertia(total.inertia.kg, total.inertia.unit, total.inertia.C)
             return replace(Load.of(total.force + given, rigid), led=total.led)
-        give = self.of_one.map(lambda v: self.give * v).bind(f"gf{name}", f"gn{name}")
-        return replace(total, given=given, inertia=total.inertia.reduce(give, self.of_one))
+        response = self.of_one.map(lambda v: self.compliance * v).bind(f"gf{name}", f"gn{name}")
+        return replace(total, given=given, inertia=total.inertia.reduce(response, self.of_one))
 
     def _corrected(self, de: Vec3, da: Vec3) -> None:
         """Move the spring on, and correct what is beyond it."""
         graph, name = self.graph, self.name
         pushed = graph.bind(self.of_one.f @ da + self.of_one.n @ de, f"push{name}")
-        d = graph.bind(self.moved - self.give * pushed, f"d{name}")
-        graph.call(TAKE, f"taken{name}", ELASTIC, self.k, d)
+        d = graph.bind(self.moved - self.compliance * pushed, f"d{name}")
+        graph.call(ADVANCE_SPRING, f"moved{name}", ELASTIC, self.k, d)
         if self.piece.prismatic:
             da = Vec3(da.x, da.y, da.z + d)
         else:
@@ -488,7 +490,7 @@ class SpringJoint(RigidBody):
             child.correct(de, da)
 
     def _led(self, da: Vec3, by: str) -> None:
-        """A spring bears no torque of a drive."""
+        """A spring takes no torque of a drive."""
 
 
 class Bend(NamedTuple):
@@ -497,7 +499,7 @@ class Bend(NamedTuple):
     at: Expr
     slope: Expr
     velocity: Expr
-    slope_rate: Expr
+    slope_velocity: Expr
     d: Expr
     slope_d: Expr
 
@@ -589,7 +591,7 @@ class FlexibleLink(Node):
         led = self._led(drawn, total)
         if total is not None:
             F, total = self._marched(free, total, beyond)
-        load = replace(self._borne(F, total, beyond), led=led)
+        load = replace(self._advanced(F, total, beyond), led=led)
         if beyond:
             load = replace(load, inertia=self._reduced(load.inertia))
         self.sent = load.turned(self.E).about_parent(self.step.vec(self.d), n)
@@ -603,10 +605,10 @@ class FlexibleLink(Node):
         w, e, _ = root = self.root.w, self.root.e, self.root.a
         coriolis = w.cross(Vec3(zero, y.velocity + y.velocity, z.velocity + z.velocity))
         at_tip = Motion(*root).at(self.arm) + coriolis + Vec3(zero, y.d, z.d)
-        between = Vec3(w.x, w.y, w.z + y.slope_rate)
-        turned = Vec3(e.x + w.y * y.slope_rate, e.y - w.x * y.slope_rate, e.z + y.slope_d)
+        between = Vec3(w.x, w.y, w.z + y.slope_velocity)
+        turned = Vec3(e.x + w.y * y.slope_velocity, e.y - w.x * y.slope_velocity, e.z + y.slope_d)
         axis = self._slope_axis()
-        pitch = z.slope_rate * axis
+        pitch = z.slope_velocity * axis
         swing = between + pitch
         turned = turned + (between.cross(pitch) + z.slope_d * axis)
         self.motion = Motion(*(self._to_tip(v.bind(f"{letter}{name}_r")).bind(f"{letter}{name}")
@@ -659,10 +661,10 @@ class FlexibleLink(Node):
         whirl = graph.bind(w.y * w.y + w.z * w.z, f"whirl{n}")
         sums = [graph.const(0.0)] * 8
         for plane, modes in self.planes.items():
-            found = graph.call(DRAW, f"draw{n}{plane}", ELASTIC, self.k, modes.first,
+            found = graph.call(SHORTEN, f"draw{n}{plane}", ELASTIC, self.k, modes.first,
                                whirl, self.calm_root.a.x, self.straight.x)
             sums = [x + y for x, y in zip(sums, found, strict=True)]
-        u = [graph.bind(x, f"{part}{n}") for part, x in zip(DRAW.parts, sums, strict=True)]
+        u = [graph.bind(x, f"{part}{n}") for part, x in zip(SHORTEN.parts, sums, strict=True)]
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
@@ -762,12 +764,12 @@ class FlexibleLink(Node):
             child.correct(self._to_tip(de), self._to_tip(da))
         return F, Load.of(force, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
 
-    def _borne(self, F: dict[str, tuple[Expr, ...]], tip: Load | None, beyond: bool) -> Load:
+    def _advanced(self, F: dict[str, tuple[Expr, ...]], tip: Load | None, beyond: bool) -> Load:
         """Let the link take the forces of its tip; what it and its tip have for the hub, in the root's frame."""
         graph, n, unit, link, zero = self.graph, self.n, self.step.unit, self.link, self.graph.const(0.0)
         w, e, a = self.root.w, self.root.e, self.root.a
-        sums = {plane: graph.call(BEAR, f"link{n}{plane}", ELASTIC, *modes,
-                                  *(graph.bind(x, f"bear{n}{plane}_{k + 1}") for k, x in enumerate(F[plane])))
+        sums = {plane: graph.call(ADVANCE, f"link{n}{plane}", ELASTIC, *modes,
+                                  *(graph.bind(x, f"load{n}{plane}_{k + 1}") for k, x in enumerate(F[plane])))
                 for plane, modes in self.planes.items()}
         self.moved = tuple(found[0] for found in sums.values())
         Sy, Gy, dSy, ddSy, ddGy, yy, ydy, dGy = sums.get("y", (zero,) * 8)
@@ -775,7 +777,7 @@ class FlexibleLink(Node):
         spin, yz, zdy, ydz = zero, zero, zero, zero
         if len(sums) == 2:
             y, z = self.planes["y"], self.planes["z"]
-            spin, yz, zdy, ydz = graph.call(ACROSS, f"across{n}", ELASTIC, y.first, z.first, y.modes,
+            spin, yz, zdy, ydz = graph.call(COUPLING, f"across{n}", ELASTIC, y.first, z.first, y.modes,
                                                after=(Sy, Sz))
         m, along = link.mass * unit, link.mass * unit * link.length**2 / 3.0
         S = Vec3(graph.const(0.5 * m * link.length), Sy, Sz)
@@ -796,7 +798,7 @@ class FlexibleLink(Node):
         return replace(total, straight=self.straight + (m * calm.a + calm.swung(Vec3(S.x, zero, zero))))
 
     def _reduced(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
-        """What the link makes of the inertia about its root: it gives way to changes of its hub's motion.
+        """What the link makes of the inertia about its root: it bends under changes of its hub's motion.
 
         With c the modes' part in the motion of the root r, R the forces on the tip's coordinates that r makes, and B =
         phi A^-1 c, it is M - c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B.
@@ -812,7 +814,7 @@ class FlexibleLink(Node):
             Q = [[x + y for x, y in zip((*R.f, *R.n), GB[r], strict=True)] for r, R in enumerate(self.tip.forces)]
             zero, one = self.graph.const(0.0), self.graph.const(1.0)
             unit = [[one if r == c else zero for r in range(size)] for c in range(size)]
-            inverse = [self.step.solved(f"give{self.name}_{c + 1}", self.tip.S, unit[c]) for c in range(size)]
+            inverse = [self.step.solved(f"response{self.name}_{c + 1}", self.tip.S, unit[c]) for c in range(size)]
             X = [[_sum(inverse[k][r] * Q[k][c] for k in range(size)) for c in range(6)] for r in range(size)]
             A = [[A[r][c] - _sum(B[k][r] * GB[k][c] - Q[k][r] * X[k][c] for k in range(size)) for c in range(6)]
                  for r in range(6)]
@@ -887,12 +889,12 @@ class FlexibleLink(Node):
                 child.correct(self._to_tip(de_tip), self._to_tip(da_tip))
         for k, (plane, modes) in enumerate(self.planes.items()):
             pull = (da.y, de.z) if plane == "y" else (da.z, -de.y)
-            needs = [graph.bind(x, f"adjust{n}{plane}_{j + 1}") for j, x in enumerate((*pull, *F[2 * k:2 * k + 2]))]
+            needs = [graph.bind(x, f"change{n}{plane}_{j + 1}") for j, x in enumerate((*pull, *F[2 * k:2 * k + 2]))]
             if not self.step.two_planes:
-                graph.call(ADJUST, "", ELASTIC, *modes, *needs)
+                graph.call(CORRECT, "", ELASTIC, *modes, *needs)
                 continue
-            roll = graph.bind(-de.x if plane == "y" else de.x, f"adjust{n}{plane}_5") if len(self.planes) == 2 else zero
-            graph.call(ADJUST, "", ELASTIC, self._other(plane), *modes, *needs, roll)
+            roll = graph.bind(-de.x if plane == "y" else de.x, f"change{n}{plane}_5") if len(self.planes) == 2 else zero
+            graph.call(CORRECT, "", ELASTIC, self._other(plane), *modes, *needs, roll)
 
 
 def _sum(terms: Iterable[Expr]) -> Expr:

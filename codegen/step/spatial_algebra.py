@@ -245,7 +245,7 @@ class Motion:
 class ArticulatedInertia:
     """How the force and the moment on all that hangs on an origin change with its accelerations, by da and de.
 
-    Of rigid bodies f += m da + de x C, n += C x da + I de; where something gives way f += L da + N de and
+    Of rigid bodies f += m da + de x C, n += C x da + I de; where something deflects f += L da + N de and
     n += N' da + I de.
     m: mass in kg times `unit`; C: first moment; I: none where nobody asks how they change.
     """
@@ -312,11 +312,12 @@ class ArticulatedInertia:
         return replace(self, C=rotation(self.C), I=self.I and symmetric(self.I), L=self.L and symmetric(self.L),
                        N=self.N and self.N.map(rotation))
 
-    def reduce(self, give: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
-        """Where a coordinate gives way: its force and moment `of` one of it; `give`: these over its resistance."""
+    def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
+        """Where a coordinate deflects: `of`: its force and moment per unit of it; response: these over its
+        resistance."""
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
-                   for A, x, y in ((L, give.f, of.f), (N, give.f, of.n), (I, give.n, of.n)))
+                   for A, x, y in ((L, response.f, of.f), (N, response.f, of.n), (I, response.n, of.n)))
         return replace(self, L=L.symmetric(), N=N, I=I.symmetric())
 
     def bind(self, name: str) -> ArticulatedInertia:

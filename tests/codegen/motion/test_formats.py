@@ -92,7 +92,7 @@ def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None
     read = Trajectory.load(save(tmp_path / f"motion{suffix}", motion), arm)
     assert read.joints == motion.joints
     np.testing.assert_allclose(read.times, motion.times, atol=1e-12)
-    for name in ("positions", "rates", "accelerations"):
+    for name in ("positions", "velocities", "accelerations"):
         np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
 
 
@@ -119,7 +119,7 @@ def test_a_bag_that_another_program_has_recorded_gives_the_same_rows(arm, motion
 def test_what_is_saved_is_read_back(arm, motion, tmp_path, suffix) -> None:
     motion.save(tmp_path / f"again{suffix}")
     again = Trajectory.load(tmp_path / f"again{suffix}", arm)
-    for name in ("times", "positions", "rates", "accelerations"):
+    for name in ("times", "positions", "velocities", "accelerations"):
         np.testing.assert_allclose(getattr(again, name), getattr(motion, name), rtol=1e-11, atol=1e-11)
 
 

@@ -53,7 +53,7 @@ def bare_accelerations(plant: Plant, tau: np.ndarray) -> np.ndarray:
     return accelerations(other, tau)
 
 
-@pytest.mark.parametrize("rates", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
+@pytest.mark.parametrize("velocities", [(0.05, -0.02, 0.03), (0.0, 0.1, -0.1)])
 def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(velocities):
     """The object is at rest before; impulses act at the joints alone: M+ v+ = M- v- with the object's part zero."""
     plant, mechanism, mode = at_switch("pick_and_place", velocities=velocities)
