@@ -17,12 +17,12 @@ from codegen.wire.units import position_unit, to_wire
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity
 SEEK_EFFORT = 0.25  # of limits.effort
-SEEK_SLACK = 1.5, 1.0  # times the time that the way takes at its speed, and seconds more
+SEEK_SLACK = 1.5, 1.0  # times the time that the travel takes at its speed, and seconds more
 PRESS_S = 0.05  # s against the stop
 INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was found
 JOG_RAMP_S = 0.25  # from rest to the jog velocity
 FRICTION_RATE = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
-PROBE_WAY = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
+PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
 WHOLE = 64  # overlaid gains are 64ths of the file's
 
 
@@ -35,7 +35,7 @@ class LabConstants:
     coarse_unit: float  # rad or m a coarse position
     jog_rate: float  # rad/s or m/s: the most that may be asked for
     rate_step: float  # rad/s or m/s per tick
-    stop_way: float  # rad or m a (rad/s)^2: to stop from a velocity
+    stop_way: float  # rad per (rad/s)^2, m per (m/s)^2: to stop from a velocity
     probe_torque: float  # N m or N: the most that may be asked for
     seek_rate: float  # rad/s or m/s, signed
     seek_torque: float  # N m or N
@@ -56,9 +56,9 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
     seek_rate = home.speed or SEEK_SPEED * speed
     if joint.encoder and joint.encoder.zero == "index":
         seek_rate = _slow_enough(mechanism, joint, home, seek_rate, abs(count) * hz)
-    way = home.travel or travel(joint)
+    far = home.travel or travel(joint)
     slack, more = SEEK_SLACK
-    counts = [min(math.ceil(far / abs(count)), 2**31 - 1) for far in (way, PROBE_WAY[slides])]
+    counts = [min(math.ceil(most / abs(count)), 2**31 - 1) for most in (far, PROBE_TRAVEL[slides])]
     return LabConstants(
         float_rate=safety.float_speed * speed,
         friction_slope=joint.friction.coulomb / FRICTION_RATE[slides],
@@ -72,7 +72,7 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
         retract=_retract(joint, home),
         seek=SEEK[joint.encoder.zero] if joint.encoder else 0,
         home=int(to_wire([home.at], [joint])[0]),
-        seek_ticks=min(math.ceil((slack * way / seek_rate + more) * hz), 2**32 - 1),
+        seek_ticks=min(math.ceil((slack * far / seek_rate + more) * hz), 2**32 - 1),
         seek_counts=counts[0],
         probe_counts=counts[1],
     )

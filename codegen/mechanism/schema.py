@@ -139,7 +139,7 @@ class BeamTable(Table):
     damping: NotNegative = key("strain-proportional, s", Beam.damping)
     GJ: Positive | None = key("N m²: torsion, by a spring of GJ / length at the tip; rigid without", None)
     GA_s: Annotated[list[Positive | None], Field(min_length=2, max_length=2), BeforeValidator(_pair)] | None = key(
-        "N: shear stiffness, G times the shear area; one a plane as EI; rigid without", None)
+        "N: shear stiffness, G times the shear area; one per plane as EI; rigid without", None)
 
 
 class LinkTable(Table):

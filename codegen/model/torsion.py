@@ -29,18 +29,19 @@ def with_torsion(mechanism: Mechanism) -> Mechanism:
             links.append(link)
             continue
         length, end = beam.length, f"{link.name}'s end"
-        way = np.array([length, 0.0, 0.0])
+        to_end = np.array([length, 0.0, 0.0])
         turning = SHARE * np.diag([link.inertia[0, 0], 0.0, 0.0])
         links += [replace(link, inertia=link.inertia - turning, beam=replace(beam, GJ=None)),
                   Link(end, 0.0, np.zeros(3), turning)]
         stiffness = beam.GJ / length
-        spring = Joint(f"{link.name}'s torsion", "revolute", link.name, end, way, np.zeros(3),
+        spring = Joint(f"{link.name}'s torsion", "revolute", link.name, end, to_end, np.zeros(3),
                        np.array([1.0, 0.0, 0.0]), actuated=False, stiffness=stiffness,
                        limits=Limits(lower=-STEEPEST, upper=STEEPEST),
                        friction=Friction(viscous=beam.damping * stiffness))
-        joints = [replace(j, parent=end, xyz=j.xyz - way) if j.parent == link.name and j.xyz[0] >= length - END else j
+        joints = [replace(j, parent=end, xyz=j.xyz - to_end)
+                  if j.parent == link.name and j.xyz[0] >= length - END else j
                   for j in joints]
-        payloads = [replace(p, link=end, com=p.com - way) if p.link == link.name and p.com[0] >= length - END else p
+        payloads = [replace(p, link=end, com=p.com - to_end) if p.link == link.name and p.com[0] >= length - END else p
                     for p in payloads]
         at = next(k for k, j in enumerate(joints) if j.child == link.name)
         joints.insert(at + 1, spring)

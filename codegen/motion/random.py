@@ -15,7 +15,7 @@ DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
 UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
 PEAK_VELOCITY = {"quintic": 1.875, "septic": 2.1875}  # peak velocity over mean velocity
-PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its way and the square of its time
+PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its displacement and the square of its time
 CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
 
 
@@ -32,14 +32,14 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     a = rng.uniform(low, high)
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
     reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY[kind] for joint in joints])
-    way = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
+    travel = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
     s = np.linspace(0.0, 1.0, 2 if kind == "quintic" else 41)[:, None]
     if kind == "quintic":  # one piece: its two rows are enough
-        rows = a + way * s, 0.0 * way * s, 0.0 * way * s
+        rows = a + travel * s, 0.0 * travel * s, 0.0 * travel * s
     else:
-        rows = (a + way * s**4 * (35 - 84 * s + 70 * s**2 - 20 * s**3),
-                way * 140 * s**3 * (1 - s) ** 3 / DURATION,
-                way * 420 * s**2 * (1 - s) ** 2 * (1 - 2 * s) / DURATION**2)
+        rows = (a + travel * s**4 * (35 - 84 * s + 70 * s**2 - 20 * s**3),
+                travel * 140 * s**3 * (1 - s) ** 3 / DURATION,
+                travel * 420 * s**2 * (1 - s) ** 2 * (1 - 2 * s) / DURATION**2)
     return from_rows([joint.name for joint in joints], s[:, 0] * DURATION, *rows)
 
 
@@ -63,12 +63,12 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     a, b = assembly.reach(ends)
     x = np.linspace(0.0, 1.0, 401)[:, None]
     s = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-    share, way = 1.0, np.zeros((len(x), len(driven)))
+    share, travel = 1.0, np.zeros((len(x), len(driven)))
     places = [driven.index(i) for i in free]
-    while True:  # shorter until all of the way is regular; of no length it is
-        way[:, places] = a[free] + s * share * (b[free] - a[free])
+    while True:  # shorter until all of the travel is regular; of no length it is
+        travel[:, places] = a[free] + s * share * (b[free] - a[free])
         try:
-            full = assembly.follow(way)
+            full = assembly.follow(travel)
             if (np.min(assembly.margin(full)) > CLEAR * SINGULAR and _calm(model, full)) or share < 1e-3:
                 break
         except Refused:
@@ -80,10 +80,10 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
 def _calm(model: Model, q: NDArray[np.float64]) -> bool:
     """Whether no joint of a motion (N, n) of DURATION has more velocity or acceleration than one over TRAVEL or
     SLIDE."""
-    way = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
+    travel = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
     velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
-    return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY["quintic"] * way / DURATION)
-                and np.all(np.abs(change) <= PEAK_CHANGE * way / DURATION**2))
+    return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY["quintic"] * travel / DURATION)
+                and np.all(np.abs(change) <= PEAK_CHANGE * travel / DURATION**2))
 
 
 def _range(joint: Joint) -> tuple[float, float]:

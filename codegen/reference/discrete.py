@@ -228,7 +228,7 @@ class Closed:
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         qd, qdd = self._moves(at, self.u, u)
         tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.velocity_matrix(at))
-        self.at = at + self._way(qd, qdd)
+        self.at = at + self._advance(qd, qdd)
         self.at[self.bound] += x
         self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
         return tau
@@ -243,8 +243,8 @@ class Closed:
         for _ in range(PASSES):
             J, qd, qdd = a.jacobian(at)[..., self.bound], *self._moves(at, before, u)
             x = -np.linalg.solve(J, a.residual(at)[..., None])[..., 0]
-            way = self._way(qd, qdd)[:, self.bound] + x
-            off = (at[:-1, self.bound] + way[:-1]) - at[1:, self.bound]
+            advance = self._advance(qd, qdd)[:, self.bound] + x
+            off = (at[:-1, self.bound] + advance[:-1]) - at[1:, self.bound]
             at[1:, self.bound] += off
             last, far = far, float(np.max(np.abs(off), initial=0.0))
             if far < SETTLED and far >= 0.5 * last:
@@ -263,7 +263,7 @@ class Closed:
         qd = self.assembly.velocities(q, (after + before) / dt)
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
 
-    def _way(self, qd: Joints, qdd: Joints) -> Joints:
+    def _advance(self, qd: Joints, qdd: Joints) -> Joints:
         """From one sample to the next (..., n)."""
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
 

@@ -44,7 +44,7 @@ class Layout:
     """Where each flexible link's planes lie in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its
     tip.
 
-    At the tip, two coordinates a plane: deflection and slope.
+    At the tip, two coordinates per plane: deflection and slope.
     """
 
     modes: dict[int, dict[str, slice]]
@@ -405,7 +405,7 @@ class Elastic:
         return z
 
     def unsettled(self, q: Array, z: Array) -> Array:
-        """How far z (Z,) gives way to the forces at rest that are left at it."""
+        """How far z (Z,) deflects under the forces at rest that are left at it."""
         rest = q, 0.0 * q, 0.0 * q, z, 0.0 * z, 0.0 * z
         return self.rest - z - (self._of_unknowns(self._at(*rest))
                                 + self._of_unknowns(self._drawn(*rest))) / self.stiffness

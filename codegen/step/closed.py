@@ -46,12 +46,12 @@ class Angle:
 
 @dataclass
 class Carried:
-    """A vector on its way inwards, its derivatives by the joints' positions, and how it got there from the tip: what
-    it is carried along by once more when the velocities are known."""
+    """A vector carried inwards, its derivatives by the joints' positions, and its path from the tip: the maps that
+    carry its velocity along once the joints' velocities are known."""
 
     now: Vec3
     columns: dict[int, Vec3]
-    way: list[Callable[[Moving], Moving]] = field(default_factory=list)
+    path: list[Callable[[Moving], Moving]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -262,20 +262,20 @@ class LoopStep:
         def on(m: Moving) -> Moving:
             return Moving(m.velocity + self.velocities[j] * self._fixed(axis), m.bias)
 
-        return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.way, on])
+        return Carried(now, {**y.columns, j: self._fixed(axis)}, [*y.path, on])
 
     def _turned(self, group: Group, y: Carried, is_point: bool, name: str) -> Carried:
         """From the last member's body to the group's frame: the members' link vectors, each turned by its angle."""
         tip, last = self._zero(), len(group.members) - 1
         columns: dict[int, Vec3] = {}
         parts: list[tuple[Angle, Vec3]] = []  # link vectors, from the last member's inwards
-        way = y.way
+        path = y.path
         for place, member in reversed(list(enumerate(group.members))):
             angle = Angle(tuple((m.joint, m.sign) for m in group.members[: place + 1]))
             if place == last:
                 outer = self._turn(angle, self._mapped(member.axes, y), f"{name}_{place + 1}")
                 columns |= outer.columns
-                way = outer.way
+                path = outer.path
                 tip = outer.now
             elif is_point:
                 after = self.assembly.model.bodies[group.members[place + 1].joint]
@@ -290,7 +290,7 @@ class LoopStep:
                 m = m + self._spun(angle, part)
             return m
 
-        return Carried(tip, columns, [*way, on])
+        return Carried(tip, columns, [*path, on])
 
     def _spin(self, angle: Angle) -> Expr:
         """Velocity of a frame's angle."""
@@ -322,7 +322,7 @@ class LoopStep:
             return Moving((velocity + spun.velocity).bind(f"{name}_rate"),
                           (bias + (swept + spun.bias)).bind(f"{name}_bias"))
 
-        return Carried(now, columns, [*y.way, on])
+        return Carried(now, columns, [*y.path, on])
 
     def _mapped(self, R: Array, y: Carried) -> Carried:
         """In other axes, fixed ones."""
@@ -331,7 +331,7 @@ class LoopStep:
         def on(m: Moving) -> Moving:
             return Moving(self._times(R, m.velocity), self._times(R, m.bias))
 
-        return Carried(self._times(R, y.now), columns, [*y.way, on])
+        return Carried(self._times(R, y.now), columns, [*y.path, on])
 
     # ---- elimination
     def _solve(self, rows: list[Row]) -> dict[int, dict[int, Expr]]:
@@ -382,9 +382,9 @@ class LoopStep:
         sides = {}
         for number, (u, v, name) in self.moving.items():
             m, n = still, still
-            for on in u.way:
+            for on in u.path:
                 m = on(m)
-            for on in v.way:
+            for on in v.path:
                 n = on(n)
             across = m.velocity @ n.velocity
             sides[number] = graph.bind(m.bias @ v.now + u.now @ n.bias + (across + across), f"{name}_bias")
@@ -526,8 +526,8 @@ def _difference(b: Carried, a: Carried) -> Carried:
 
 def _apart(b: Carried, a: Carried, still: Moving) -> Moving:
     m, n = still, still
-    for on in b.way:
+    for on in b.path:
         m = on(m)
-    for on in a.way:
+    for on in a.path:
         n = on(n)
     return Moving(m.velocity - n.velocity, m.bias - n.bias)

@@ -24,8 +24,8 @@ DIGITS = 14  # that are kept of constants which are sums of products of the file
 class FrameStep(ABC):
     """The graph of one step of a tree, with the turning pairs it asks for.
 
-    turn: turns a pair on by an angle and returns it, in the middle of the tick or as it was before. way: half of what
-    every joint goes in the tick; with closed loops the corrections of positions are in it, and not in u.
+    turn: turns a pair on by an angle and returns it, in the middle of the tick or as it was before. increment: the
+    input with half of what every joint moves in the tick; with closed loops position corrections are in it, not in u.
     """
 
     turn: Function
@@ -35,7 +35,7 @@ class FrameStep(ABC):
         self.model, self.tree, self.length = model, tree, tree.length
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
-        self.way = "w" if model.mechanism.loops else "u"
+        self.increment = "w" if model.mechanism.loops else "u"
         self.pairs: dict[int, Pair] = {}
         self.outward_block: dict[int, int] = {}
 
@@ -81,7 +81,7 @@ class FrameStep(ABC):
                 return found
             w: Number = 0.0
             for i in self.tree.members(j):
-                w = self.graph.input(self.way, i) * self.tree.bodies[i].sign + w
+                w = self.graph.input(self.increment, i) * self.tree.bodies[i].sign + w
             assert isinstance(w, Expr)
             back = self.graph.enter(self.outward_block[j])
             self.graph.bind(w, f"turn{j + 1}_half")
@@ -95,10 +95,10 @@ class FrameStep(ABC):
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
         for k, angle in enumerate(self.shared):
-            for way in (1, -1):
-                if angle == {i: way * sign for i, sign in members.items()}:
+            for direction in (1, -1):
+                if angle == {i: direction * sign for i, sign in members.items()}:
                     back = self.graph.enter(self.outward_block[j])
-                    x, y = self.graph.input("r", k, "c"), self.graph.input("r", k, "s") * way
+                    x, y = self.graph.input("r", k, "c"), self.graph.input("r", k, "s") * direction
                     c, s = (tidy(float(f(b.turn))) for f in (np.cos, np.sin))
                     pair = self.graph.bind(c * x - s * y, f"r{j + 1}_c"), self.graph.bind(s * x + c * y, f"r{j + 1}_s")
                     self.graph.enter(back)

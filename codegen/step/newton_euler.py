@@ -114,7 +114,7 @@ class NewtonEulerStep(FrameStep):
 
     def _position(self, j: int) -> Expr:
         """Position of joint j at s_k, rad or m."""
-        w = self.graph.input(self.way, j)
+        w = self.graph.input(self.increment, j)
         return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
 
     def _in_body(self, which: str, j: int) -> Vec3:

@@ -3,7 +3,7 @@
 What each idea is worth, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py measures the
 total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exact sines, about 50 more with):
 
-- nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication a link;
+- nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication per link;
 - finding A again on the way in instead of keeping it: planar-8 308 -> 293;
 - link vectors as the turning pairs of a group, gravity's direction apart from its size: UR5 283 -> 272, PUMA 354 ->
   339;

@@ -267,7 +267,7 @@ def _bending(model: Model, warnings: list[str]) -> None:
     for k, j in enumerate(step.springs):
         stretch = z[k] - moving[j].rest
         if moving[j].type != "prismatic" and abs(stretch) > STEEPEST:
-            warnings.append(f"joint.{moving[j].name}: its spring gives way by {stretch:.2g} rad at the start; it is "
+            warnings.append(f"joint.{moving[j].name}: its spring deflects by {stretch:.2g} rad at the start; it is "
                             f"computed "
                             f"up to {STEEPEST:.2g}")
     tips = step.dynamics.phi @ z[len(step.springs):]

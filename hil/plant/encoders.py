@@ -24,9 +24,9 @@ class Encoders:
         """Counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
         return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)
 
-    def turns(self, joint: int, way: float) -> float:
-        """Turns of one encoder for a way of its joint, rad or m."""
-        return float(way * self._counts_per_unit[joint] / self._counts[joint])
+    def turns(self, joint: int, displacement: float) -> float:
+        """Turns of one encoder for a displacement of its joint, rad or m."""
+        return float(displacement * self._counts_per_unit[joint] / self._counts[joint])
 
 
 def counts_per_unit(joint: Joint) -> float:

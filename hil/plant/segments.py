@@ -28,11 +28,11 @@ def segmented(mechanism: Mechanism, segments: int) -> Mechanism:
             continue
         parts, springs = _parts(link, link.beam, segments)
         links += parts
-        end, way = parts[-1].name, np.array([link.beam.length - 0.5 * link.beam.length / segments, 0.0, 0.0])
+        end, to_end = parts[-1].name, np.array([link.beam.length - 0.5 * link.beam.length / segments, 0.0, 0.0])
         beyond = link.beam.length - AT_END
-        joints = [replace(j, parent=end, xyz=j.xyz - way) if j.parent == link.name and j.xyz[0] >= beyond else j
+        joints = [replace(j, parent=end, xyz=j.xyz - to_end) if j.parent == link.name and j.xyz[0] >= beyond else j
                   for j in joints]
-        payloads = [replace(p, link=end, com=p.com - way) if p.link == link.name and p.com[0] >= beyond else p
+        payloads = [replace(p, link=end, com=p.com - to_end) if p.link == link.name and p.com[0] >= beyond else p
                     for p in payloads]
         at = next(k for k, j in enumerate(joints) if j.child == link.name)
         joints[at + 1:at + 1] = springs

@@ -43,7 +43,7 @@ def instructions(mechanism) -> int:
 
 @pytest.mark.bench
 def test_instructions_grow_in_proportion_to_the_elements():
-    print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS) + "   elements, each a mode pair a plane")
+    print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS) + "   elements, each a mode pair per plane")
     for name, build in MECHANISMS.items():
         found = [instructions(build(n)) for n in ELEMENTS]
         planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together

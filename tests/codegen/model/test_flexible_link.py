@@ -212,4 +212,4 @@ def test_what_bends_too_far_for_the_theory_is_told():
 
     assert told(arm) == ""
     assert "finds no rest" in told(with_spring(0.15, 0.2))
-    assert "elbow spring: its spring gives way by -0.9" in told(with_spring(0.3, 1.2))
+    assert "elbow spring: its spring deflects by -0.9" in told(with_spring(0.3, 1.2))
