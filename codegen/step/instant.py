@@ -1,8 +1,8 @@
-"""Torques at one instant, from positions, rates and accelerations, as a graph: Newton-Euler without any step.
+"""Torques at one instant, from positions, velocities and accelerations, as a graph: Newton-Euler without any step.
 
-The recursion of newton_euler.py with half a tick of one second: rates and accelerations are then those of the motion,
-and base parameters need no factor. Nothing is kept between two calls. Every turning frame has its exact sine and
-cosine: `turn`, formed by the caller, or those of closed loops, where these have them already.
+The recursion of newton_euler.py with half a tick of one second: velocities and accelerations are then those of the
+motion, and base parameters need no factor. Nothing is kept between two calls. Every turning frame has its exact sine
+and cosine: `turn`, formed by the caller, or those of closed loops, where these have them already.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class InstantTorque(NewtonEulerStep):
     def __init__(self, model: Model, tree: Tree, shared: Sequence[Members] = ()) -> None:
         super().__init__(replace(model, dt=HALF_TICK_OF_A_SECOND), tree, shared)
 
-    def _rates(self, j: int) -> tuple[Expr, Expr]:
+    def _velocities(self, j: int) -> tuple[Expr, Expr]:
         if self.at_rest:
             return self.graph.const(0.0), self.graph.const(0.0)
         return self.graph.input("qd", j), self.graph.input("qdd", j)
