@@ -30,6 +30,7 @@ INCLUDES = [f"-I{folder}" for folder in sorted({path.parent for path in applicat
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
+BREAK_FILTER = 0.3e-6  # s: 48 clocks of 170 MHz, and what is left of an instruction
 
 APPLICATION = """
 #include "ft_app.h"
@@ -127,6 +128,11 @@ class Machine:
         """Signed duty of the three joints as the pins show it, to three digits: a count is 1/4200 or less."""
         return tuple(round((-1 if self.port(c.direction).driven(int(c.direction[2:])) else 1)
                            * self.chip.timers[c.pwm.timer].duty(c.pwm.output), 3) for c in self.channels)
+
+
+@pytest.fixture
+def machine_of(tmp_path):
+    return lambda application, **options: Machine(tmp_path, application, **options)
 
 
 @pytest.fixture(params=BOARDS)
@@ -285,8 +291,10 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     board.poke("arm", 1)
     board.run(0.005)
     board.estop(True)
+    if board.board.chip.name == "stm32g4":
+        board.run(BREAK_FILTER)
     if not board.board.outputs.gated:  # otherwise the loop itself has cut the drivers' enable
-        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run
+        assert board.outputs == (0.0, 0.0, 0.0)  # no instruction has run, or only those of the filter's time
     board.run(0.002)
     assert board["seen"] and not board["enabled"]
     board.poke("arm", 1)
@@ -298,6 +306,21 @@ def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
     board.poke("arm", 1)
     board.run(0.005)
     assert board.outputs[0] == 0.5
+
+
+@pytest.mark.parametrize("share, drops", [(0.9, False), (1.1, True)])
+def test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine_of, share, drops):
+    """Six equal samples at 170 MHz / 8."""
+    board = machine_of(ARMED, name="nucleo-g474re-6").run(0.01)
+    board.poke("arm", 1)
+    board.run(0.005)
+    for timer in ("TIM1", "TIM15"):
+        board.chip.timers[timer].set_break(True)
+    board.run(share * 48 / 170e6)
+    for timer in ("TIM1", "TIM15"):
+        board.chip.timers[timer].set_break(False)
+    board.run(0.005)
+    assert (board.outputs == (0.0, 0.0, 0.0)) == drops
 
 
 # ---------------------------------------------------------------- clocks
@@ -613,8 +636,11 @@ MUTATIONS = {
         "f405rg-6", "stm32/ft_outputs.c", "    if (ft_boundary == next)", "    if (false)",
         lambda machine: test_a_tick_that_is_late_leaves_neutral_behind(machine, 1.12)),
     "break input is off": (
-        "nucleo-g474re-6", "stm32/ft_outputs.c", "? TIM_BDTR_BKE : 0u", "? 0u : 0u",
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "? TIM_BDTR_BKE | FT_BREAK_FILTER : 0u", "? 0u : 0u",
         lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
+    "break input has no filter": (
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "TIM_BDTR_BKE | FT_BREAK_FILTER", "TIM_BDTR_BKE",
+        lambda machine: test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine, 0.9, False)),
     "the loop is not looked at": (
         "f405rg-6", "stm32/ft_outputs.c", "ft_wanted && ft_chip_estop())", "false)",
         lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),

@@ -101,7 +101,8 @@ static inline void ft_outputs_mode(const ft_pwm_timer *t, uint32_t mode)
 static inline uint32_t ft_break_register(const ft_pwm_timer *t)
 {
     return TIM_BDTR_LOCK_3 | TIM_BDTR_OSSI | TIM_BDTR_OSSR |
-           (t->protection == FT_BREAK ? TIM_BDTR_BKE : 0u) | FT_DEAD_TIME;
+           (t->protection == FT_BREAK ? TIM_BDTR_BKE | FT_BREAK_FILTER : 0u) |
+           FT_DEAD_TIME;
 }
 
 /* Let the outputs of a timer follow its compare registers, or hold them low. */

@@ -170,6 +170,8 @@ typedef struct {
 #define TIM13 ((TIM_TypeDef *)0x40001C00u)
 #define TIM14 ((TIM_TypeDef *)0x40002000u)
 
+#define FT_BREAK_FILTER 0u /* this family's break inputs have none */
+
 /* LSI goes into channel 4 of TIM5, whose every eighth edge is captured. */
 #define TIM5_OR (*(volatile uint32_t *)0x40000C50u)
 #define FT_LSI_TIMER TIM5

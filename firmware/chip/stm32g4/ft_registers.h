@@ -179,6 +179,11 @@ typedef struct {
 #define TIM16 ((TIM_TypeDef *)0x40014400u)
 #define TIM20 ((TIM_TypeDef *)0x40015000u)
 
+/* A break input must stand still for six samples at an eighth of the timer's
+ * clock, 0.28 us. */
+#define TIM_BDTR_BKF_Pos 16u
+#define FT_BREAK_FILTER (8u << TIM_BDTR_BKF_Pos)
+
 /* LSI goes into channel 1 of TIM16, whose every eighth edge is captured. */
 #define TIM16_TISEL (*(volatile uint32_t *)0x4001445Cu)
 #define FT_LSI_TIMER TIM16

@@ -52,6 +52,7 @@ class Stm32(ABC):
     REGIONS: ClassVar[tuple[Region, ...]]
     UNIQUE: ClassVar[int]
     TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
+    TIMER: ClassVar[type[Timer]] = Timer
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
@@ -105,7 +106,7 @@ class Stm32(ABC):
         """The links by name; they and what serves them by the gates of their clocks."""
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
-        return Timer(name, base, self.core.events, self.FAMILY.timers[name], cycles)
+        return self.TIMER(name, base, self.core.events, self.FAMILY.timers[name], cycles)
 
     def _lsi_period(self) -> float:
         """Cycles of the processor's clock."""

@@ -13,7 +13,6 @@ MMS, MMS_UPDATE = 7 << 4, 2 << 4
 UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
-_LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
 
 
 class Timer(Peripheral):
@@ -38,6 +37,7 @@ class Timer(Peripheral):
         0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
         0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF7F),
     }
+    LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
 
     def __init__(self, name: str, base: int, events: Events, kind: TimerKind,
                  cycles_per_clock: Callable[[], float]) -> None:
@@ -377,7 +377,7 @@ class Timer(Peripheral):
         if not self.advanced:
             raise Unmodelled(f"{self.name}.BDTR: this timer has none")
         old = self.value["BDTR"]
-        frozen = _LOCKED[old >> 8 & 3] | (0x300 if old & 0x300 else 0)
+        frozen = self.LOCKED[old >> 8 & 3] | (0x300 if old & 0x300 else 0)
         new = old & frozen | value & ~frozen
         if new & MOE != old & MOE:
             self.before_change()

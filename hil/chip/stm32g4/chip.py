@@ -15,6 +15,7 @@ from hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
 from hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
 from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
+from hil.chip.stm32g4.timer import FilteredTimer
 
 # name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
 _USARTS = {
@@ -31,6 +32,7 @@ class Stm32G474(Stm32):
     FAMILY = family("stm32g4")
     REGIONS = (Region("flash", FLASH_START, 512 << 10, writable=False), Region("sram", SRAM_START, 128 << 10), SYSTEM)
     UNIQUE = 0x1FFF7590  # UID_BASE of ST's stm32g474xx.h
+    TIMER = FilteredTimer
     TIMERS = {
         "TIM1": (0x40012C00, True, ("APB2ENR", 11)), "TIM2": (0x40000000, False, ("APB1ENR1", 0)),
         "TIM3": (0x40000400, False, ("APB1ENR1", 1)), "TIM4": (0x40000800, False, ("APB1ENR1", 2)),
