@@ -208,6 +208,18 @@ silicon is in [first-power-up.md](first-power-up.md).
      "in the boot loader the ROM pulls PB10 and PB11 (brake resistor) up; boards from v3.5 on hold them down",
      "ODrive's start-up code"),
     ("nucleo-g474re-6", "link on the ST-LINK's port, crystal of 24 MHz", "UM2505"),
+    ("STM32G474", "inputs of ADC1 and ADC2, by channel", "STM32G474R(B-C-E)Tx.xml of ST's STM32_open_pin_data"),
+    ("STM32G474", "trigger of injected channels by TIM1, sampling times", "ST's stm32g4xx_ll_adc.h"),
+    ("STM32G474", "at most 3.125 clocks from the trigger to the sample (2.125 where nothing else is converted)",
+     "DS12288 rev 4, table 66, as another design for the chip quotes it"),
+    ("STM32F405", "3 clocks from the trigger to the sample",
+     "DS8626, table of the ADC, by memory: step 14 of [first-power-up.md](first-power-up.md) shows it"),
+    ("STM32G474", "LSI at the input of TIM16 (TISEL 6); filter of the break inputs",
+     "ST's stm32g4xx_hal_tim_ex.h and stm32g4xx_ll_tim.h"),
+    ("f405rg-4, nucleo-g474re-6", "ACS725LLCTR-20AB: ±20 A, 66 mV/A about half of 3.3 V, which both follow the supply; how near "
+     "to the rails it comes was not found, but loops trip at 17.2 A, within its range", "other firmware for the same part"),
+    ("f405rg-4, f405rg-6", "Olimex' STM32-H405: crystal of 8 MHz, LED on PC12, button on PA0",
+     "Zephyr's olimex_stm32_h405.dts, NuttX's board.h"),
 ]) + """
 """
 

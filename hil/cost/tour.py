@@ -106,6 +106,8 @@ class Life:
         self.session.wait(lambda: self.session.in_state("FAULT"), 0.1, "takes a bad knot")
 
     def probes(self) -> None:
+        if self.mechanism.safety.brake is not None:  # refused
+            return
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")

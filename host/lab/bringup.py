@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
+from codegen.board.channels import file_of
+from codegen.common.errors import BadInput, Refused
 from codegen.control.constants import joint_constants
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.mechanism.edit import set_joint
@@ -57,8 +58,13 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
              on_joint: Callable[[str], None] = lambda name: None) -> list[Finding]:
     """Look at every driven joint. The board is DISARMED before and after. hand: without it, counts are not looked at.
 
-    Raises Refused if the board refuses, finds a current sensor wrong, or a joint does not come to rest.
+    Raises BadInput for an arm whose brakes the board opens, and Refused if the board refuses, finds a current sensor
+    wrong, or a joint does not come to rest.
     """
+    if mechanism.safety.brake is not None:
+        raise BadInput(file_of(mechanism), "safety.brake", None, "a probe holds no joint, and all brakes open at once",
+                       "support the arm, open its brakes from a supply of their own, and use a file without "
+                       "[safety.brake]")
     findings = []
     for number, joint in enumerate(mechanism.streamed):
         if joint.motor is None or joint.encoder is None:

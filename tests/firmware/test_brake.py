@@ -134,12 +134,12 @@ def test_that_a_zero_is_sought_once_the_brakes_are_open():
     assert app.state == "HOLD" or app.status.refusal
 
 
-def test_that_a_probe_leaves_the_brakes_closed():
-    """It holds no joint."""
+def test_that_a_probe_is_refused_where_brakes_hold_the_joints():
+    """It holds none of them, and the brakes open all at once."""
     app = App(braked())
     app.home()
-    assert app.ask(Probe(token(app), 0, 0.0)) == "NONE"
-    assert (app.state, app.chip.brake, app.chip.outputs) == ("PROBE", 0, 1)
+    assert app.ask(Probe(token(app), 0, 0.0)) == "BRAKE"
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("DISARMED", 0, 0)
 
 
 def test_that_brakes_that_are_open_are_not_waited_for_again():

@@ -140,6 +140,18 @@ static uint32_t brakes_open(const ft_view *v)
     return v->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
+#if FT_BRAKE
+
+/* A probe holds no joint, and all brakes open together: what they carry would
+ * fall. */
+static uint32_t nothing_braked(const ft_view *v)
+{
+    (void)v;
+    return FT_NO_JOINT;
+}
+
+#endif
+
 static uint32_t brakes_closed(const ft_view *v)
 {
     return v->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
@@ -400,6 +412,9 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
+#if FT_BRAKE
+    { FT_EVENT_PROBE, FT_REFUSAL_BRAKE, nothing_braked },
+#endif
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },

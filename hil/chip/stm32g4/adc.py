@@ -39,7 +39,7 @@ class Adc(Injected):
     """hz: of its bus. The first conversion of a sequence long after the last one may be wrong (erratum): here it is."""
 
     CONVERSION = 12.5
-    LATENCY = 3.125  # DS12288 table 69, injected channels, clock of the bus by four
+    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: at most
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
         0x08: Register("CR", _DEEPPWD, _ADEN | _JADSTART | _ADVREGEN | _ADCAL),

@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from codegen.board import reader as boards
-from codegen.common.errors import BadInput
+from codegen.common.errors import BadInput, Refused
 from codegen.emit import board_header
 from codegen.mechanism.description import Brake, Mechanism, Safety
 from codegen.toolchain import platformio as build
+from codegen.wire.codec import Jog, Probe
 from codegen.wire.messages import FAULTS, STATES
 from hil.board.virtual import VirtualBoard, VirtualClock
 from hil.plant.rigid import Plant
+from host.lab.bringup import bring_up
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.session import Session
@@ -114,6 +116,31 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
         board.reset("pin")  # closes them by their resistor; until they are, it falls
         board.run(0.5)
         assert board.brake_closed(board.seconds) and 0.0 < sag(board, before) < FALLEN
+
+
+def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
+    """What jogs, identifies or plays arms first, and waits until the brakes are open."""
+    with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
+        session.disarm()
+        before = board.plant.q.copy()
+        session.arm()
+        session.ask(Jog(0, 1, 0.3), "JOG")
+        for _ in range(30):
+            session.tell(Jog(0, 1, 0.3))
+            board.run(0.01)
+            session.pump()
+        assert 0.05 < board.plant.q[1] - before[1] < 0.15
+
+
+def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_the_joints(tmp_path):
+    mechanism = braked("f405rg-4", tmp_path)
+    with held_by_brakes(mechanism) as (board, session):
+        session.disarm()
+        with pytest.raises(BadInput, match=r"safety.brake: a probe holds no joint, and all brakes open at once; support the arm"):
+            bring_up(session, mechanism)
+        with pytest.raises(Refused, match="BRAKE"):
+            session.ask(Probe(0, 0, 0.0), "PROBE")
+        assert board.brake_closed(board.seconds) and np.isnan(board.voltages()).all()
 
 
 @pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
