@@ -312,6 +312,16 @@ def test_a_loop_that_swings_from_bound_to_bound_is_ended(inline):
     assert coil.worst < 20.0
 
 
+@pytest.mark.parametrize("amperes", [0.0, 0.5, 1.0, 3.0])
+def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, amperes):
+    """The loop swings from bound to bound, each time farther: the current follows its voltage all the same."""
+    coil = bench("odrive-v3.6").on().ask(amperes).run(0.01)
+    coil.sensor.noise = 4e-3
+    coil.windings[0] = SHORTED_CABLE
+    assert coil.until_off(0.02) < 0.01
+    assert (coil.ended(OVER) or coil.ended(LOOP)) and coil.worst < 110.0
+
+
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_that_is_there_before_is_found_by_the_pulse(inline, winding):
     coil = inline()
@@ -525,6 +535,9 @@ MUTATIONS = {
     "the sign of a current against its voltage": (
         "f405rg-4", LOOP_C, "if (l->against >= FT_AGAINST)", "if (false)",
         lambda bench: test_a_sensor_that_turns_round_while_a_loop_is_closed_ends_the_drive(bench, "f405rg-4")),
+    "what tells a loop that swings from a wrong sign": (
+        "odrive-v3.6", LOOP_C, "!comes && !swung ?", "!comes && (swung || true) ?",
+        lambda bench: test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, 3.0)),
     "the current that does not come": (
         "f405rg-4", LOOP_C, " || l->idle >= c->patience)", ")",
         lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),

@@ -229,7 +229,8 @@ static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
     bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
     bool against = amperes * error < 0.0f && size > noise;
     bool none = size < FT_SOME * __builtin_fabsf(asked);
-    l->against = against && !comes ? l->against + 1u : 0u;
+    bool swung = (error < 0.0f) != l->down; /* no wrong sensor does that */
+    l->against = against && !comes && !swung ? l->against + 1u : 0u;
     l->idle = none ? l->idle + 1u : 0u;
     if (l->against >= FT_AGAINST)
         return FT_CURRENT_SIGN;
