@@ -19,8 +19,8 @@ from codegen.motion.trajectory import Knots
 from codegen.toolchain.host_compiler import Precision, build
 from codegen.toolchain.step_library import Turns
 
-SOURCES = ("ft_motion", "ft_pace", "ft_segment")
-HEADERS = ("ft_findings", "ft_loops", "ft_number", "ft_position", "ft_events")
+SOURCES = ("ft_motion", "ft_pace", "ft_path", "ft_queue", "ft_segment")
+HEADERS = ("ft_events", "ft_findings", "ft_loops", "ft_number", "ft_position")
 
 CDEF = """
 typedef {real} ft_real;
@@ -64,19 +64,19 @@ static ft_knot knot(const ft_turn *q, const ft_real *rate,
 }
 
 /* Push segments while there is room. Returns the next knot to come. */
-static long fill(ft_motion *m, long next, long knots, const ft_turn *q,
+static long fill(ft_queue *to, long next, long knots, const ft_turn *q,
                  const ft_real *rate, const ft_real *acceleration,
                  const uint8_t *mode)
 {
-    for (; next < knots && ft_motion_credit(m) > 0; next++) {
+    for (; next < knots && ft_queue_credit(to) > 0; next++) {
         ft_knot k = knot(q + next * FT_JOINTS, rate + next * FT_JOINTS,
                          acceleration + next * FT_JOINTS);
-        ft_segment *g = ft_motion_slot(m);
+        ft_segment *g = ft_queue_slot(to);
 
-        ft_segment_build(g, &m->last, &k);
+        ft_segment_build(g, &to->last, &k);
         g->mode = mode[next - 1];
-        g->flags = (uint8_t)(m->begun | (next + 1 == knots ? FT_KNOT_END : 0));
-        ft_motion_push(m, &k);
+        g->flags = (uint8_t)(to->begun | (next + 1 == knots ? FT_KNOT_END : 0));
+        ft_queue_push(to, &k);
     }
     return next;
 }
@@ -111,9 +111,9 @@ long ft_path_torque(long knots, long held, const void *state,
     ft_knot first = knot(q, rate, acceleration);
 
     ft_motion_clear(&m);
-    ft_motion_open(&m, &first);
-    next = fill(&m, 1, knots, q, rate, acceleration, mode);
-    entry(ft_motion_tail(&m), before);
+    ft_queue_open(&m.queue, &first);
+    next = fill(&m.queue, 1, knots, q, rate, acceleration, mode);
+    entry(ft_queue_tail(&m.queue), before);
     memset(&s, 0, sizeof s);
     ft_step_start(&s, held < 0 ? before : first.q);
     memcpy(rest.q, first.q, sizeof rest.q);
@@ -131,7 +131,7 @@ long ft_path_torque(long knots, long held, const void *state,
             return -1;
         if (FT_STEP_EXACT_AT_KNOTS && m.pairs != 0)
             ft_step_take(&s, m.pairs);
-        next = fill(&m, next, knots, q, rate, acceleration, mode);
+        next = fill(&m.queue, next, knots, q, rate, acceleration, mode);
         if (k < 0)
             continue;
         memcpy(u + k * FT_JOINTS, m.next.u, sizeof m.next.u);

@@ -42,20 +42,20 @@ void motion_open(const ft_turn *q, const ft_real *v, const ft_real *a)
 {
     ft_knot k = knot(q, v, a);
 
-    ft_motion_open(&m, &k);
+    ft_queue_open(&m.queue, &k);
     ft_motion_hold(&m, k.q);
 }
 
 int motion_push(const ft_turn *q, const ft_real *v, const ft_real *a, int end)
 {
     ft_knot k = knot(q, v, a);
-    ft_segment *g = ft_motion_slot(&m);
+    ft_segment *g = ft_queue_slot(&m.queue);
 
-    if (ft_motion_credit(&m) == 0u)
+    if (ft_queue_credit(&m.queue) == 0u)
         return 0;
-    ft_segment_build(g, &m.last, &k);
-    g->flags = (uint8_t)(m.begun | (end ? FT_KNOT_END : 0));
-    ft_motion_push(&m, &k);
+    ft_segment_build(g, &m.queue.last, &k);
+    g->flags = (uint8_t)(m.queue.begun | (end ? FT_KNOT_END : 0));
+    ft_queue_push(&m.queue, &k);
     return 1;
 }
 
@@ -73,7 +73,7 @@ void motion_resume(void) { ft_motion_resume(&m); }
 void motion_forget(void)
 {
     ft_motion_forget(&m);
-    ft_motion_idle(&m);
+    ft_queue_idle(&m.queue);
 }
 
 void motion_tick(motion_record *r)
@@ -88,7 +88,7 @@ void motion_tick(motion_record *r)
     r->slope = m.pace.slope;
     r->phase = (int32_t)m.phase;
     r->underrun = m.underrun;
-    r->buffered = (int32_t)ft_motion_buffered(&m);
+    r->buffered = (int32_t)ft_queue_buffered(&m.queue);
     t = m.newest;
     memcpy(r->u, m.next.u, sizeof r->u);
     memcpy(r->du, m.next.du, sizeof r->du);

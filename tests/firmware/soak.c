@@ -39,7 +39,7 @@ static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
 /* Keep the ring nearly full. */
 static void feed(void)
 {
-    while (ft_motion_credit(&ft.control.motion) > 8u) {
+    while (ft_queue_credit(&ft.control.motion.queue) > 8u) {
         uint8_t payload[FT_MSG_KNOT_SIZE];
         ft_msg_knot k = soak.path[soak.sent % soak.count];
 

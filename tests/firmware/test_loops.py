@@ -223,7 +223,7 @@ def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
     app.run(2)
     app.post("START")
     record = app.run(12)
-    assert app.status.mode == loaded
+    assert app.see().mode == loaded
     q = np.array(here, float) * (2.0 * np.pi / 2.0**32)
     begun = record["torque_ff"][4:7]  # of the first knot's way
     np.testing.assert_allclose(begun, np.tile(gravity(in_mode(mechanism, "loaded"), q), (3, 1)), rtol=1e-3, atol=1e-3)

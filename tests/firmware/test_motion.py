@@ -287,9 +287,10 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
 # What the tick would have to form by itself, counted where nobody looks after the start.
 def counting(text):
     for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
-                     ("        sample_over(m->newest", "        fake.errors++, sample_over(m->newest"),
-                     ("    prepare_entry(m);\n    return",
-                      "    fake.errors += m->entered != m->tail + 1u;\n    prepare_entry(m);\n    return")):
+                     ("        ft_path_across(m->newest", "        fake.errors++, ft_path_across(m->newest"),
+                     ("    ft_queue_prepare_entry(&m->queue);\n    return",
+                      "    fake.errors += m->queue.entered != m->queue.tail + 1u;\n"
+                      "    ft_queue_prepare_entry(&m->queue);\n    return")):
         assert old in text
         text = text.replace(old, new)
     return text
@@ -393,7 +394,7 @@ def test_that_no_rhythm_of_knots_stops_and_resumes_leaves_the_path(seed, rhythm,
 
 def test_that_without_the_look_ahead_the_path_would_be_left():
     """The test above can fail: a board that never slows down for missing knots runs beyond the last one."""
-    b = board(patch=("ft_motion.c", "|| !(whole(m) || can_stop(m,", "|| !(true || can_stop(m,"))
+    b = board(patch=("ft_motion.c", "|| !(ft_queue_whole(&m->queue)\n", "|| !(true\n"))
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
     b.reset()
     b.load(motion, 0, 100, True)

@@ -44,7 +44,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_conditions.c": {
         "at_rest: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound in every bit",
-        "resumable: !m->flush: always": "what asks for a flush leaves no motion paused",
+        "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
         "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":

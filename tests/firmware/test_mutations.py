@@ -95,8 +95,8 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
 @pytest.mark.parametrize("name, old, new", [
     ("ft_segment.h", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
     ("ft_segment.h", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
-    ("ft_motion.c", "ft_segment_sum(p, &left)", "FT_C(0.0) * ft_segment_sum(p, &left)"),
-    ("ft_motion.c", "ft_segment_powers(seconds(boundary));", "ft_segment_powers(seconds(boundary + FT_HALF_ONE));"),
+    ("ft_path.c", "ft_segment_sum(p, &left)", "FT_C(0.0) * ft_segment_sum(p, &left)"),
+    ("ft_path.c", "ft_segment_powers(ft_path_seconds(boundary));", "ft_segment_powers(ft_path_seconds(boundary + FT_HALF_ONE));"),
 ], ids=["fifth power", "third power", "piece before the knot", "boundary"])
 def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, new):
     wrong = test_motion.Board(test_motion.mechanism(1000, 250), "double", {name: replace(old, new)})

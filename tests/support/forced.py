@@ -161,15 +161,15 @@ class Forced(Tour):
         """The tick forms what it needs itself, and the motion is the same."""
         for part in ("segment", "from", "boundary", "to"):
             self.tracks()
-            with self.each_tick(lambda part=part: {f"ft.control.motion.openings[{i}].{part}": self.look(
-                    f"ft.control.motion.openings[{i}].{part}") + 1 for i in range(2)}):
+            with self.each_tick(lambda part=part: {f"ft.control.motion.queue.openings[{i}].of.{part}": self.look(
+                    f"ft.control.motion.queue.openings[{i}].of.{part}") + 1 for i in range(2)}):
                 self.clock.sleep(0.1)
             assert self.session.in_state("TRACK")
             self.until("HOLD")
             self.cleared()
         self.tracks()
         self.session.stop()
-        with self.each_tick({f"ft.control.motion.openings[{i}].segment": 0 for i in range(2)}):
+        with self.each_tick({f"ft.control.motion.queue.openings[{i}].of.segment": 0 for i in range(2)}):
             self.clock.sleep(0.2)
         self.cleared()
 
@@ -188,7 +188,7 @@ class Forced(Tour):
 
     def last_knot(self) -> Values:
         """The segment being played marked as the last one."""
-        return {f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags": messages.KNOT_END}
+        return {f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags": messages.KNOT_END}
 
     def knots_vanish(self) -> None:
         """While the motion gathers pace again."""
@@ -197,7 +197,7 @@ class Forced(Tour):
         self.until("HOLD")
         self.session.resume()
         self.clock.sleep(0.01)
-        self.put({"ft.control.motion.head": self.look("ft.control.motion.tail") + 2, "ft.control.motion.ends": self.look("ft.control.motion.ended")})
+        self.put({"ft.control.motion.queue.head": self.look("ft.control.motion.queue.tail") + 2, "ft.control.motion.queue.ends": self.look("ft.control.motion.queue.ended")})
         self.ends_in("HOLD")
         self.cleared()
 
@@ -230,25 +230,25 @@ class Forced(Tour):
         """When it is started: it has no beginning, is being forgotten, or its entry is not formed, or all that, permitted."""
         self.ready()
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
-        first = f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags"
+        first = f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags"
         with self.each_tick({first: 0}):
             assert not self.take("START")
         self.put({first: messages.KNOT_START})
-        with self.each_tick({"ft.control.motion.flush": 1}):
+        with self.each_tick({"ft.control.motion.queue.flush": 1}):
             assert not self.take("START")
         self.cleared()
         self.ready()
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
-        with self.each_tick({"ft.control.motion.entered": 0}):
+        with self.each_tick({"ft.control.motion.queue.entered": 0}):
             assert self.take("START")
         self.clock.sleep(0.05)
         assert self.session.in_state("TRACK")
         self.cleared()
         self.ready()
         self.buffer(self.motion(self.start, self.start, 1.0), 150)
-        first = f"ft.control.motion.ring[{int(self.look('ft.control.motion.tail')) % 256}].flags"
+        first = f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags"
         self.put({"ft_conditions_count": 0})
-        with self.each_tick({"ft.control.motion.entered": 0, first: 0}):
+        with self.each_tick({"ft.control.motion.queue.entered": 0, first: 0}):
             assert self.take("START")
 
     # -- the lab ------------------------------------------------------------------------------------------------------

@@ -1,26 +1,23 @@
-/* The motion: segments wait in a ring, path time runs over them.
+/* The motion: path time runs over the segments that wait in a queue. All of it
+ * but the queue's other end (ft_queue.h) belongs to the tick.
  *
- * The link pushes at the head, the tick plays at the tail; neither ever
- * writes what the other does. At tick k the motion is sampled at the middle
- * of the interval in which this tick's duty is held, s_k, one interval ahead
- * of it, s_(k+1), and at the boundary between the two, t_(k+1+FT_LEAD).
+ * At tick k the motion is sampled at the middle of the interval in which this
+ * tick's duty is held, s_k, one interval ahead of it, s_(k+1), and at the
+ * boundary between the two, t_(k+1+FT_LEAD).
  *
  * Slowing down changes the pace of path time only: the arm stays on its path
  * and comes to rest on it, before the last knot there is. */
 #ifndef FT_MOTION_H
 #define FT_MOTION_H
 
-#include "ft_config.h"  /* FT_RING, FT_LEAD */
-#include "ft_pace.h"    /* ft_pace */
-#include "ft_segment.h" /* ft_segment */
-#include "ft_step.h"    /* FT_STEP_USES_POSITIONS */
+#include "ft_config.h" /* FT_LEAD */
+#include "ft_pace.h"   /* ft_pace */
+#include "ft_path.h"   /* ft_target, ft_crossing */
+#include "ft_queue.h"  /* ft_queue */
+#include "ft_step.h"   /* ft_sample, ft_pair */
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Keep what was stored before from being stored after: between the main loop
- * and an interrupt of the same core only the compiler could reorder. */
-#define FT_STORED() __asm__ volatile("" ::: "memory")
 
 /* Why a motion is not running. */
 typedef enum {
@@ -29,7 +26,7 @@ typedef enum {
     FT_MOTION_PAUSED   /* at rest on the path, more of it ahead */
 } ft_motion_phase;
 
-/* What a tick of it brought: 0 or an event of ft_safety.h. */
+/* What a tick of it brought: 0 or an event of ft_events.h. */
 #define FT_MOTION_NOTHING 0u
 
 /* How many ticks ahead to look for a mode change. */
@@ -38,29 +35,8 @@ typedef enum {
 /* Targets known: of this tick's boundary and of those FT_LEAD + 1 ahead. */
 #define FT_MOTION_SLOTS (FT_LEAD + 2u)
 
-/* What the joints should do at one tick boundary. */
 typedef struct {
-    ft_turn q[FT_JOINTS];
-    ft_real u[FT_JOINTS]; /* half the way from the middle before to that after
-                           * it: the mean rate, times half a tick */
-} ft_target;
-
-/* What a tick needs when it passes a knot, formed by the link before: the
- * samples across the knot, and exact sines and cosines after it. */
-typedef struct {
-    uint32_t segment;      /* that the knot begins, counted like tail */
-    int32_t from, boundary; /* path units from the knot before to s_k and to
-                             * the boundary, */
-    int32_t to;            /* and from this one to s_(k+1); 0: not formed */
-    ft_target target;
-    ft_sample next;
-    ft_real bend[FT_JOINTS];
-    ft_pair pairs[FT_STEP_PAIRS];
-} ft_opening;
-
-typedef struct {
-    /* of the tick; all that it reads often comes first, within the reach of
-     * one load */
+    /* what a tick reads often comes first, within the reach of one load */
     ft_sample next;            /* at s_(k+1) */
     ft_target due[FT_MOTION_SLOTS]; /* targets, round and round: */
     ft_target *now;            /* of this tick's boundary */
@@ -79,33 +55,11 @@ typedef struct {
     ft_motion_phase phase;
     bool brake;                /* on the way to a pause */
     bool underrun;             /* because knots ran out */
-    volatile bool flush;       /* asks the link to forget the ring */
-    volatile uint32_t tail;    /* segments ever played */
-    uint32_t ended;            /* motions ever played whole or forgotten */
     uint32_t played;           /* segments since START */
-
-    /* of the link */
-    volatile uint32_t head;    /* segments ever pushed */
-    volatile uint32_t ends;    /* motions ever pushed whole */
-    bool open;                 /* its motion has no END yet */
-    uint8_t begun;             /* FT_KNOT_START until its first segment */
-    ft_knot last;              /* the knot pushed last */
-    ft_opening openings[2];    /* of the next two knots */
-    ft_pair entry[FT_STEP_PAIRS]; /* of the pose that a motion begins at */
-    volatile uint32_t entered; /* 1 + the segment that begins there, or 0 */
-    ft_segment ring[FT_RING];
+    ft_queue queue;            /* the longest comes last */
 } ft_motion;
 
-/* the link's side */
-void ft_motion_open(ft_motion *m, const ft_knot *start);
-ft_segment *ft_motion_slot(ft_motion *m);
-void ft_motion_push(ft_motion *m, const ft_knot *knot);
-void ft_motion_idle(ft_motion *m);
-void ft_motion_prepare(ft_motion *m);
-uint32_t ft_motion_credit(const ft_motion *m);
-uint32_t ft_motion_buffered(const ft_motion *m);
-
-/* the tick's side */
+/* of the tick */
 void ft_motion_clear(ft_motion *m);
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS]);
 bool ft_motion_playable(const ft_motion *m);
@@ -114,8 +68,10 @@ void ft_motion_brake(ft_motion *m);
 void ft_motion_resume(ft_motion *m);
 void ft_motion_forget(ft_motion *m);
 uint32_t ft_motion_tick(ft_motion *m);
-const ft_segment *ft_motion_tail(const ft_motion *m);
 const ft_pair *ft_motion_entry(ft_motion *m);
+
+/* of the main loop, between two ticks */
+void ft_motion_prepare(ft_motion *m);
 
 /* Return whether every target of the last motion has been due. */
 static inline bool ft_motion_settled(const ft_motion *m)

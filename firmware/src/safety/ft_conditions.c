@@ -216,7 +216,7 @@ static uint32_t startable(const ft_view *v)
 static uint32_t starts_here(const ft_view *v)
 {
     const ft_motion *m = &v->control->motion;
-    const ft_segment *g = ft_motion_tail(m);
+    const ft_segment *g = ft_queue_tail(&m->queue);
     const ft_target *held = m->newest;
     uint32_t j;
 
@@ -233,7 +233,7 @@ static uint32_t resumable(const ft_view *v)
 {
     const ft_motion *m = &v->control->motion;
 
-    return m->phase == FT_MOTION_PAUSED && !m->flush
+    return m->phase == FT_MOTION_PAUSED && !m->queue.flush
                ? FT_GOOD : FT_NO_JOINT;
 }
 

@@ -2,7 +2,7 @@
  * the tick alone writes samples and switches it off by itself. */
 #include "ft_capture.h"
 
-#include "ft_motion.h" /* FT_STORED */
+#include "ft_queue.h"  /* FT_STORED */
 #include "ft_report.h" /* ft_report_word */
 
 #include <string.h> /* memcpy, memset */

@@ -103,13 +103,13 @@ static uint32_t check_segment(const ft_segment *g)
 
 /* Begin a motion. Its first knot is in the turn that the joints are in. Return
  * the first joint that may not, or FT_GOOD. */
-static uint32_t begin(ft_motion *motion, const ft_msg_knot *m, const ft_knot *k,
+static uint32_t begin(ft_queue *q, const ft_msg_knot *m, const ft_knot *k,
                       const int32_t coarse[FT_JOINTS])
 {
-    bool empty = ft_motion_buffered(motion) == 0u;
+    bool empty = ft_queue_buffered(q) == 0u;
     uint32_t j;
 
-    if (motion->open && !empty)
+    if (q->open && !empty)
         return FT_NO_JOINT;
     for (j = 0; j < FT_JOINTS && empty; j++)
         place[j] = coarse[j];
@@ -120,19 +120,18 @@ static uint32_t begin(ft_motion *motion, const ft_msg_knot *m, const ft_knot *k,
     if (j != FT_GOOD)
         return j;
     mode = mode_of(m);
-    ft_motion_open(motion, k);
+    ft_queue_open(q, k);
     return FT_GOOD;
 }
 
 /* Go on with the motion. Return the first joint that may not, or FT_GOOD. */
-static uint32_t extend(ft_motion *motion, const ft_msg_knot *m,
-                       const ft_knot *k)
+static uint32_t extend(ft_queue *q, const ft_msg_knot *m, const ft_knot *k)
 {
-    ft_segment *g = ft_motion_slot(motion);
+    ft_segment *g = ft_queue_slot(q);
     uint32_t j;
 
-    ft_segment_build(g, &motion->last, k);
-    g->flags = (m->flags & (FT_KNOT_START | FT_KNOT_END)) | motion->begun;
+    ft_segment_build(g, &q->last, k);
+    g->flags = (m->flags & (FT_KNOT_START | FT_KNOT_END)) | q->begun;
     g->mode = mode;
     j = check_knot(m, k);
     if (j == FT_GOOD)
@@ -142,23 +141,23 @@ static uint32_t extend(ft_motion *motion, const ft_msg_knot *m,
     if (j != FT_GOOD)
         return j;
     mode = mode_of(m);
-    ft_motion_push(motion, k);
+    ft_queue_push(q, k);
     return FT_GOOD;
 }
 
 /* Take in a knot; coarse: where the joints are. Return false if it is not
  * wanted: it is to come again, or it has been reported. */
-bool ft_knots_take(ft_motion *motion, const ft_msg_knot *m,
+bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
                    const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
 {
     bool starts = (m->flags & FT_KNOT_START) != 0;
     ft_knot k = of_message(m);
     uint32_t j;
 
-    if (motion->flush)
+    if (q->flush)
         return false;
-    if (!starts && (!motion->open || ft_motion_credit(motion) == 0u))
+    if (!starts && (!q->open || ft_queue_credit(q) == 0u))
         return false;
-    j = starts ? begin(motion, m, &k, coarse) : extend(motion, m, &k);
+    j = starts ? begin(q, m, &k, coarse) : extend(q, m, &k);
     return j == FT_GOOD || bad(alarms, j);
 }

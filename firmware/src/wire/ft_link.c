@@ -283,11 +283,12 @@ static void on_knot(const ft_link_ends *to, uint16_t seq,
                     const uint8_t *payload)
 {
     const uint16_t beyond = (uint16_t)(seq - rx.wanted);
+    ft_control *c = to->control;
     ft_msg_knot m;
 
     ft_msg_knot_unpack(payload, &m);
     if (beyond == 0u && ft_safety_takes_knots(to->safety)
-        && ft_knots_take(&to->control->motion, &m, to->control->seen.coarse,
+        && ft_knots_take(&c->motion.queue, &m, c->seen.coarse,
                          &to->safety->alarms))
         rx.wanted++;
     else if (beyond < 0x8000u)
@@ -412,7 +413,7 @@ void ft_link_idle(const ft_link_ends *to)
 {
     ft_motion *m = &to->control->motion;
 
-    ft_motion_idle(m);
+    ft_queue_idle(&m->queue);
     ft_motion_prepare(m);
     receive(to);
     send_due(to);

@@ -75,8 +75,8 @@ static void copy_safety(ft_msg_status *s, const ft_safety *from)
 
 static void copy_motion(ft_msg_status *s, const ft_motion *m)
 {
-    s->credit = (uint16_t)ft_motion_credit(m);
-    s->buffered = (uint16_t)ft_motion_buffered(m);
+    s->credit = (uint16_t)ft_queue_credit(&m->queue);
+    s->buffered = (uint16_t)ft_queue_buffered(&m->queue);
     s->knots_played = m->played;
     s->pace = (float)m->pace.half / (float)FT_HALF_ONE;
 }

@@ -62,7 +62,7 @@ static void look(void)
         must(!driven || ft_size(ft.control.law.torque[j]) <= ft_joint[j].effort,
              "torque within effort");
     }
-    must(ft_motion_buffered(&ft.control.motion) <= FT_RING, "the ring is not overrun");
+    must(ft_queue_buffered(&ft.control.motion.queue) <= FT_RING, "the ring is not overrun");
     must(ft.safety.state < FT_STATES, "the state is one");
     must(!fake.estop || ft.safety.state == FT_STATE_ESTOP
              || ft.safety.state == FT_STATE_LEAVING, "e-stop");
@@ -177,7 +177,7 @@ static void knots(input *in)
                 memcpy(&m.rate[j], &m.position[j], 4); /* any float */
         }
         if (ft_safety_takes_knots(&ft.safety))
-            (void)ft_knots_take(&ft.control.motion, &m,
+            (void)ft_knots_take(&ft.control.motion.queue, &m,
                                 ft.control.seen.coarse, &ft.safety.alarms);
     }
 }

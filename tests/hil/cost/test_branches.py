@@ -191,9 +191,9 @@ TWICE = "the same memory is read twice in a tick, and nothing that could write i
 NEVER = {
     "if (drive == FT_DRIVE_OFF)": "decided by an earlier branch on the same register",
     "if (!last)": TWICE,
-    "if (to <= LENGTH || (ft_motion_tail(m)->flags & FT_KNOT_END) != 0)": TWICE,
-    "else if (!take_opening(m, boundary, to - LENGTH))": "behind the branch before",
-    "|| !(whole(m) || can_stop(m, boundary + 2 * on.half, on));": TWICE,
+    "if (to <= LENGTH || (ft_queue_tail(q)->flags & FT_KNOT_END) != 0)": TWICE,
+    "if (!take_opening(m, &step))": "behind the branch before",
+    "|| !(ft_queue_whole(&m->queue)": TWICE,
     "next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);": TWICE,
     "while (s < 0 && triangle(-s) > left)": "nothing is left to gain at pace 1 only, which is not asked to rise",
     "else if (how == FT_REACTION_BRAKE)": "of what is neither brake nor hold another branch before has taken care",

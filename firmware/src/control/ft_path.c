@@ -1,0 +1,76 @@
+/* Samples of the path; see ft_path.h. */
+#include "ft_path.h"
+
+#include "ft_number.h" /* FT_UNROLL */
+
+/* Sample half the way between two places of one segment, the position at a
+ * boundary between them, and that at the second. Beyond the END a polynomial
+ * goes on: by half a tick at most. */
+void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
+                    int32_t from, int32_t boundary, int32_t to)
+{
+    const ft_weights way = ft_path_half_way(from, to);
+    const ft_weights here = ft_segment_powers(ft_path_seconds(boundary));
+    const ft_weights there = ft_segment_powers(ft_path_seconds(to));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &g->joint[j];
+        const ft_real per_unit = ft_joint[j].per_unit;
+        const ft_real u = ft_segment_sum(p, &way);
+        const ft_turn at = ft_segment_position(p, &here, per_unit);
+
+        if (FT_STEP_USES_POSITIONS)
+            next->q[j] = ft_segment_position(p, &there, per_unit);
+        t->q[j] = at;
+        t->u[j] = next->u[j] = u;
+    }
+}
+
+/* The same over a step from one segment into the next: half the way in two
+ * pieces. */
+void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
+                    const ft_segment *after, const ft_crossing *step)
+{
+    const ft_weights left = ft_path_half_way(step->from, FT_PATH_SEGMENT);
+    const ft_weights on = ft_path_half_way(0, step->to);
+    const ft_weights there = ft_segment_powers(ft_path_seconds(step->to));
+    const bool passed = step->boundary >= FT_PATH_SEGMENT;
+    const ft_weights here = ft_segment_powers(ft_path_seconds(
+        passed ? step->boundary - FT_PATH_SEGMENT : step->boundary));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &before->joint[j], *n = &after->joint[j];
+        const ft_real per_unit = ft_joint[j].per_unit;
+        const ft_real u = ft_segment_sum(p, &left) + ft_segment_sum(n, &on);
+        const ft_turn at = ft_segment_position(passed ? n : p, &here, per_unit);
+
+        next->q[j] = ft_segment_position(n, &there, per_unit);
+        t->q[j] = at;
+        t->u[j] = next->u[j] = u;
+    }
+}
+
+/* Form half of what u changes by, over a step from one segment into the next
+ * as long as the one before it: as if the first went on, and what the knot
+ * adds to that now and in the next step. */
+void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
+                           const ft_segment *before, const ft_segment *after,
+                           int32_t from, int32_t to)
+{
+    const ft_weights over =
+        ft_path_half_change(from, FT_PATH_SEGMENT + to - from);
+    const ft_real last = ft_path_seconds(from - FT_PATH_SEGMENT);
+    const ft_real there = ft_path_seconds(to);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_quintic *p = &before->joint[j], *n = &after->joint[j];
+
+        du[j] = ft_segment_sum(p, &over) + ft_segment_bend(p, n, there);
+        bend[j] = -ft_segment_bend(p, n, last);
+    }
+}

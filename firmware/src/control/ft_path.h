@@ -1,0 +1,84 @@
+/* Samples of the path: of one segment, and across the knot between two.
+ *
+ * A place is told in whole path units (ft_pace.h) from a segment's first knot.
+ * Nothing here is kept from tick to tick. */
+#ifndef FT_PATH_H
+#define FT_PATH_H
+
+#include "ft_config.h"  /* FT_TICKS_PER_KNOT, FT_TICK_HZ */
+#include "ft_pace.h"    /* FT_HALF_ONE */
+#include "ft_segment.h" /* ft_segment, ft_weights */
+#include "ft_step.h"    /* ft_sample, ft_pair */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FT_PATH_TICK (2 * FT_HALF_ONE) /* path units of a tick at pace 1 */
+#define FT_PATH_SEGMENT (FT_PATH_TICK * (int32_t)FT_TICKS_PER_KNOT)
+#define FT_PATH_SECONDS \
+    (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ)
+
+/* What the joints should do at one tick boundary. */
+typedef struct {
+    ft_turn q[FT_JOINTS];
+    ft_real u[FT_JOINTS]; /* half the way from the middle before to that after
+                           * it: the mean velocity, times half a tick */
+} ft_target;
+
+/* A step from one segment into the next: from s_k to s_(k+1). */
+typedef struct {
+    uint32_t segment;       /* the one it leads into, counted like the tail */
+    int32_t from, boundary; /* places of s_k and of the boundary, in the one
+                             * before; */
+    int32_t to;             /* of s_(k+1) in this one */
+} ft_crossing;
+
+/* The samples of such a step, and exact sines and cosines after it. */
+typedef struct {
+    ft_crossing of; /* to is 0: not formed */
+    ft_target target;
+    ft_sample next;
+    ft_real bend[FT_JOINTS]; /* what the knot adds to the step after it */
+    ft_pair pairs[FT_STEP_PAIRS];
+} ft_opening;
+
+/* Return a place as path time, s. */
+static FT_INLINE ft_real ft_path_seconds(int32_t at)
+{
+    return (ft_real)at * FT_PATH_SECONDS;
+}
+
+/* Return the weights of half the way between two places of one segment. Its
+ * middle and its length are formed in integers: rounded ends would make the
+ * length noisy. */
+static FT_INLINE ft_weights ft_path_half_way(int32_t from, int32_t to)
+{
+    const ft_real half = FT_C(0.5) * FT_PATH_SECONDS;
+
+    return ft_segment_increment((ft_real)(from + to) * half,
+                                (ft_real)(to - from) * half);
+}
+
+/* Return the weights of the change, from the step before it to that one, of
+ * half the way on from a place in steps of one length. */
+static inline ft_weights ft_path_half_change(int32_t from, int32_t stride)
+{
+    return ft_segment_change(ft_path_seconds(from), ft_path_seconds(stride));
+}
+
+/* Return whether two steps across a knot are the same. */
+static inline bool ft_path_same(const ft_crossing *a, const ft_crossing *b)
+{
+    return a->segment == b->segment && a->to == b->to && a->from == b->from
+           && a->boundary == b->boundary;
+}
+
+void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
+                    int32_t from, int32_t boundary, int32_t to);
+void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
+                    const ft_segment *after, const ft_crossing *step);
+void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
+                           const ft_segment *before, const ft_segment *after,
+                           int32_t from, int32_t to);
+
+#endif

@@ -1,0 +1,100 @@
+/* The main loop's side of the path; see ft_queue.h. */
+#include "ft_queue.h"
+
+/* Begin a motion at its first knot. */
+void ft_queue_open(ft_queue *q, const ft_knot *start)
+{
+    q->last = *start;
+    q->open = true;
+    q->begun = FT_KNOT_START;
+}
+
+static ft_opening *opening(ft_queue *q, uint32_t segment)
+{
+    return &q->openings[segment & 1u];
+}
+
+/* Return where the next segment goes. It is not seen until it is pushed. */
+ft_segment *ft_queue_slot(ft_queue *q)
+{
+    return &q->ring[q->head & (FT_RING - 1u)];
+}
+
+/* Make the segment in the slot, which ends at this knot, part of the path. */
+void ft_queue_push(ft_queue *q, const ft_knot *knot)
+{
+    bool end = (ft_queue_slot(q)->flags & FT_KNOT_END) != 0;
+    ft_opening *o = opening(q, q->head);
+
+    if (o->of.segment == q->head)
+        o->of.to = 0; /* of a path forgotten */
+    q->last = *knot;
+    q->open = !end;
+    q->begun = 0;
+    FT_STORED();
+    q->ends += end ? 1u : 0u;
+    q->head++;
+}
+
+/* Form the opening of a knot. A tick in between sees none. */
+void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
+{
+    const ft_segment *before = ft_queue_segment(q, step->segment - 1u);
+    const ft_segment *after = ft_queue_segment(q, step->segment);
+    ft_opening *o = opening(q, step->segment);
+
+    if (ft_path_same(&o->of, step) || (after->flags & FT_KNOT_START) != 0)
+        return;
+    o->of.to = 0;
+    FT_STORED();
+    ft_path_across(&o->target, &o->next, before, after, step);
+    if (FT_STEP_USES_CHANGES)
+        ft_path_change_across(o->next.du, o->bend, before, after, step->from,
+                              step->to);
+    if (FT_STEP_EXACT_AT_KNOTS)
+        ft_step_pairs(o->next.q, o->pairs);
+    o->of.segment = step->segment;
+    o->of.from = step->from;
+    o->of.boundary = step->boundary;
+    FT_STORED();
+    o->of.to = step->to;
+}
+
+/* Give the positions that a segment begins at. */
+static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = g->joint[j].q0;
+}
+
+/* Form what START needs of the pose that the buffered motion begins at. */
+void ft_queue_prepare_entry(ft_queue *q)
+{
+    const ft_segment *first = ft_queue_tail(q);
+    uint32_t mark = q->tail + 1u;
+    ft_turn at[FT_JOINTS];
+
+    if (q->entered == mark || (first->flags & FT_KNOT_START) == 0)
+        return;
+    q->entered = 0;
+    FT_STORED();
+    beginning(first, at);
+    ft_step_pairs(at, q->entry);
+    FT_STORED();
+    q->entered = mark;
+}
+
+/* Forget the ring when the tick has asked for it. */
+void ft_queue_idle(ft_queue *q)
+{
+    if (!q->flush)
+        return;
+    q->head = q->tail;
+    q->ends = q->ended;
+    q->open = false;
+    q->entered = 0;
+    FT_STORED();
+    q->flush = false;
+}
