@@ -46,6 +46,12 @@ def picture(verb: str) -> Kind:
     return marked(f"a figure of `femtorque {verb}`", f"femtorque {verb}".encode())
 
 
+def check_page(path: Path) -> None:
+    """Raise BadInput unless it ends as a page does."""
+    if path.suffix.lower() != ".html":
+        raise BadInput(path, "output", None, "must end in .html")
+
+
 def page(verb: str) -> Kind:
     """A page that a verb wrote: its generator is named in the head."""
     return marked(f"a page of `femtorque {verb}`", f'<meta name="generator" content="femtorque {verb}">'.encode())

@@ -11,7 +11,7 @@ import io
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,16 +68,28 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
         raise BadInput(path, "joint", None, "there is none: nothing can move")
     warnings: list[str] = []
     robot = _yourdfpy(path, document).robot
-    names = {link.name: link.name for link in robot.links}
+    names = names_here([link.name for link in robot.links], root)
     if BASE in names and root != BASE:
-        names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
         if any(link.name == BASE and link.inertial and link.inertial.mass for link in robot.links):
             warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
-    names[root] = BASE
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
     warnings += _floating(path, robot, root)
     return Tables(robot.name, links, joints, mimics, warnings, root)
+
+
+def names_here(links: Sequence[str], root: str) -> dict[str, str]:
+    """What the links of a document are called in a mechanism, where 'base' is the ground."""
+    names = {name: name for name in links}
+    if BASE in names and root != BASE:
+        names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
+    return names | {root: BASE}
+
+
+def links_here(path: Path) -> dict[str, str]:
+    """The same of a file that has been read before."""
+    document = _parse(path)
+    return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
 
 
 # ---- the XML, before anything fills it in

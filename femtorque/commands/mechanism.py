@@ -11,7 +11,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from codegen.common.extras import EXTRAS, installing
-from codegen.common.output import GENERATED, TORQUES, claim, claim_folder, page, picture
+from codegen.common.output import GENERATED, TORQUES, check_page, claim, claim_folder, page, picture
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, Mech, Traj
 
@@ -61,6 +61,9 @@ def check(
     mech: Mech,
     trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
                                                        help="motions to be looked at too")] = None,
+    shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
+                                               help="draw it in three dimensions, with the first motion")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Validate a mechanism file, show it as tables, and warn.
@@ -72,9 +75,20 @@ def check(
     from codegen.verify.check import examine
     from codegen.verify.check_tables import renderable
 
+    if shown is not None:
+        check_page(shown)
+        claim(shown, page("check"), force)
     mechanism = load_mechanism(mech)
-    report = examine(mechanism, [Trajectory.load(t, mechanism) for t in trajs or ()])
-    return Answer(report.data(), renderable(report))
+    motions = [Trajectory.load(t, mechanism) for t in trajs or ()]
+    report = examine(mechanism, motions)
+    if shown is None:
+        return Answer(report.data(), renderable(report))
+    from rich.console import Group
+
+    from host.show.scene.page import of_motion, write
+
+    write(of_motion(mechanism, motions[0] if motions else None), f"{mech}", "check", shown)
+    return Answer(report.data() | {"page": shown}, Group(renderable(report), f"{shown}"))
 
 
 def torque(

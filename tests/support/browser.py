@@ -19,7 +19,7 @@ from typing import Any
 from tests.conftest import HANG
 
 WIDTH = 1300
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking",
          "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={WIDTH},1000")
 
 

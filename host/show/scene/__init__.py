@@ -1,0 +1,1 @@
+"""The arm in three dimensions, on one page that needs no network."""

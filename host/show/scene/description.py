@@ -1,0 +1,141 @@
+"""What the page draws of a mechanism, as plain data: frames, solids, centres of gravity, inertias, loops, a motion.
+
+A link has the meshes of its URDF, thinned out; without any it is drawn as rods from its own frame to whatever hangs on
+it. Matrices are 4 x 4, column after column, as three.js has them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
+from codegen.model.bodies import rotation_rpy
+from host.show.scene.meshes import Solid, visuals
+
+Array = NDArray[np.float64]
+
+SLENDER = 0.018  # radius of a rod over the size of the mechanism
+FRAMES_A_SECOND = 60.0  # of a motion on the page
+# Okabe and Ito's colours, which colour-blind people can tell apart; greys between
+LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """t (T,), s; desired, measured and shares of the torque's limit (T, n) of `joints`; measured, shares where known."""
+
+    joints: tuple[str, ...]
+    t: Array
+    desired: Array
+    measured: Array | None = None
+    shares: Array | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Thinned to what a screen shows."""
+        keep = np.unique(np.searchsorted(self.t, np.arange(self.t[0], self.t[-1], 1.0 / FRAMES_A_SECOND)))
+        keep = np.append(keep[keep < len(self.t) - 1], len(self.t) - 1)
+        rows = {name: _rounded(values[keep]) for name in ("desired", "measured", "shares")
+                if (values := getattr(self, name)) is not None}
+        return {"joints": list(self.joints), "t": _rounded(self.t[keep] - self.t[0]), **rows}
+
+
+def scene(mechanism: Mechanism, motion: Motion | None = None) -> dict[str, Any]:
+    """Everything on the page, as JSON can hold it."""
+    moving = {joint.name for joint in mechanism.moving}
+    solids = visuals(mechanism)
+    size = _size(mechanism)
+    ground = Link(BASE, 0.0, np.zeros(3), np.zeros((3, 3)))
+    links = (ground, *mechanism.links)
+    return {
+        "name": mechanism.name, "size": size, "up": _up(mechanism.gravity),
+        "joints": [_joint(mechanism, joint, joint.name in moving) for joint in mechanism.joints],
+        "links": [_link(mechanism, k, link, size, solids.get(link.name, [])) for k, link in enumerate(links)],
+        "loops": [{"name": loop.name, "type": loop.type, "a": _anchor(loop.a), "b": _anchor(loop.b)}
+                  for loop in mechanism.loops],
+        "motion": None if motion is None else motion.data(),
+    }
+
+
+def matrix(R: ArrayLike, p: ArrayLike) -> list[float]:
+    whole = np.eye(4)
+    whole[:3, :3], whole[:3, 3] = R, p
+    return [float(x) for x in whole.T.ravel()]
+
+
+def _joint(mechanism: Mechanism, joint: Joint, moving: bool) -> dict[str, Any]:
+    unit = "m" if joint.type == "prismatic" else "rad"
+    limits = {side: value if math.isfinite(value := getattr(joint.limits, side)) else None
+              for side in ("lower", "upper")}
+    return {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child, "unit": unit,
+            "matrix": matrix(rotation_rpy(joint.rpy), joint.xyz), "axis": joint.axis.tolist(), "moving": moving,
+            "actuated": joint.actuated, "start": mechanism.lock.get(joint.name, joint.start), **limits}
+
+
+def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Sequence[Solid]) -> dict[str, Any]:
+    radius = SLENDER * size
+    return {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "radius": radius,
+            "colour": LINKS[number % len(LINKS)], "ellipsoid": _ellipsoid(link, radius),
+            "meshes": [solid.data() for solid in solids],
+            "rods": [] if solids else [_rod(a, b) for a, b in _rods(mechanism, link)]}
+
+
+def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
+    """From a link's frame to what hangs on it, to its tip, or to its centre of gravity where nothing does."""
+    origin = np.zeros(3)
+    ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
+    ends += [payload.com for payload in mechanism.payloads if payload.link == link.name]
+    ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
+    if link.beam is not None:
+        ends.append(np.array([link.beam.length, 0.0, 0.0]))
+    if not ends and link.name != BASE:
+        ends = [2.0 * link.com]
+    for end in ends:
+        if np.linalg.norm(end) > 0.0:
+            yield origin, np.asarray(end, float)
+
+
+def _rod(a: Array, b: Array) -> dict[str, Any]:
+    """A capsule along its own y, put between two points."""
+    along = b - a
+    length = float(np.linalg.norm(along))
+    y = along / length
+    x = np.cross(y, [0.0, 0.0, 1.0] if abs(y[2]) < 0.9 else [1.0, 0.0, 0.0])
+    x /= np.linalg.norm(x)
+    return {"length": length, "matrix": matrix(np.column_stack([x, y, np.cross(x, y)]), 0.5 * (a + b))}
+
+
+def _ellipsoid(link: Link, least: float) -> list[float]:
+    """Of the same mass and inertia, uniform: semi-axes sqrt(5 (I_j + I_k - I_i) / 2m); never thinner than is seen."""
+    if link.mass <= 0.0:
+        return matrix(np.eye(3), np.zeros(3))
+    moments, axes = np.linalg.eigh(link.inertia)
+    half = np.sqrt(np.maximum(2.5 * (moments.sum() - 2.0 * moments) / link.mass, (0.3 * least) ** 2))
+    return matrix(axes * half, link.com)
+
+
+def _anchor(end: Anchor) -> dict[str, Any]:
+    return {"link": end.link, "matrix": matrix(rotation_rpy(end.rpy), end.xyz)}
+
+
+def _size(mechanism: Mechanism) -> float:
+    """Of the order of its reach, m."""
+    spans = [float(np.linalg.norm(joint.xyz)) for joint in mechanism.joints]
+    spans += [2.0 * float(np.linalg.norm(link.com)) for link in mechanism.links if link.mass > 0.0]
+    return max(0.5 * sum(sorted(spans)[-8:]), 1e-3)
+
+
+def _up(gravity: Array) -> list[float]:
+    """Against gravity; along z in a mechanism that lies flat."""
+    g = float(np.linalg.norm(gravity))
+    return [0.0, 0.0, 1.0] if g == 0.0 else [float(x) for x in -gravity / g + 0.0]
+
+
+def _rounded(values: Array) -> list[Any]:
+    rounded: list[Any] = np.round(values, 6).tolist()
+    return rounded

@@ -1,0 +1,124 @@
+"""The visuals of a URDF, thinned out until a page can carry them."""
+
+from __future__ import annotations
+
+import base64
+import tomllib
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.urdf import links_here
+from codegen.model.bodies import rotation_rpy
+
+FACES = 1500  # a link's mesh is thinned to about so many
+
+
+@dataclass(frozen=True)
+class Solid:
+    """Triangles of one link: vertices (V, 3), m, in its frame, faces (F, 3)."""
+
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.uint32]
+    colour: str
+
+    def data(self) -> dict[str, Any]:
+        return {"vertices": base64.b64encode(self.vertices.astype("<f4").tobytes()).decode(),
+                "faces": base64.b64encode(self.faces.astype("<u4").tobytes()).decode(),
+                "colour": self.colour, "matrix": np.eye(4).ravel().tolist()}
+
+
+def urdf_of(mechanism: Mechanism) -> Path | None:
+    """The URDF that the mechanism came from, whole or in part."""
+    source = mechanism.source
+    if source is None or not source.is_file():
+        return None
+    if source.suffix.lower() == ".urdf":
+        return source
+    named = tomllib.loads(source.read_text(encoding="utf-8")).get("urdf")
+    return source.parent / named if named else None
+
+
+def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
+    """By link, the ground too. Empty without a URDF or without the extra that reads meshes; files that are not there
+    are left out."""
+    path = urdf_of(mechanism)
+    if path is None or not path.is_file():
+        return {}
+    try:
+        import fast_simplification  # noqa: F401, PLC0415 (an extra)
+        import trimesh  # noqa: F401, PLC0415 (an extra)
+    except ImportError:
+        return {}
+    names, solids = links_here(path), {}
+    for link in ET.parse(path).getroot().findall("link"):
+        drawn = [solid for visual in link.findall("visual") if (solid := _visual(path, visual)) is not None]
+        if drawn:
+            solids[names[str(link.get("name"))]] = drawn
+    return solids
+
+
+def _visual(path: Path, visual: ET.Element) -> Solid | None:
+    geometry = visual.find("geometry")
+    mesh = None if geometry is None else _shape(path, geometry)
+    if mesh is None or not len(mesh.faces):
+        return None
+    mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    if len(mesh.faces) > FACES:
+        mesh = mesh.simplify_quadric_decimation(face_count=FACES)
+    origin = visual.find("origin")
+    place = np.eye(4)
+    if origin is not None:
+        place[:3, :3] = rotation_rpy(_numbers(origin.get("rpy", "0 0 0")))
+        place[:3, 3] = _numbers(origin.get("xyz", "0 0 0"))
+    mesh.apply_transform(place)
+    return Solid(np.asarray(mesh.vertices, np.float32), np.asarray(mesh.faces, np.uint32), _colour(visual))
+
+
+def _shape(path: Path, geometry: ET.Element) -> Any:
+    """Of trimesh; None for what it cannot read, and for a file that is not there."""
+    import trimesh  # noqa: PLC0415 (an extra)
+
+    for kind in geometry:
+        if kind.tag == "box":
+            return trimesh.creation.box(_numbers(kind.get("size", "")))
+        if kind.tag == "sphere":
+            return trimesh.creation.icosphere(radius=float(kind.get("radius", "")), subdivisions=2)
+        if kind.tag == "cylinder":
+            return trimesh.creation.cylinder(float(kind.get("radius", "")), float(kind.get("length", "")), sections=24)
+        if kind.tag == "mesh" and (file := _file(path, kind.get("filename", ""))) is not None:
+            try:
+                mesh = trimesh.load(file, force="mesh")
+            except (ValueError, KeyError, ImportError, OSError):
+                return None
+            mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
+            return mesh
+    return None
+
+
+def _file(path: Path, name: str) -> Path | None:
+    """package://NAME/rest is looked for beside the URDF and in every folder above it."""
+    if name.startswith("package://"):
+        rest = Path(name.removeprefix("package://"))
+        places = [folder / part for folder in path.resolve().parents for part in (rest, Path(*rest.parts[1:]))]
+    else:
+        places = [path.parent / name.removeprefix("file://")]
+    return next((place for place in places if place.is_file()), None)
+
+
+def _colour(visual: ET.Element) -> str:
+    """Of its material, where that says one; a light grey."""
+    told = visual.find("material/color")
+    if told is None:
+        return "#b8bfc8"
+    rgb = [round(255 * min(max(x, 0.0), 1.0)) for x in _numbers(told.get("rgba", "0.7 0.7 0.7 1"))[:3]]
+    return "#" + "".join(f"{x:02x}" for x in rgb)
+
+
+def _numbers(text: str) -> NDArray[np.float64]:
+    return np.array(text.split(), float)
