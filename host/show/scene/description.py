@@ -28,7 +28,7 @@ LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55
 
 @dataclass(frozen=True)
 class Motion:
-    """t (T,), s; desired, measured and shares of the torque's limit (T, n) of `joints`; measured, shares where known."""
+    """t (T,), s; of `joints` (T, n): desired, and where known measured, and shares of the torque's limit."""
 
     joints: tuple[str, ...]
     t: Array
