@@ -87,7 +87,7 @@ def check(
 
     from host.show.scene.page import of_motion, write
 
-    write(of_motion(mechanism, motions[0] if motions else None), f"{mech}", "check", shown)
+    write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown)
     return Answer(report.data() | {"page": shown}, Group(renderable(report), f"{shown}"))
 
 

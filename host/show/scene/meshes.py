@@ -17,6 +17,7 @@ from codegen.mechanism.urdf import links_here
 from codegen.model.bodies import rotation_rpy
 
 FACES = 1500  # a link's mesh is thinned to about so many
+CELLS = 64  # along its longest side, where thinning needs a coarser way
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,10 @@ def _visual(path: Path, visual: ET.Element) -> Solid | None:
         return None
     mesh.merge_vertices(merge_tex=True, merge_norm=True)
     if len(mesh.faces) > FACES:
-        mesh = mesh.simplify_quadric_decimation(face_count=FACES)
+        mesh = mesh.simplify_quadric_decimation(face_count=FACES, aggression=10)
+    cells = CELLS
+    while len(mesh.faces) > 2 * FACES:
+        mesh, cells = _clustered(mesh, cells), cells // 2
     origin = visual.find("origin")
     place = np.eye(4)
     if origin is not None:
@@ -78,6 +82,15 @@ def _visual(path: Path, visual: ET.Element) -> Solid | None:
         place[:3, 3] = _numbers(origin.get("xyz", "0 0 0"))
     mesh.apply_transform(place)
     return Solid(np.asarray(mesh.vertices, np.float32), np.asarray(mesh.faces, np.uint32), _colour(visual))
+
+
+def _clustered(mesh: Any, cells: int) -> Any:
+    """Vertices of one cell become one: for what hangs together in so many pieces that edges cannot be taken away."""
+    place = np.round(mesh.vertices * (cells / mesh.extents.max())).astype(int)
+    _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
+    faces = at.ravel()[mesh.faces]
+    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return type(mesh)(mesh.vertices[first], faces[whole], process=False)
 
 
 def _shape(path: Path, geometry: ET.Element) -> Any:

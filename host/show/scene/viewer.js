@@ -165,6 +165,8 @@ const LOOKS = {
   ghost: { ghost: true, material: () => new THREE.MeshStandardMaterial({ color: 0x1b6ec2, transparent: true, opacity: 0.25, depthWrite: false }) },
 };
 
+const OPENING = 0.7;  // rad, of the camera
+
 class View {
   constructor(holder, scene) {
     this.data = scene;
@@ -184,7 +186,7 @@ class View {
     this.grid.material.opacity = 0.35;
     this.world.add(this.grid);
     this.loops = this.loopLines();
-    this.camera = new THREE.PerspectiveCamera(40, 1, 0.01 * scene.size, 50 * scene.size);
+    this.camera = new THREE.PerspectiveCamera(OPENING * 180 / Math.PI, 1, 0.01 * scene.size, 50 * scene.size);
     this.frames = 0;
     try {
       this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
@@ -196,15 +198,16 @@ class View {
     this.controls = new THREE.OrbitControls(this.camera, this.renderer.domElement);
     this.controls.addEventListener("change", () => this.draw());
     new ResizeObserver(() => this.resize(holder)).observe(holder);
-    this.home();
     this.resize(holder);
+    this.home();
   }
 
   home() {
     const box = new THREE.Box3();
     for (const solid of this.arm.solids) box.expandByObject(solid);
     if (box.isEmpty()) box.setFromObject(this.arm.root);
-    const middle = box.getCenter(new THREE.Vector3()), far = 1.35 * Math.max(box.getSize(new THREE.Vector3()).length(), 0.5 * this.data.size);
+    const middle = box.getCenter(new THREE.Vector3()), across = Math.max(box.getSize(new THREE.Vector3()).length(), 0.3 * this.data.size);
+    const far = 0.55 * across / Math.sin(OPENING / 2) / Math.min(1, this.camera.aspect);
     this.camera.position.copy(middle).add(new THREE.Vector3(0.55, 0.42, 0.72).multiplyScalar(far));
     this.controls.target.copy(middle);
     this.controls.update();
@@ -271,7 +274,7 @@ function sliders(view) {
     [input.min, input.max] = [joint.lower ?? -Math.PI, joint.upper ?? Math.PI];
     input.value = view.arm.q[joint.name];
     input.setAttribute("aria-label", `${joint.name}, ${joint.unit}`);
-    name.textContent = joint.name;
+    name.textContent = name.title = joint.name;
     input.disabled = !joint.actuated && view.data.loops.length > 0;
     input.addEventListener("input", () => {
       view.arm.pose({ [joint.name]: Number(input.value) });

@@ -110,8 +110,8 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
     solids = meshes.visuals(mechanism)
     assert {"forearm_link", "upper_arm_link", "wrist_3_link"} <= set(solids)
     for parts in solids.values():
-        for solid in parts:  # what hangs together in small pieces cannot be thinned to FACES
-            assert 100 < len(solid.faces) <= 3 * meshes.FACES
+        for solid in parts:
+            assert 100 < len(solid.faces) <= 2 * meshes.FACES
             assert np.abs(solid.vertices).max() < 1.0
     assert open_page(mechanism).stat().st_size < 2_000_000
     assert browser.run("return window.femtorque.view.arm.solids.length") >= 7
