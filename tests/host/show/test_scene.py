@@ -119,7 +119,7 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 def test_a_link_without_a_mesh_is_a_rod_to_what_hangs_on_it():
     data = description.scene(load_mechanism(MECHANISMS / "three_link.toml"))
-    upper = next(link for link in data["links"] if link["name"] == "upper_arm")
+    upper = next(link for link in data["links"] if link["name"] == "upper")
     (rod,) = upper["rods"]
     assert rod["length"] == pytest.approx(2.0 * rod["matrix"][12], rel=1e-9)
 
