@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +17,11 @@ from codegen.common.errors import BadInput
 from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, claim, page, picture
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
+
+if TYPE_CHECKING:
+    from host.board import Board
+    from host.show.web import Again
+    from host.stream.stream import Interrupts
 
 RESERVE = 0.1  # of the effort
 
@@ -129,13 +135,15 @@ def stream(
 ) -> Answer:
     """Play a motion on a board.
 
-    Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms.
+    Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms. On a terminal the live page of --web
+    stays when the motion is over, with the arm let go, until Ctrl-C; of a virtual board it can play the motion again.
     """
     from codegen.mechanism.reader import load_mechanism
     from host.board import Board
     from host.record.log import claim_log
     from host.show.display import outcome_table, stream_bar
-    from host.stream.stream import Interrupts
+    from host.show.web import Again
+    from host.stream.stream import Interrupts, Outcome
 
     mechanism = load_mechanism(mech)
     if log is not None:
@@ -151,12 +159,19 @@ def stream(
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
                           f"ready to move: {found.words()}; nothing was armed")
         asks = sys.stdin.isatty()
-        bar = stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None)
-        with _shown(board.session, web, udp), bar as on_progress:
-            outcome = board.stream(
-                traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed, loop=loop,
-                approach=approach, hold_after_stop=math.inf if asks else 0.0,
-            )
+        again = Again() if web is not None and asks and not json and board.session.virtual else None
+
+        def play(log: Path | None, approach: bool) -> Outcome:
+            with stream_bar(on_hold=partial(interrupts.read_lines, 0) if asks else lambda: None) as on_progress:
+                return board.stream(
+                    traj, log=log, on_progress=on_progress, interrupts=interrupts, resume=resume, speed=speed,
+                    loop=loop, approach=approach, hold_after_stop=math.inf if asks else 0.0,
+                )
+
+        with _shown(board.session, web, udp, again):
+            outcome = play(log, approach)
+            while web is not None and asks and not json and outcome.ended == "done" and _stay(board, interrupts, again):
+                outcome = play(log and _next(log), True)
     return Answer(outcome.report(configuration) | {"open_loop": warn_of_open_loop(mechanism)},
                   outcome_table(outcome, configuration), good=outcome.ended == "done")
 
@@ -186,8 +201,33 @@ def monitor(
         return Answer(snapshot(board.session))
 
 
+def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
+    """Let the arm go and keep the page up; whether the motion is to be played again, or it is over by Ctrl-C."""
+    from host.link.session import PERIOD
+
+    board.disarm()
+    interrupts.count = 0
+    print("the motion is over, the outputs are off; the page stays until Ctrl-C"
+          + (", and can play it again" if again else ""), file=sys.stderr, flush=True)
+    if again is not None:
+        again.open = True
+    while interrupts.count == 0:
+        board.session.pump()
+        if again is not None and again.taken():
+            return True
+        board.session.clock.sleep(PERIOD)
+    return False
+
+
+def _next(log: Path) -> Path:
+    """The first RUN-2.mcap, RUN-3.mcap ... that is not there yet."""
+    stem = log.stem
+    return next(path for path in (log.with_stem(f"{stem}-{n}") for n in count(2))
+                if not path.exists() and not path.with_suffix(".csv").exists())
+
+
 @contextmanager
-def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
+def _shown(session: Any, web: int | None, udp: str | None, again: Again | None = None) -> Iterator[None]:
     """While this lasts, what the board says goes to a page and as datagrams too."""
     with ExitStack() as also:
         if udp is not None:
@@ -197,7 +237,7 @@ def _shown(session: Any, web: int | None, udp: str | None) -> Iterator[None]:
         if web is not None:
             from host.show.web import serving
 
-            print(also.enter_context(serving(session, web)), file=sys.stderr, flush=True)
+            print(also.enter_context(serving(session, web, again)), file=sys.stderr, flush=True)
         yield
 
 

@@ -206,6 +206,11 @@ class Session:
                 raise Refused(f"{self.link.port}: the board {otherwise} in {seconds:g} s; {self.describe()}")
             self.clock.sleep(PERIOD)
 
+    @property
+    def virtual(self) -> bool:
+        """Whether the board's chip is a simulated one: its number says so (hil.chip.stm32.chip.unique)."""
+        return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
+
     # -- commands -----------------------------------------------------------------------------------------------------
 
     def post(self, command: str) -> None:

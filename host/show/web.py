@@ -1,13 +1,17 @@
 """The live page: one HTML file and a stream of server-sent events, from the standard library, at 127.0.0.1 alone.
 
 The page holds its own drawing code and asks nothing of any other machine. Samples go out in batches; a page that is
-opened late gets what the last HISTORY seconds were.
+opened late gets what the last HISTORY seconds were. All that a page may ask for is that a motion be played again, and
+that of a virtual board alone: by POST from this origin, with a token that stands in the page, where no other site can
+read it.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import queue
+import secrets
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -26,23 +30,50 @@ ADDRESS = "127.0.0.1"
 HISTORY = 60  # s
 BATCH = 5  # samples an event: 20 events a second
 BEHIND = 200  # events a page may be behind before it is let go
+GONE = "event: gone"  # the last one that a page gets
 ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
+
+
+class Again:
+    """The wish of a page that a motion be played again. Offered only while `open`: the arm stands, its host waits."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self.open = False
+        self._asked = threading.Event()
+
+    def ask(self, token: str) -> HTTPStatus:
+        """What the page is answered."""
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
+            return HTTPStatus.FORBIDDEN
+        if not self.open:
+            return HTTPStatus.CONFLICT
+        self.open = False
+        self._asked.set()
+        return HTTPStatus.NO_CONTENT
+
+    def taken(self) -> bool:
+        """Whether it was asked for; the answer is given once."""
+        asked = self._asked.is_set()
+        self._asked.clear()
+        return asked
 
 
 class Feed:
     """What the pages are told. `take` is a listener for Session; pages come and go in other threads."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, again: Again | None = None) -> None:
+        self.again = again
         self._session = session
         self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY * messages.STATUS_HZ)
         self._batch: list[dict[str, Any]] = []
         self._pages: list[queue.Queue[str]] = []
         self._lock = threading.Lock()
-        self.about = about(session)
+        self.about = about(session) | {"serving": secrets.token_hex(8)}  # which program this is
 
     def take(self, _: Any) -> None:
         """The newest STATUS of the session."""
-        now = sample(self._session)
+        now = sample(self._session) | {"again": self.again is not None and self.again.open}
         with self._lock:
             self._history.append(now)
             self._batch.append(now)
@@ -86,16 +117,18 @@ def _event(kind: str, data: Any) -> str:
     return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
-def page(what: dict[str, Any]) -> str:
-    """The HTML page for one board."""
+def page(what: dict[str, Any], token: str = "") -> str:
+    """The HTML page for one board. token: by which it may ask for the motion again."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
-    return template("monitor.html", "host.show", page=True).render(about=what, states=states, history=HISTORY)
+    return template("monitor.html", "host.show", page=True).render(about=what, states=states, history=HISTORY,
+                                                                   token=token)
 
 
 @contextmanager
-def serving(session: Session, port: int) -> Iterator[str]:
-    """The page's address while this lasts. Raises BadInput if the port is taken."""
-    feed = Feed(session)
+def serving(session: Session, port: int, again: Again | None = None) -> Iterator[str]:
+    """The page's address while this lasts. again: where pages may ask for the motion. Raises BadInput if the port is
+    taken."""
+    feed = Feed(session, again)
     try:
         server = ThreadingHTTPServer((ADDRESS, port), _handler(feed))
     except OSError as error:
@@ -107,23 +140,37 @@ def serving(session: Session, port: int) -> Iterator[str]:
     thread.start()
     try:
         yield f"http://{ADDRESS}:{server.server_port}/"
+        feed.end("the program that shows the board has ended")
     except BaseException as error:
-        feed.end(str(error))
+        feed.end(str(error) or "the program that shows the board was ended")
         raise
     finally:
-        feed.end("the monitor was closed")
         session.listeners.remove(feed.take)
         server.shutdown()
         server.server_close()
 
 
 def _handler(feed: Feed) -> type[BaseHTTPRequestHandler]:
-    document = page(feed.about).encode()
+    document = page(feed.about, feed.again.token if feed.again else "").encode()
 
     class Handler(BaseHTTPRequestHandler):
+        def _foreign(self) -> bool:
+            """Whether this came by a name that another site has pointed here."""
+            return (self.headers.get("Host") or "").rpartition(":")[0] not in (ADDRESS, "localhost")
+
+        def do_POST(self) -> None:  # noqa: N802, the library's name
+            origin, token = self.headers.get("Origin"), self.headers.get("X-Femtorque-Token") or ""
+            if self._foreign() or origin != f"http://{self.headers.get('Host')}" or feed.again is None:
+                self.send_error(HTTPStatus.FORBIDDEN)
+            elif self.path != "/again":
+                self.send_error(HTTPStatus.NOT_FOUND)
+            else:
+                self.send_response(feed.again.ask(token))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
         def do_GET(self) -> None:  # noqa: N802, the library's name
-            host = (self.headers.get("Host") or "").rpartition(":")[0]
-            if host not in (ADDRESS, "localhost"):  # a name that another site has pointed here
+            if self._foreign():
                 self.send_error(HTTPStatus.FORBIDDEN)
             elif self.path == "/":
                 self._answer("text/html; charset=utf-8", document)
@@ -151,11 +198,13 @@ def _handler(feed: Feed) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             events = feed.page()
             try:
-                while True:
+                event = ""
+                while not event.startswith(GONE):
                     try:
-                        self.wfile.write(events.get(timeout=ALIVE).encode())
+                        event = events.get(timeout=ALIVE)
                     except queue.Empty:
-                        self.wfile.write(b": still here\n\n")
+                        event = ": still here\n\n"
+                    self.wfile.write(event.encode())
                     self.wfile.flush()
             except OSError:
                 pass  # the page was closed

@@ -1,10 +1,13 @@
 """The live page in a real browser, and the datagrams beside it: what they show is what the board says."""
 
 import json
+import os
+import pty
 import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -21,7 +24,7 @@ from host.link.link import Link
 from host.link.session import Session
 from host.record.telemetry import sample
 from host.show.udp import sending
-from host.show.web import Feed, page
+from host.show.web import Again, Feed, page, serving
 from tests.conftest import HANG
 from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
@@ -169,6 +172,129 @@ def test_a_stream_shows_itself_too(mechanism, tmp_path):
     output, _ = process.communicate(timeout=HANG)
     tcp.close()
     assert "TRACK" in states and process.returncode == 0 and json.loads(output)["ended"] == "done"
+
+
+CTRL_C = b"\x03"
+
+
+class Terminal:
+    """`stream --web` in a pseudo-terminal, as somebody types it."""
+
+    def __init__(self, tcp, *options):
+        self.shown, (self.pid, self.terminal) = b"", pty.fork()
+        if self.pid == 0:
+            os.environ["COLUMNS"] = "160"
+            os.chdir(ROOT)
+            os.execv(sys.executable, [*tcp.command, "stream", str(MECHANISM), str(ROOT / "mechanisms" / "three_link.csv"),
+                                      "--port", tcp.port, "--home", "--web", "0", *map(str, options)])
+        os.set_blocking(self.terminal, False)
+
+    def until(self, what, times=1):
+        deadline = time.monotonic() + HANG
+        while len(re.findall(what, self.shown)) < times:
+            assert time.monotonic() < deadline, self.shown
+            self.read()
+            time.sleep(0.02)
+        return re.search(what, self.shown)
+
+    def read(self):
+        try:
+            self.shown += os.read(self.terminal, 65536)
+            return True
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def leave(self):
+        os.write(self.terminal, CTRL_C)
+        while self.read():
+            time.sleep(0.02)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def asked(url, **headers):
+    """The status of asking for the motion again."""
+    request = urllib.request.Request(f"{url}again", method="POST", data=b"", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=HANG) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def told(url):
+    with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
+        return json.load(answer)["last"]
+
+
+def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mechanism, tmp_path):
+    tcp = TcpBoard(Configuration.of(mechanism), unique=b"\x00\x00\x00\x00\x1fVIRTUAL")
+    try:
+        typed = Terminal(tcp, "--log", tmp_path / "run.mcap")
+        url = typed.until(rb"http://127\.0\.0\.1:\d+/")[0].decode()
+        origin = url.rstrip("/")
+        with urllib.request.urlopen(url, timeout=HANG) as answer:
+            token = re.search(r'"X-Femtorque-Token": "([\w-]{40,})"', answer.read().decode())[1]
+        first = tcp.board.played
+        typed.until(b"the page stays until Ctrl-C, and can play it again")
+        assert told(url)["state"] in ("HOLD", "DISARMED")
+        until(None, lambda: told(url)["state"] == "DISARMED" and told(url)["again"])
+
+        good = {"Origin": origin, "X-Femtorque-Token": token}
+        for wrong in ({}, good | {"Origin": "http://evil.example"}, good | {"X-Femtorque-Token": token[:-1] + "!"},
+                      {"X-Femtorque-Token": token}, good | {"Host": "evil.example:80"}):
+            assert asked(url, **wrong) == 403, wrong
+        assert told(url)["again"], "nothing of that was taken"
+
+        with chromium() as browser:
+            browser.go(url)
+            until(browser, "return samples.length > 5 && !document.getElementById('again').disabled")
+            browser.run("document.getElementById('again').click()")
+            typed.until(b"the page stays until Ctrl-C", times=2)
+            assert tcp.board.played > first + 100
+        assert typed.leave() == 0 and b"done" in typed.shown
+    finally:
+        tcp.close()
+    assert (tmp_path / "run.mcap").is_file() and (tmp_path / "run-2.mcap").is_file(), "nothing is overwritten"
+
+
+def test_a_real_board_is_not_moved_by_a_page(mechanism):
+    tcp = TcpBoard(Configuration.of(mechanism))
+    try:
+        typed = Terminal(tcp)
+        url = typed.until(rb"http://127\.0\.0\.1:\d+/")[0].decode()
+        typed.until(b"the page stays until Ctrl-C")
+        with urllib.request.urlopen(url, timeout=HANG) as answer:
+            text = answer.read().decode()
+        assert 'id="again"' not in text and b"play it again" not in typed.shown
+        assert asked(url, Origin=url.rstrip("/"), **{"X-Femtorque-Token": ""}) == 403
+        assert typed.leave() == 0
+    finally:
+        tcp.close()
+
+
+def test_a_motion_under_way_is_not_begun_anew():
+    again = Again()
+    assert again.ask(again.token) == 409 and not again.taken()
+    again.open = True
+    assert again.ask("") == 403 and again.ask(again.token) == 204 and again.ask(again.token) == 409
+    assert again.taken() and not again.taken()
+
+
+def test_a_page_finds_the_next_program_at_its_port(mechanism):
+    """It outlives the one that it came from."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    session, _ = looking()
+    with chromium() as browser:
+        with serving(session, port) as url:
+            browser.go(url)
+            until(browser, "return typeof about === 'object'")
+            browser.run("window.old = true")
+        until(browser, "return document.getElementById('gone').textContent.includes('waiting for it to come back')")
+        with serving(session, port):
+            until(browser, "return window.old === undefined")
 
 
 def test_without_gains_all_but_feedforward_is_the_rest():
