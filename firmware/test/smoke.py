@@ -9,13 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from emulator import Emulator, emulator
+from emulator import PATIENCE, Emulator, emulator
 
 from codegen.toolchain import stack_bound as stack
 from codegen.wire import messages
 from codegen.wire.codec import Codec, Command, FrameReader, Hello, Knot, text
 
-PATIENCE = 20.0  # s of wall time; only a hang waits so long
 USAGE_FAULT = 6  # exception number
 UNDEFINED_INSTRUCTION = 1 << 16  # in CFSR
 RAM_START = 0x20000000

@@ -1,7 +1,7 @@
 """`femtorque` as a process whose time is that of a TcpBoard: granted.py PORT ARGUMENT..., PORT being where time is granted.
 
 The host's clock and the board's are one, which moves when the host sleeps and not otherwise: however late a busy machine
-lets either run, neither finds the other late. It never runs ahead of the machine's, so that a user comes to press keys.
+lets either run, neither finds the other late. Here it never runs ahead of the machine's, so that a user comes to press keys.
 """
 
 import socket
@@ -19,19 +19,24 @@ SECONDS = struct.Struct("d")
 
 
 class GrantedClock:
-    """Host time: each sleep asks the board to live for so long, and lasts until it has."""
+    """Host time: each sleep asks the board to live for so long, and lasts until it has. paced: it never runs ahead of the
+    machine's."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, paced: bool = True) -> None:
         self._board = socket.create_connection(("127.0.0.1", port))
-        self._now = 0.0
+        self._paced, self._now = paced, 0.0
+        self._told: float | None = None  # what the board has for now; another host may have been there before
 
     def now(self) -> float:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+        if self._paced:
+            time.sleep(seconds)
         self._board.sendall(SECONDS.pack(seconds))
-        self._now, = SECONDS.unpack(self._board.recv(SECONDS.size, socket.MSG_WAITALL))
+        told, = SECONDS.unpack(self._board.recv(SECONDS.size, socket.MSG_WAITALL))
+        self._now += seconds if self._told is None else told - self._told
+        self._told = told
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,8 +29,8 @@ from hil.chip.chip_library import MACHINE
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
 from tests.support.sampling import exact_at, middles, sampled_quintic
 
-CHAINS = 200
 BATCH = 20  # chains that are compiled together
+BATCHES, CAMPAIGN = 3, 10
 
 
 def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
@@ -84,9 +85,24 @@ class Batch:
         return tau[1:]
 
 
-@settings(max_examples=CHAINS // BATCH, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH, max_size=BATCH, unique=True))
+chains = given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH, max_size=BATCH, unique=True))
+same = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@settings(same, max_examples=BATCHES)
+@chains
 def test_double_precision_equals_the_discretisation_on_random_chains(seeds):
+    hold_against_the_discretisation(seeds)
+
+
+@pytest.mark.bench
+@settings(same, max_examples=CAMPAIGN)
+@chains
+def test_double_precision_equals_the_discretisation_on_many_random_chains(seeds):
+    hold_against_the_discretisation(seeds)
+
+
+def hold_against_the_discretisation(seeds: list[tuple[int, int]]) -> None:
     """Without the search for cheap frames: tests/codegen/step/test_graph.py tries every choice of them."""
     rngs = [np.random.default_rng(seed) for seed, _ in seeds]
     models = [model_of(random_chain(rng, n)) for rng, (_, n) in zip(rngs, seeds, strict=True)]
@@ -284,6 +300,11 @@ MODELS = {
 }
 
 
+@cache
+def rendered(name: str, trig: str) -> dict[str, str]:
+    return step_source.render(exact_at(trig, MODELS[name]()))
+
+
 C, CPP = ("gcc", *WARNINGS), ("g++", "-x", "c++", "-std=c++11", *WARNINGS[1:])
 
 
@@ -294,7 +315,7 @@ C, CPP = ("gcc", *WARNINGS), ("g++", "-x", "c++", "-std=c++11", *WARNINGS[1:])
 @pytest.mark.parametrize("name", MODELS)
 def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path):
     assert shutil.which(compiler[0]), f"{compiler[0]} is missing: apt install {compiler[0]}"
-    for file, text in step_source.render(exact_at(trig, MODELS[name]())).items():
+    for file, text in rendered(name, trig).items():
         (tmp_path / file).write_text(text)
     flags = (*ARITHMETIC, *host_compiler.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
     done = subprocess.run([*compiler, *flags], cwd=tmp_path, capture_output=True, text=True)
@@ -317,7 +338,7 @@ def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_object_needs_nothing_and_holds_no_double_routine(name, tmp_path):
-    for file, text in step_source.render(MODELS[name]()).items():
+    for file, text in rendered(name, "tick").items():
         (tmp_path / file).write_text(text)
     flags = (*MACHINE, "-O2", *ARITHMETIC, "-std=c99", "-c", "-o", "step.o", "ft_step.c")
     subprocess.run(["arm-none-eabi-gcc", *flags], cwd=tmp_path, check=True)

@@ -3,9 +3,6 @@
 import json
 import os
 import pty
-import socket
-import threading
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -16,9 +13,11 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.reader import load_mechanism
 from femtorque import Board
 from host.link.configuration import Configuration
+from host.link.link import Link
 from host.link.ports import find, survey
 from tests.conftest import ROOT
-from tests.support.granted import SECONDS
+from tests.support.fake_board import ManualClock
+from tests.support.granted import GrantedClock
 from tests.support.tcp_board import TcpBoard
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
@@ -29,34 +28,38 @@ def configuration():
     return Configuration.of(load_mechanism(MECHANISM))
 
 
-class Living(TcpBoard):
-    """In the machine's time: whoever asks several boards at once has no time of its own that they could live in."""
+class Clocks:
+    """In the place of a host's clock at each port: that of the board there, which lives while its host sleeps, and not
+    otherwise; where nobody answers, one that costs nothing."""
 
-    def __init__(self, conf, **keys) -> None:
-        super().__init__(conf, **keys)
-        self._time = socket.create_connection(("127.0.0.1", int(self.command[2])))
-        self._lives = True
-        self._granting = threading.Thread(target=self._grant_on, daemon=True)
-        self._granting.start()
+    def __init__(self) -> None:
+        self.boards: dict[str, TcpBoard] = {}
 
-    def _grant_on(self) -> None:
-        while self._lives:
-            time.sleep(0.005)
-            self._time.sendall(SECONDS.pack(0.005))
-            if not self._time.recv(SECONDS.size, socket.MSG_WAITALL):
-                return
+    def add(self, board: TcpBoard) -> TcpBoard:
+        self.boards[board.port] = board
+        return board
 
-    def close(self) -> None:
-        self._lives = False
-        self._granting.join()
-        self._time.close()
-        super().close()
+    def at(self, port: object) -> GrantedClock | ManualClock:
+        board = self.boards.get(str(port))
+        return GrantedClock(int(board.command[2]), paced=False) if board else ManualClock()
 
 
 @pytest.fixture
-def desk(configuration, monkeypatch):
+def clocks(monkeypatch):
+    clocks, opened = Clocks(), Link.__init__
+
+    def at_its_time(self, port, *arguments, **keys):
+        opened(self, port, *arguments, **{**keys, "clock": keys.get("clock") or clocks.at(port)})
+
+    monkeypatch.setattr(Link, "__init__", at_its_time)
+    return clocks
+
+
+@pytest.fixture
+def desk(configuration, monkeypatch, clocks):
     """Two boards, a silent line and a port that is no USB device, as the operating system would list them."""
-    right, other = Living(configuration), Living(replace(configuration, name="other-arm", digest=b"\xee" * 32))
+    right, other = (clocks.add(TcpBoard(conf)) for conf in (
+        configuration, replace(configuration, name="other-arm", digest=b"\xee" * 32)))
     ours, theirs = pty.openpty()
     listed = [SimpleNamespace(device=port, description=what, vid=vid) for port, what, vid in (
         (other.port, "ST-Link", 0x483), (right.port, "USB UART", 0x403), (os.ttyname(theirs), "GPS mouse", 0x1546),
@@ -105,8 +108,8 @@ def test_auto_says_why_it_took_none(desk, configuration):
         find(configuration)
 
 
-def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration):
-    twin = Living(configuration, unique=b"\xc4" * 12)
+def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration, clocks):
+    twin = clocks.add(TcpBoard(configuration, unique=b"\xc4" * 12))
     desk.listed.append(SimpleNamespace(device=twin.port, description="twin", vid=1))
     try:
         with pytest.raises(Refused, match="2 boards would do: .*name the port, or the chip: --port auto:") as refused:
