@@ -15,6 +15,7 @@ link i's frame. What these functions return is dense on purpose: it is the theor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +83,9 @@ class Levers:
 
     com: Array
     joint: Array
+
+
+Conversion = Callable[[Model, Array, Levers, Array, Array], Array]  # R, arms, F and Phi of a model to joint torques
 
 
 def levers(model: Model, at: Pose) -> Levers:

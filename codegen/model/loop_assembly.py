@@ -1,263 +1,47 @@
-"""Closed loops: the constraint of the cuts, what they leave free, and the assembled pose.
+"""Closed loops: what they leave free, and the assembled pose.
 
-The spanning tree is the Model with all moving joints. A loop cuts it where two anchors, frames fixed in two links,
-are held together. Its constraint is written in axes of the body that both sides hang on, so that which of its
-equations depend on others does not change as that body turns:
-
-    ball      p_b - p_a                                                     3
-    planar    the same along x and y of anchor a                            2
-    revolute  ball, and z_b across x_a and across y_a                       5
-    rigid     revolute, and y_b across x_a                                  6
-
-Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
-link they act on, and [L][T] turns them into joint torques J_c' lambda. The same product of unit forces is the Jacobian
-J_c of the equations; there is no other code for it. Equations that others contain are found by rank at the assembled
-pose and beside it, and dropped.
-
-Of the moving joints as many actuated ones are *independent* as there is mobility; all others, passive or redundantly
-actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+Equations of the cuts (`codegen.model.loop_constraint`) that others contain are found by rank at the assembled pose and
+beside it, and dropped. Of the moving joints as many actuated ones are *independent* as there is mobility; all others,
+passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
-from codegen.common.vectors import cross
-from codegen.mechanism.description import Anchor, Loop, Mechanism
-from codegen.model.bodies import GROUND, Model, placed_links, rotation_axis, rotation_rpy
-from codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.model.kinematics import Conversion, Levers, pose
+from codegen.model.loop_constraint import (
+    Cut,
+    bias,
+    cuts,
+    frames,
+    jacobians,
+    load_torques,
+    residual,
+    residuals,
+    unit_loads,
+)
+from codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
-Conversion = Callable[[Model, Array, Levers, Array, Array], Array]
 
 CLOSED = 1e-11  # m or rad: where the assembly has converged
 CLOSING = 1e-8  # m or rad: the square of it is nothing, so one more Newton step closes the loops to rounding
 ITERATIONS = 60  # of the assembly, damped
 FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
 CLEAR = 3.0  # times SINGULAR: well away from a singular pose
-PARALLEL = 1e-9  # sine of the angle below which two axes are parallel
 RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
 BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
 SINGULAR = 0.03  # of `margin`: less is a fault
 PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
-
-AXES: dict[str, tuple[tuple[str, str], ...]] = {
-    "ball": (), "planar": (), "revolute": (("x", "z"), ("y", "z")), "rigid": (("x", "z"), ("y", "z"), ("x", "y"))}
-ALONG = {"planar": "xy"}
-
-
-class Timed(Protocol):
-    """What is known at every time with its first two derivatives: a motion, or a force."""
-
-    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Value, velocity, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
-        ...
-
-
-class Motion(Timed, Protocol):
-    """A motion known at every time, such as a Trajectory."""
-
-    def middles(self, ticks: int, dt: float) -> Array:
-        """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
-        ...
-
-
-@dataclass(frozen=True)
-class Side:
-    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global); joints between it and `common`."""
-
-    body: int
-    R: Array
-    p: Array
-    path: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations.
-
-    plane (3, 2): of a planar loop, two directions in axes of the common body that do for x and y of anchor a, because
-    nothing turns a but about its own z; None where something does, and x and y have to go with it.
-    """
-
-    loop: Loop
-    common: int
-    a: Side
-    b: Side
-    rows: tuple[str, ...]
-    plane: Array | None = None
-
-
-def cuts(model: Model) -> tuple[Cut, ...]:
-    """Every loop of the model's mechanism in terms of its bodies."""
-    places = placed_links(model.mechanism)
-
-    def ancestry(body: int) -> list[int]:
-        path = []
-        while body != GROUND:
-            path.append(body)
-            body = model.bodies[body].parent
-        return path[::-1]
-
-    def side(anchor: Anchor, shared: int) -> Side:
-        body, R, p = places[anchor.link]
-        return Side(body, R @ rotation_rpy(anchor.rpy), p + R @ anchor.xyz, tuple(ancestry(body)[shared:]))
-
-    found = []
-    for loop in model.mechanism.loops:
-        up, down = (ancestry(places[x.link][0]) for x in (loop.a, loop.b))
-        shared = sum(1 for x, y in zip(up, down, strict=False) if x == y)
-        rows = tuple(ALONG.get(loop.type, "xyz")) + tuple(f"{r[0]}.{r[1]}" for r in AXES[loop.type])
-        a, b = side(loop.a, shared), side(loop.b, shared)
-        plane = _plane(model, a) if loop.type in ALONG else None
-        found.append(Cut(loop, up[shared - 1] if shared else GROUND, a, b, rows, plane))
-    return tuple(found)
-
-
-def _plane(model: Model, side: Side) -> Array | None:
-    """x and y of an anchor with all joints between it and the common body at zero, if those only turn it about z."""
-    R = side.R
-    for j in reversed(side.path):
-        body = model.bodies[j]
-        if not body.prismatic and np.linalg.norm(cross(body.axis, R[:, 2])) > PARALLEL:
-            return None
-        R = body.R0 @ R
-    return R[:, :2]
-
-
-@dataclass(frozen=True)
-class Frames:
-    """A cut's two anchors in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
-
-    A: Array
-    B: Array
-    a: Array
-    b: Array
-    back: Array  # (..., 3, 3), from global axes
-
-
-def _frames(at: Pose, cut: Cut) -> Frames:
-    if cut.common == GROUND:
-        back, origin = np.eye(3), np.zeros(3)
-    else:
-        back, origin = np.swapaxes(at.R[..., cut.common, :, :], -1, -2), at.origin[..., cut.common, :]
-
-    def placed(side: Side) -> tuple[Array, Array]:
-        if side.body == GROUND:
-            return back @ side.R, rotate(back, side.p - origin)
-        R = at.R[..., side.body, :, :]
-        return back @ R @ side.R, rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
-
-    (A, a), (B, b) = placed(cut.a), placed(cut.b)
-    return Frames(A, B, a, b, back)
-
-
-def residual(model: Model, cut: Cut, at: Pose) -> Array:
-    """The cut's equations (..., rows): m for points, 1 for directions; zero where it is closed."""
-    f = _frames(at, cut)
-    apart = f.b - f.a
-    if cut.loop.type in ALONG:
-        apart = np.einsum("...ji,...j->...i", f.A[..., :2] if cut.plane is None else cut.plane, apart)
-    angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
-    return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
-
-
-def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
-    """Second derivative of `residual` (..., rows) by time with all joints' velocities (..., n) as they stay: J_c'
-    velocities.
-
-    A vector y that turns with a joint of velocity w about the axis e has y' = R y' + w e x R y and, in the same way
-    once more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
-    """
-    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
-        y = np.broadcast_to(y, (*q.shape[:-1], 3))
-        v, b = np.zeros_like(y), np.zeros_like(y)
-        for j in reversed(side.path):
-            body, velocity = model.bodies[j], velocities[..., j, None]
-            if body.prismatic and is_point:
-                y, v = y + body.axis * q[..., j, None], v + body.axis * velocity
-            elif not body.prismatic:
-                R = rotation_axis(body.axis, q[..., j])
-                y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
-                across = velocity * cross(body.axis, y)
-                b = b + 2.0 * velocity * cross(body.axis, v) + velocity * cross(body.axis, across)
-                v = v + across
-            y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
-        return y, v, b
-
-    def product(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
-        return np.sum(u[2] * v[0] + 2.0 * u[1] * v[1] + u[0] * v[2], axis=-1)
-
-    def direction(side: Side, name: str) -> tuple[Array, Array, Array]:
-        return carried(side, side.R[:, "xyz".index(name)], False)
-
-    a, b = carried(cut.a, cut.a.p, True), carried(cut.b, cut.b.p, True)
-    apart = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-    rows = [apart[2][..., k] for k in range(3)]
-    if cut.plane is not None:
-        rows = [apart[2] @ cut.plane[:, k] for k in range(2)]
-    elif cut.loop.type in ALONG:
-        rows = [product(direction(cut.a, k), apart) for k in "xy"]
-    rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
-    return np.stack(rows, axis=-1)
-
-
-def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Nodal forces F and moments Phi (..., rows, n, 3), global axes, that go with unit multipliers of a cut.
-
-    R (..., n, 3, 3). A force along a row acts at both anchors, on b as it is and on a turned round; off the centre of
-    gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
-    """
-    back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
-    A, B = (side.R if side.body == GROUND else R[..., side.body, :, :] @ side.R for side in (cut.a, cut.b))
-    F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
-    Phi = np.zeros_like(F)
-
-    def act(row: int, sign: float, side: Side, force: Array, moment: Array) -> None:
-        if side.body != GROUND:
-            arm = rotate(R[..., side.body, :, :], side.p - model.bodies[side.body].com)
-            F[..., row, side.body, :] += sign * force
-            Phi[..., row, side.body, :] += sign * (cross(arm, force) + moment)
-
-    none, along = np.zeros(3), cut.loop.type in ALONG
-    for row in range(2 if along else 3):
-        moving = along and cut.plane is None
-        if along and cut.plane is not None:
-            force = rotate_back(back, cut.plane[:, row])
-        else:
-            force = A[..., row] if along else back[..., row, :]
-        turned = cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
-        act(row, 1.0, cut.b, force, none)
-        act(row, -1.0, cut.a, force, -turned)
-    for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
-        moment = cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
-        act(row, 1.0, cut.b, none, moment)
-        act(row, -1.0, cut.a, none, moment)
-    return F, Phi
-
-
-def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
-    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
-
-    Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
-    and the axes together, would feel it: their columns are zero.
-    """
-    f = _frames(at, cut)
-    J = _of_loads(model, at.R, levers(model, at), *unit_loads(model, cut, at.R, f.b - f.a))
-    J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
-    return J
-
-
-def _of_loads(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """Torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
-    return joint_torque(model, R[..., None, :, :, :], Levers(arms.com[..., None, :, :], arms.joint[..., None, :, :]),
-                        F, Phi)
 
 
 @dataclass(frozen=True)
@@ -298,7 +82,7 @@ class Assembly:
     # ---- the constraint: kept equations only
     def residual(self, q: ArrayLike) -> Array:
         """(..., m) at positions q (..., n)."""
-        return self._kept(_residuals(self.model, self.cuts, pose(self.model, q)), -1)
+        return self._kept(residuals(self.model, self.cuts, pose(self.model, q)), -1)
 
     def bias(self, q: ArrayLike, velocities: ArrayLike) -> Array:
         """Of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints; see `bias`."""
@@ -307,7 +91,7 @@ class Assembly:
 
     def jacobian(self, q: ArrayLike) -> Array:
         """J_c (..., m, n)."""
-        return self._kept(_jacobians(self.model, self.cuts, pose(self.model, q)), -2)
+        return self._kept(jacobians(self.model, self.cuts, pose(self.model, q)), -2)
 
     def _kept(self, rows: Array, axis: int) -> Array:
         first = np.cumsum([0, *(len(cut.rows) for cut in self.cuts)])
@@ -480,7 +264,7 @@ class Assembly:
         def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
             loads = [unit_loads(model, cut, R) for cut in self.cuts]
             unit_F, unit_Phi = (self._kept(np.concatenate(parts, axis=-3), -3) for parts in zip(*loads, strict=True))
-            lam = self.multipliers(_of_loads(model, R, arms, unit_F, unit_Phi), convert(model, R, arms, F, Phi))
+            lam = self.multipliers(load_torques(model, R, arms, unit_F, unit_Phi), convert(model, R, arms, F, Phi))
             add_F, add_Phi = (np.einsum("...r,...rij->...ij", lam, unit) for unit in (unit_F, unit_Phi))
             return convert(model, R, arms, F + add_F, Phi + add_Phi)
 
@@ -510,16 +294,6 @@ def _between(a: Array, b: Array) -> Array:
     return a + np.multiply.outer(np.arange(1, parts + 1) / parts, b - a)
 
 
-def _residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
-    parts = [residual(model, cut, at) for cut in found]
-    return np.concatenate(parts, axis=-1) if parts else np.zeros((*at.R.shape[:-3], 0))
-
-
-def _jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
-    parts = [jacobian(model, cut, at) for cut in found]
-    return np.concatenate(parts, axis=-2) if parts else np.zeros((*at.R.shape[:-3], 0, model.n))
-
-
 # ---- assembly
 
 
@@ -534,7 +308,7 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
     kept, dropped = _independent_rows(model, found, q)
     actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found)
     passive = tuple(i for i in range(model.n) if i not in actuated)
-    J = _jacobians(model, found, pose(model, q))
+    J = jacobians(model, found, pose(model, q))
     first = np.cumsum([0, *(len(cut.rows) for cut in found)])
     J = J[[first[c] + r for c, r in kept]]
     redundant = _redundant(model, J, actuated, passive)
@@ -575,15 +349,15 @@ def _assembled(model: Model, found: tuple[Cut, ...], guess: Array) -> Array:
     q = guess.copy()
     for _ in range(ITERATIONS):
         at = pose(model, q)
-        away = _residuals(model, found, at)
+        away = residuals(model, found, at)
         if np.max(np.abs(away), initial=0.0) < CLOSED:
             break
-        J = _jacobians(model, found, at) * moves
+        J = jacobians(model, found, at) * moves
         step = -moves * np.linalg.lstsq(J, away, rcond=1e-10)[0]
         q += step * min(1.0, FARTHEST / np.max(np.abs(step), initial=1e-300))
     at = pose(model, q)
     for cut in found:
-        away, f = residual(model, cut, at), _frames(at, cut)
+        away, f = residual(model, cut, at), frames(at, cut)
         worst = float(np.max(np.abs(away)))
         if not worst < 1e3 * CLOSED:
             _refuse(model.mechanism, f"loop.{cut.loop.name}",
@@ -628,8 +402,8 @@ def _independent_rows(model: Model, found: tuple[Cut, ...],
     rows = [(c, r) for c, cut in enumerate(found) for r in range(len(cut.rows))]
     if not rows:
         return (), ()
-    J = _scaled(model, _jacobians(model, found, pose(model, q)))
-    beside = [_scaled(model, _jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
+    J = _scaled(model, jacobians(model, found, pose(model, q)))
+    beside = [_scaled(model, jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
     here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
     if here < generic:
         _refuse(model.mechanism, "joint.start",
@@ -657,7 +431,7 @@ def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]
     rng = np.random.default_rng(0)
     poses: list[Array] = []
     for _ in range(BESIDE):
-        J = _jacobians(model, found, pose(model, q))
+        J = jacobians(model, found, pose(model, q))
         _, sizes, V = np.linalg.svd(J)
         free = V[int(np.sum(sizes > RANK * sizes[0])):]
         if not len(free):
@@ -665,8 +439,8 @@ def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]
         x = q + STEP * (rng.standard_normal(len(free)) @ free)
         for _ in range(10):
             at = pose(model, x)
-            x = x - np.linalg.lstsq(_jacobians(model, found, at), _residuals(model, found, at), rcond=1e-10)[0]
-        if np.max(np.abs(_residuals(model, found, pose(model, x)))) < 1e3 * CLOSED:
+            x = x - np.linalg.lstsq(jacobians(model, found, at), residuals(model, found, at), rcond=1e-10)[0]
+        if np.max(np.abs(residuals(model, found, pose(model, x)))) < 1e3 * CLOSED:
             poses.append(x)
     return poses
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import BASE, Joint, Link, Mechanism
 from codegen.model.bodies import Model, beyond, rotation_rpy
-from codegen.model.loop_assembly import Motion
+from codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 

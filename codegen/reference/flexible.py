@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Motion
+from codegen.model.motion import Motion
 from codegen.motion.trajectory import Trajectory
 from codegen.reference.discrete_flexible import Elastic
 

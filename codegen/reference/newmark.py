@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.vectors import cross
 from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import Pose, levers, pose, rotate_back
-from codegen.model.loop_assembly import Conversion
+from codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
 from codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
 
 Array = NDArray[np.float64]

@@ -22,6 +22,7 @@ from codegen.common.vectors import cross
 from codegen.model.beam_element import joint_springs, node_masses
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import (
+    Conversion,
     Levers,
     Pose,
     joint_axes,
@@ -34,7 +35,6 @@ from codegen.model.kinematics import (
     rotate_back,
     velocities,
 )
-from codegen.model.loop_assembly import Conversion
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Assembly, ClosedMotion, Conversion, Motion, assemble
+from codegen.model.kinematics import Conversion
+from codegen.model.loop_assembly import Assembly, ClosedMotion, assemble
 from codegen.model.modes import Later, has_modes, shares, stretches
+from codegen.model.motion import Motion
 from codegen.reference import flexible as elastic_reference
 from codegen.reference.newmark import newmark_torque
 from codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion

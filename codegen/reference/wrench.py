@@ -17,8 +17,7 @@ from codegen.common.nearest import hint
 from codegen.common.vectors import cross
 from codegen.mechanism.description import BASE, Mechanism, Vector
 from codegen.model.bodies import GROUND, Model, placed_links
-from codegen.model.kinematics import levers, pose, rotate
-from codegen.model.loop_assembly import Conversion
+from codegen.model.kinematics import Conversion, levers, pose, rotate
 from codegen.reference.rigid import recursion
 
 LARGEST = 1e9  # N, N m: as every number of a mechanism file

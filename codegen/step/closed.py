@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.model.kinematics import frame_to_axis
-from codegen.model.loop_assembly import ALONG, AXES, PARALLEL, SINGULAR, Assembly, Cut, Side
+from codegen.model.loop_assembly import SINGULAR, Assembly
+from codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
 from codegen.step.frames import tidy
 from codegen.step.graph import Expr, Function, Graph
 from codegen.step.spatial_algebra import Vec3, times

@@ -28,10 +28,11 @@ from codegen.mechanism.refusal import refuse
 from codegen.model.beam_element import joint_springs
 from codegen.model.bodies import GROUND, Model
 from codegen.model.flexible_tree import flexible_tree
-from codegen.model.loop_assembly import CLEAR, Assembly, Motion, assemble
+from codegen.model.loop_assembly import CLEAR, Assembly, assemble
 from codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
 from codegen.model.mass_matrix import mass_matrix
 from codegen.model.modes import Later, has_modes, in_mode, stretches
+from codegen.model.motion import Motion
 from codegen.model.supported import supported
 from codegen.model.torsion import with_torsion
 from codegen.motion.trajectory import Trajectory

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Motion
 from codegen.model.mass_matrix import mass_matrix, rotor_inertia
+from codegen.model.motion import Motion
 from codegen.reference import rigid as reference
 
 Array = NDArray[np.float64]

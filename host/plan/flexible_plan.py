@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from codegen.common.errors import BadInput, Refused
 from codegen.common.output import drawn_by, replacing
 from codegen.mechanism.description import Mechanism
-from codegen.model.loop_assembly import Timed
+from codegen.model.motion import Timed
 from codegen.motion.trajectory import Trajectory, check_limits
 from codegen.verify.figures import check_format
 from host.plan import boundary_value, plan, tip_file, waypoints

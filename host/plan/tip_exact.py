@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
 from codegen.model.kinematics import pose
-from codegen.model.loop_assembly import Timed
+from codegen.model.motion import Timed
 from host.plan.exact_link import Chain, Swung, swung
 from host.plan.tip_motion import FlexibleArm, TipMotion, hub_acceleration, taken, tip_motion
 

@@ -18,7 +18,7 @@ from codegen.common.errors import BadInput
 from codegen.mechanism.description import Beam, Mechanism
 from codegen.model.bodies import Model, placed_links
 from codegen.model.kinematics import joint_axes, pose
-from codegen.model.loop_assembly import Timed
+from codegen.model.motion import Timed
 from codegen.reference.rigid import newton_euler
 from host.plan import boundary_value
 from host.plan.boundary_value import Ends, Problem, Solution

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from codegen.common.errors import Refused
 from codegen.model.kinematics import pose
-from codegen.model.loop_assembly import Timed
+from codegen.model.motion import Timed
 from codegen.motion.trajectory import Trajectory
 from host.plan.tip_motion import FlexibleArm, tip
 

@@ -13,7 +13,8 @@ from codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mecha
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
 from codegen.model.kinematics import pose
-from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble, bias, cuts, jacobian, residual
+from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble
+from codegen.model.loop_constraint import bias, cuts, jacobian, residual
 from codegen.motion.random import random_motion
 from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.reference import rigid as reference

@@ -1,0 +1,240 @@
+"""The constraint of closed loops: where each of them cuts the tree, its equations, their Jacobian and its forces.
+
+The spanning tree is the Model with all moving joints. A loop cuts it where two anchors, frames fixed in two links,
+are held together. Its constraint is written in axes of the body that both sides hang on, so that which of its
+equations depend on others does not change as that body turns:
+
+    ball      p_b - p_a                                                     3
+    planar    the same along x and y of anchor a                            2
+    revolute  ball, and z_b across x_a and across y_a                       5
+    rigid     revolute, and y_b across x_a                                  6
+
+Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
+link they act on, and [L][T] turns them into joint torques J_c' lambda. The same product of unit forces is the Jacobian
+J_c of the equations; there is no other code for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.vectors import cross
+from codegen.mechanism.description import Anchor, Loop
+from codegen.model.bodies import GROUND, Model, placed_links, rotation_axis, rotation_rpy
+from codegen.model.kinematics import Levers, Pose, joint_torque, levers, rotate, rotate_back
+
+Array = NDArray[np.float64]
+
+PARALLEL = 1e-9  # sine of the angle below which two axes are parallel
+
+AXES: dict[str, tuple[tuple[str, str], ...]] = {
+    "ball": (), "planar": (), "revolute": (("x", "z"), ("y", "z")), "rigid": (("x", "z"), ("y", "z"), ("x", "y"))}
+ALONG = {"planar": "xy"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One anchor of a loop: frame R (3, 3), p (3,) in its body (GROUND: global); joints between it and `common`."""
+
+    body: int
+    R: Array
+    p: Array
+    path: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A loop of the tree. common: the body that both sides hang on; rows: names of its equations.
+
+    plane (3, 2): of a planar loop, two directions in axes of the common body that do for x and y of anchor a, because
+    nothing turns a but about its own z; None where something does, and x and y have to go with it.
+    """
+
+    loop: Loop
+    common: int
+    a: Side
+    b: Side
+    rows: tuple[str, ...]
+    plane: Array | None = None
+
+
+def cuts(model: Model) -> tuple[Cut, ...]:
+    """Every loop of the model's mechanism in terms of its bodies."""
+    places = placed_links(model.mechanism)
+
+    def ancestry(body: int) -> list[int]:
+        path = []
+        while body != GROUND:
+            path.append(body)
+            body = model.bodies[body].parent
+        return path[::-1]
+
+    def side(anchor: Anchor, shared: int) -> Side:
+        body, R, p = places[anchor.link]
+        return Side(body, R @ rotation_rpy(anchor.rpy), p + R @ anchor.xyz, tuple(ancestry(body)[shared:]))
+
+    found = []
+    for loop in model.mechanism.loops:
+        up, down = (ancestry(places[x.link][0]) for x in (loop.a, loop.b))
+        shared = sum(1 for x, y in zip(up, down, strict=False) if x == y)
+        rows = tuple(ALONG.get(loop.type, "xyz")) + tuple(f"{r[0]}.{r[1]}" for r in AXES[loop.type])
+        a, b = side(loop.a, shared), side(loop.b, shared)
+        plane = _plane(model, a) if loop.type in ALONG else None
+        found.append(Cut(loop, up[shared - 1] if shared else GROUND, a, b, rows, plane))
+    return tuple(found)
+
+
+def _plane(model: Model, side: Side) -> Array | None:
+    """x and y of an anchor with all joints between it and the common body at zero, if those only turn it about z."""
+    R = side.R
+    for j in reversed(side.path):
+        body = model.bodies[j]
+        if not body.prismatic and np.linalg.norm(cross(body.axis, R[:, 2])) > PARALLEL:
+            return None
+        R = body.R0 @ R
+    return R[:, :2]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A cut's two anchors in axes of its common body: directions A, B (..., 3, 3), points a, b (..., 3)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    back: Array  # (..., 3, 3), from global axes
+
+
+def frames(at: Pose, cut: Cut) -> Frames:
+    """Both anchors in one pose or a stack of poses."""
+    if cut.common == GROUND:
+        back, origin = np.eye(3), np.zeros(3)
+    else:
+        back, origin = np.swapaxes(at.R[..., cut.common, :, :], -1, -2), at.origin[..., cut.common, :]
+
+    def placed(side: Side) -> tuple[Array, Array]:
+        if side.body == GROUND:
+            return back @ side.R, rotate(back, side.p - origin)
+        R = at.R[..., side.body, :, :]
+        return back @ R @ side.R, rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
+
+    (A, a), (B, b) = placed(cut.a), placed(cut.b)
+    return Frames(A, B, a, b, back)
+
+
+def residual(model: Model, cut: Cut, at: Pose) -> Array:
+    """The cut's equations (..., rows): m for points, 1 for directions; zero where it is closed."""
+    f = frames(at, cut)
+    apart = f.b - f.a
+    if cut.loop.type in ALONG:
+        apart = np.einsum("...ji,...j->...i", f.A[..., :2] if cut.plane is None else cut.plane, apart)
+    angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
+    return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
+
+
+def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
+    """Second derivative of `residual` (..., rows) by time with all joints' velocities (..., n) as they stay: J_c'
+    velocities.
+
+    A vector y that turns with a joint of velocity w about the axis e has y' = R y' + w e x R y and, in the same way
+    once more, y'' = R y'' + 2 w e x R y' + w^2 e x (e x R y).
+    """
+    def carried(side: Side, y: Array, is_point: bool) -> tuple[Array, Array, Array]:
+        y = np.broadcast_to(y, (*q.shape[:-1], 3))
+        v, b = np.zeros_like(y), np.zeros_like(y)
+        for j in reversed(side.path):
+            body, velocity = model.bodies[j], velocities[..., j, None]
+            if body.prismatic and is_point:
+                y, v = y + body.axis * q[..., j, None], v + body.axis * velocity
+            elif not body.prismatic:
+                R = rotation_axis(body.axis, q[..., j])
+                y, v, b = rotate(R, y), rotate(R, v), rotate(R, b)
+                across = velocity * cross(body.axis, y)
+                b = b + 2.0 * velocity * cross(body.axis, v) + velocity * cross(body.axis, across)
+                v = v + across
+            y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
+        return y, v, b
+
+    def product(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
+        return np.sum(u[2] * v[0] + 2.0 * u[1] * v[1] + u[0] * v[2], axis=-1)
+
+    def direction(side: Side, name: str) -> tuple[Array, Array, Array]:
+        return carried(side, side.R[:, "xyz".index(name)], False)
+
+    a, b = carried(cut.a, cut.a.p, True), carried(cut.b, cut.b.p, True)
+    apart = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    rows = [apart[2][..., k] for k in range(3)]
+    if cut.plane is not None:
+        rows = [apart[2] @ cut.plane[:, k] for k in range(2)]
+    elif cut.loop.type in ALONG:
+        rows = [product(direction(cut.a, k), apart) for k in "xy"]
+    rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
+    return np.stack(rows, axis=-1)
+
+
+def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tuple[Array, Array]:
+    """Nodal forces F and moments Phi (..., rows, n, 3), global axes, that go with unit multipliers of a cut.
+
+    R (..., n, 3, 3). A force along a row acts at both anchors, on b as it is and on a turned round; off the centre of
+    gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
+    """
+    back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
+    A, B = (side.R if side.body == GROUND else R[..., side.body, :, :] @ side.R for side in (cut.a, cut.b))
+    F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
+    Phi = np.zeros_like(F)
+
+    def act(row: int, sign: float, side: Side, force: Array, moment: Array) -> None:
+        if side.body != GROUND:
+            arm = rotate(R[..., side.body, :, :], side.p - model.bodies[side.body].com)
+            F[..., row, side.body, :] += sign * force
+            Phi[..., row, side.body, :] += sign * (cross(arm, force) + moment)
+
+    none, along = np.zeros(3), cut.loop.type in ALONG
+    for row in range(2 if along else 3):
+        moving = along and cut.plane is None
+        if along and cut.plane is not None:
+            force = rotate_back(back, cut.plane[:, row])
+        else:
+            force = A[..., row] if along else back[..., row, :]
+        turned = cross(force, rotate_back(back, np.asarray(apart) + none)) if moving else none
+        act(row, 1.0, cut.b, force, none)
+        act(row, -1.0, cut.a, force, -turned)
+    for row, (x, y) in enumerate(AXES[cut.loop.type], 2 if along else 3):
+        moment = cross(B[..., "xyz".index(y)], A[..., "xyz".index(x)])
+        act(row, 1.0, cut.b, none, moment)
+        act(row, -1.0, cut.a, none, moment)
+    return F, Phi
+
+
+def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
+    """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
+
+    Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
+    and the axes together, would feel it: their columns are zero.
+    """
+    f = frames(at, cut)
+    J = load_torques(model, at.R, levers(model, at), *unit_loads(model, cut, at.R, f.b - f.a))
+    J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
+    return J
+
+
+def load_torques(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
+    """Torques (..., rows, n) of loads (..., rows, n, 3) in one pose."""
+    return joint_torque(model, R[..., None, :, :, :], Levers(arms.com[..., None, :, :], arms.joint[..., None, :, :]),
+                        F, Phi)
+
+
+def residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    """Of all cuts, one after the other (..., m)."""
+    parts = [residual(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-1) if parts else np.zeros((*at.R.shape[:-3], 0))
+
+
+def jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
+    """The same (..., m, n)."""
+    parts = [jacobian(model, cut, at) for cut in found]
+    return np.concatenate(parts, axis=-2) if parts else np.zeros((*at.R.shape[:-3], 0, model.n))

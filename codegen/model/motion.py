@@ -1,0 +1,26 @@
+"""What is known at every time: motions and forces."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Timed(Protocol):
+    """What is known at every time with its first two derivatives: a motion, or a force."""
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Value, velocity, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""
+        ...
+
+
+class Motion(Timed, Protocol):
+    """A motion known at every time, such as a Trajectory."""
+
+    def middles(self, ticks: int, dt: float) -> Array:
+        """Positions (ticks + 2, n) at the middles of ticks and of their neighbours."""
+        ...
