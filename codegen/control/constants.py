@@ -9,13 +9,9 @@ What the mechanism file has no key for follows from it by a rule stated at each 
 from __future__ import annotations
 
 import math
-import struct
-import zlib
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from codegen.board import channels
 from codegen.board import reader as boards
@@ -25,6 +21,7 @@ from codegen.common.templating import template
 from codegen.control import heat
 from codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from codegen.control.observer import observer_gains
+from codegen.control.table import INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.wire.units import position_unit, to_wire
 
@@ -49,35 +46,39 @@ SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach fart
 
 @dataclass(frozen=True)
 class JointConstants:
-    """One joint's row of ft_joint, in the order of the C struct: reals, then one angle, then 32 bit."""
+    """One joint's row of ft_joint. u is a half increment of the target in a tick."""
 
-    unit: float  # rad or m a wire step
-    per_unit: float  # wire steps per rad or m
-    count: float  # rad or m of one count, signed
-    ku: float  # N m a wire step
-    kv: float  # N m per rad of half increment
-    ki: float  # N m a wire step and tick
-    rotor: float  # N m per rad: 2 J N^2 / dt^2
-    viscous: float  # N m per rad: D / dt
-    coulomb_half: float  # N m: half of it
-    coulomb_half_slope: float  # N m per rad
-    effort: float  # N m
-    resistance: float  # V per N m at the terminals, signed: R / (K N)
-    inductance: float  # V per N m of change: L / (K N dt)
-    back_emf: float  # V per rad: K N / dt
-    speed: float  # rad/s or m/s: no knot may ask for more
-    overspeed: float  # rad or m of half increment: more is a fault
-    rest: float  # rad or m of half increment: less counts as at rest
-    span: float  # rad or m: the farthest a segment may reach
-    following: int  # wire steps: farther from the target is a fault
-    start: int  # wire steps: farther from a motion's first knot, it is not started
-    step: int  # fine position steps an encoder count, signed
-    counts: int  # encoder counts per tick: more is a fault
-    lower: int  # coarse position of the limits
-    room: int  # coarse, unsigned: from lower to upper
-    upper: int
-    margin: int  # coarse: farther beyond a limit is a fault
-    patience: int  # ticks, unsigned: all the torque for longer without a count is a fault
+    unit: float = member(PER_STEP, "rad or m per position step")
+    per_unit: float = member(STEPS_PER, "position steps per rad or m")
+    count: float = member(REAL, "rad or m of one count, signed")
+    ku: float = member(PER_STEP, "N m per position step")
+    kv: float = member(REAL, "N m per rad, of u")
+    ki: float = member(PER_STEP, "N m per position step and tick")
+    rotor: float = member(REAL, "N m per rad, of u - u': 2 J N^2/dt^2")
+    viscous: float = member(REAL, "N m per rad, of u + u': D/dt")
+    coulomb_half: float = member(REAL, "N m: half of the friction")
+    coulomb_half_slope: float = member(REAL, "N m per rad, of u + u'")
+    effort: float = member(REAL, "N m: limit of the torque")
+    resistance: float = member(REAL, "V per N m: R/(K N), signed")
+    inductance: float = member(REAL, "V per N m of change: L/(K N dt)")
+    back_emf: float = member(REAL, "V per rad, of u + u': K N/dt")
+    speed: float = member(REAL, "rad/s, m/s: limit of a knot's velocity")
+    overspeed: float = member(REAL, "rad, m, of u: faster is a fault")
+    rest: float = member(REAL, "rad, m, of u: slower counts as at rest")
+    span: float = member(REAL, "rad, m: a segment reaches no farther")
+    following: int = member(STEPS, "farther from the target is a fault")
+    start: int = member(STEPS, "a motion must begin within it")
+    step: int = member(INT32, "fine position steps per count, signed")
+    counts: int = member(INT32, "per tick: more is a fault")
+    lower: int = member(INT32, "2^-24 turn")
+    room: int = member(UINT32, "upper - lower")
+    upper: int = member(INT32, "")
+    margin: int = member(INT32, "farther beyond a limit is a fault")
+    patience: int = member(UINT32, "ticks at a limit without a count: a fault")
+
+
+STRUCTS: dict[type, str] = {
+    JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -233,27 +234,6 @@ def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], in
     return max(-COARSE_MAX, min(COARSE_MAX, steps))
 
 
-def table_crc(rows: list[JointConstants], double: bool) -> int:
-    """CRC-32 of ft_joint as it lies in the chip's memory: little endian."""
-    reals = len(fields(JointConstants)) - 9
-    layout = struct.Struct(f"<{reals}dQQiiiIiiI4x" if double else f"<{reals}fIIiiiIiiI")  # 4x: up to a whole double
-    return zlib.crc32(b"".join(layout.pack(*_in_memory(row, double)) for row in rows))
-
-
-def lab_crc(rows: list[LabConstants], double: bool) -> int:
-    """CRC-32 of ft_lab_joint as it lies in the chip's memory."""
-    layout = struct.Struct(f"<{len(fields(LabConstants)) - 5}{'d' if double else 'f'}qIIII")
-    return zlib.crc32(b"".join(layout.pack(*astuple(row)) for row in rows))
-
-
-def _in_memory(row: JointConstants, double: bool) -> tuple[Any, ...]:
-    """The values as the build stores them: positions are 2^32 times finer in double precision."""
-    if double:
-        row = replace(row, unit=row.unit * 2.0**-32, ku=row.ku * 2.0**-32, ki=row.ki * 2.0**-32,
-                      per_unit=row.per_unit * 2.0**32, following=row.following << 32, start=row.start << 32)
-    return astuple(row)
-
-
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
@@ -262,6 +242,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
+    warm = heat.heats(mechanism, board)
     return {
         "lead": board.lead if board else 0,
         "duty_max": board.outputs.duty_max if board and board.outputs else 1.0,
@@ -276,17 +257,16 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "motors": int(any(row.resistance != 0.0 for row in rows)),
         "inductance": int(any(row.inductance != 0.0 for row in rows)),
         "fine": fine_digits(mechanism),
-        "kept": _literal(1.0 - position_gain),
-        "rate_gain": _literal(0.5 * rate_gain),
-        "bus_low": _literal(BUS_LOW * nominal),
-        "bus_high": _literal(_bus_high(mechanism, board, nominal)),
+        "kept": real(1.0 - position_gain),
+        "rate_gain": real(0.5 * rate_gain),
+        "bus_low": real(BUS_LOW * nominal),
+        "bus_high": real(_bus_high(mechanism, board, nominal)),
         "joints": joints,
-        "rows": [_texts(row) for row in rows],
-        "crc_single": f"0x{table_crc(rows, False):08x}u",
-        "crc_double": f"0x{table_crc(rows, True):08x}u",
-        "lab_rows": [_texts(row) for row in lab],
-        "lab_crc_single": f"0x{lab_crc(lab, False):08x}u",
-        "lab_crc_double": f"0x{lab_crc(lab, True):08x}u",
+        "structs": [c_struct(kind, name) for kind, name in STRUCTS.items()],
+        "rows": [c_row(row) for row in rows],
+        "crc": (crc(rows), crc(rows, double=True)),
+        "lab_rows": [c_row(row) for row in lab],
+        "lab_crc": (crc(lab), crc(lab, double=True)),
         "start_pose": [int(x) for x in to_wire([j.start for j in joints], joints)],
         "reactions": reactions(mechanism),
         "overlay": int((least, most) != (64, 64)),
@@ -294,10 +274,10 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "overlay_most": most,
         "current_loops": int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
         **_brake(mechanism, board),
-        "heats": (warm := heat.heats(mechanism, board)),
-        "heat_crc": f"0x{heat.crc(warm):08x}u",
+        "heats": [(", ".join(c_row(row)), row.what) for row in warm],
+        "heat_crc": crc(warm),
         "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
-        "temperature_max": _literal(mechanism.safety.temperature_max),
+        "temperature_max": real(mechanism.safety.temperature_max),
     }
 
 
@@ -320,27 +300,3 @@ def _fitting_ramp(mechanism: Mechanism) -> int:
                        f"at rate_hz = {control.rate_hz} a segment may last {most} ticks",
                        f"least: {-(-control.rate_hz // most)}")
     return ramp(control.rate_hz)
-
-
-def _texts(row: JointConstants | LabConstants) -> dict[str, str]:
-    """Each value as it is written in C."""
-    def text(name: str, value: float | int) -> str:
-        if name in ("unit", "ku", "ki"):
-            return f"FT_UNIT({value!r})"
-        if name == "per_unit":
-            return f"FT_PER_UNIT({value!r})"
-        if name in ("following", "start"):
-            return f"FT_STEPS({value}u)"
-        if name in ("room", "patience", "seek", "seek_ticks", "seek_counts", "probe_counts"):
-            return f"{value}u"
-        if name == "home":
-            return f"INT64_C({value})"
-        if isinstance(value, int):
-            return str(value) if value > -(2**31) else "(-2147483647 - 1)"
-        return _literal(value)
-
-    return {f.name: text(f.name, getattr(row, f.name)) for f in fields(row)}
-
-
-def _literal(value: float) -> str:
-    return f"FT_C({float(np.float64(value))!r})"

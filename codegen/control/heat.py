@@ -8,29 +8,21 @@ is that which the torque asks for, tau / (K N).
 from __future__ import annotations
 
 import math
-import struct
-import zlib
 from dataclasses import dataclass
 
-import numpy as np
-
 from codegen.board.description import Board
+from codegen.control.table import FLOAT, UINT32, member
 from codegen.mechanism.description import Joint, Mechanism
 
 
 @dataclass(frozen=True)
 class Heat:
-    """One row of ft_heat. joint: its number. per_torque: continuous currents a N m. share: dt / T. what: in words."""
+    """One row of ft_heat."""
 
-    joint: int
-    per_torque: float
-    share: float
-    what: str
-
-    @staticmethod
-    def literal(value: float) -> str:
-        """As C has it in single precision."""
-        return f"{float(np.float32(value))!r}f"
+    joint: int = member(UINT32, "its number")
+    per_torque: float = member(FLOAT, "continuous currents per N m")
+    share: float = member(FLOAT, "per tick, of the way to the current's square")
+    what: str = ""  # in words
 
 
 @dataclass(frozen=True)
@@ -65,11 +57,6 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
     rows = [Heat(i, 1.0 / (torque_constant(joint) * r.continuous), dt / r.thermal_s, f"{joint.name}: {r.part}")
             for i, joint in enumerate(mechanism.streamed) for r in ratings(joint, board)]
     return rows or [Heat(0, 0.0, 0.0, "nothing")]
-
-
-def crc(rows: list[Heat]) -> int:
-    """CRC-32 of ft_heat as it lies in the chip's memory."""
-    return zlib.crc32(b"".join(struct.pack("<Iff", row.joint, row.per_torque, row.share) for row in rows))
 
 
 def continuous(joint: Joint, board: Board | None) -> float:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from codegen.common.errors import BadInput
+from codegen.control.table import INT64, REAL, UINT32, member
 from codegen.control.weight import resolved
 from codegen.mechanism.description import Home, Joint, Mechanism
 from codegen.wire import messages
@@ -28,23 +29,23 @@ WHOLE = 64  # overlaid gains are 64ths of the file's
 
 @dataclass(frozen=True)
 class LabConstants:
-    """One joint's row of ft_lab_joint, in the order of the C struct: reals, then 64 and 32 bit."""
+    """One joint's row of ft_lab_joint."""
 
-    float_rate: float  # rad/s or m/s: a floating joint is damped above it
-    friction_slope: float  # N m s/rad: of Coulomb friction about rest
-    coarse_unit: float  # rad or m a coarse position
-    jog_rate: float  # rad/s or m/s: the most that may be asked for
-    rate_step: float  # rad/s or m/s per tick
-    stop_way: float  # rad per (rad/s)^2, m per (m/s)^2: to stop from a velocity
-    probe_torque: float  # N m or N: the most that may be asked for
-    seek_rate: float  # rad/s or m/s, signed
-    seek_torque: float  # N m or N
-    retract: float  # rad or m: from the zero found to the inside of the limits
-    home: int  # wire position at index or stop
-    seek: int  # how the zero is sought
-    seek_ticks: int  # unsigned: the most it may take
-    seek_counts: int  # unsigned: the farthest it may move
-    probe_counts: int  # unsigned: the farthest a probe may move it
+    float_rate: float = member(REAL, "rad/s, m/s: damped above it")
+    friction_slope: float = member(REAL, "N m s/rad, about rest")
+    coarse_unit: float = member(REAL, "rad or m per coarse position")
+    jog_rate: float = member(REAL, "rad/s, m/s: no more may be asked for")
+    rate_step: float = member(REAL, "rad/s, m/s per tick")
+    stop_way: float = member(REAL, "rad per (rad/s)^2, to stop")
+    probe_torque: float = member(REAL, "N m: no more may be asked for")
+    seek_rate: float = member(REAL, "rad/s, m/s, signed")
+    seek_torque: float = member(REAL, "N m")
+    retract: float = member(REAL, "rad, m: from the zero to inside the limits")
+    home: int = member(INT64, "wire position at index or stop")
+    seek: int = member(UINT32, "FT_SEEK_")
+    seek_ticks: int = member(UINT32, "the most it may take")
+    seek_counts: int = member(UINT32, "the farthest it may move")
+    probe_counts: int = member(UINT32, "the farthest a probe may move it")
 
 
 def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: float, count: float) -> LabConstants:

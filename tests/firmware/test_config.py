@@ -1,6 +1,8 @@
 """The emitted constants: what follows from mechanism and board by the rules of codegen/control/constants.py."""
 
-from dataclasses import replace
+import struct
+import zlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ import pytest
 from codegen.board import reader as board
 from codegen.common.errors import BadInput
 from codegen.control import constants as control_source
+from codegen.control import table
 from codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
 from codegen.mechanism.description import Motor
-from tests.firmware.app import changed, three_link
+from tests.firmware.app import changed, load, sources, three_link
 from tests.support import oracle
 
 
@@ -115,3 +118,36 @@ def test_that_without_a_measurement_there_is_neither_error_nor_fault():
     mechanism = oracle.planar_chain(3)
     assert all(".ku = FT_UNIT(0.0)" in row and ".following = FT_STEPS(2147483647u)" in row
                for row in render(mechanism, None)["ft_config.c"].split("ft_lab_config")[0].split("{ /* ")[1:])
+
+
+GUARDED = {"ft_joint": "ft_joint_crc", "ft_lab_joint": "ft_lab_crc", "ft_heat": "ft_heat_crc"}
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("name", GUARDED)
+def test_that_the_check_sum_of_a_table_is_that_of_its_bytes_in_memory(precision, name):
+    files = sources(changed(motor={"continuous": 2.0, "thermal_s": 30.0}))
+    look = {"look.c": '#include "ft_config.h"\n#include <string.h>\nuint32_t size(void);\nuint32_t told(void);\nvoid look(void *to);\n'
+                      f"uint32_t size(void) {{ return sizeof {name}; }}\nuint32_t told(void) {{ return {GUARDED[name]}; }}\n"
+                      f"void look(void *to) {{ memcpy(to, {name}, sizeof {name}); }}\n"}
+    kept = {name: text for name, text in files.items() if name.endswith(".h") or name == "ft_config.c"}
+    ffi, lib = load(kept | look, "uint32_t size(void); uint32_t told(void); void look(void *to);", precision)
+    bytes_ = bytearray(lib.size())
+    lib.look(ffi.from_buffer(bytes_))
+    assert len(bytes_) > 0 and lib.told() == zlib.crc32(bytes_)
+
+
+def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
+    """Each number at a multiple of its size, a row at a multiple of the largest."""
+
+    @dataclass
+    class Row:
+        small: int = table.member(table.UINT32, "")
+        large: float = table.member(table.REAL, "")
+        last: int = table.member(table.INT32, "")
+        note: str = ""
+
+    rows = [Row(1, 2.0, -3), Row(4, 5.0, -6)]
+    assert table.packed(rows, double=False) == struct.pack("<IfiIfi", 1, 2.0, -3, 4, 5.0, -6)
+    assert table.packed(rows, double=True) == struct.pack("<I4xdi4xI4xdi4x", 1, 2.0, -3, 4, 5.0, -6)
+    assert table.c_row(rows[0]) == [".small = 1u", ".large = FT_C(2.0)", ".last = -3"]

@@ -1,0 +1,85 @@
+"""Rows of constants, told once: a dataclass whose fields say how C keeps them gives the C struct, the rows in C, and
+the bytes in the chip's memory with their check sum."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+FINER = 32  # binary digits of a position step in double precision beyond the one in single precision
+COLUMN = 28  # of comments
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a field is kept: its type in C, how a value is written there, its codes of `struct` in single and in double
+    precision, and its value in double precision."""
+
+    c: str
+    literal: Callable[[Any], str]
+    codes: tuple[str, str]
+    in_double: Callable[[Any], Any] = lambda value: value
+
+
+def real(value: float) -> str:
+    """A real number as C has it in either precision."""
+    return f"FT_C({float(value)!r})"
+
+
+def _int32(value: int) -> str:
+    return str(value) if value > -(2**31) else "(-2147483647 - 1)"
+
+
+REAL = Kind("ft_real", real, ("f", "d"))
+PER_STEP = Kind("ft_real", lambda x: f"FT_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**-FINER)
+STEPS_PER = Kind("ft_real", lambda x: f"FT_PER_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**FINER)
+STEPS = Kind("ft_angle", lambda n: f"FT_STEPS({n}u)", ("I", "Q"), lambda n: n << FINER)
+FLOAT = Kind("float", lambda x: f"{float(np.float32(x))!r}f", ("f", "f"))
+INT32 = Kind("int32_t", _int32, ("i", "i"))
+UINT32 = Kind("uint32_t", lambda n: f"{n}u", ("I", "I"))
+INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
+
+
+def member(kind: Kind, doc: str) -> Any:
+    """A field of a row: how it is kept, and what it is, for the comment in C. A field of another making is not in C."""
+    return field(metadata={"kind": kind, "doc": doc})
+
+
+def _members(row: Any) -> list[tuple[str, Kind, str]]:
+    return [(f.name, f.metadata["kind"], f.metadata["doc"]) for f in fields(row) if "kind" in f.metadata]
+
+
+def c_struct(row: type[Any], name: str) -> str:
+    """The struct of a row in C."""
+    lines = [f"    {kind.c} {member};".ljust(COLUMN - 1) + (f" /* {doc} */" if doc else "")
+             for member, kind, doc in _members(row)]
+    return "\n".join(["typedef struct {", *(line.rstrip() for line in lines), f"}} {name};"])
+
+
+def c_row(row: Any) -> list[str]:
+    """A row's values in C, in order."""
+    return [f".{name} = {kind.literal(getattr(row, name))}" for name, kind, _ in _members(row)]
+
+
+def packed(rows: Sequence[Any], double: bool) -> bytes:
+    """Rows as they lie in the chip's memory: little endian, each number at a multiple of its size."""
+    out = b""
+    for row in rows:
+        largest = 1
+        for name, kind, _ in _members(row):
+            value = getattr(row, name)
+            number = struct.pack(f"<{kind.codes[double]}", kind.in_double(value) if double else value)
+            largest = max(largest, len(number))
+            out += bytes(-len(out) % len(number)) + number
+        out += bytes(-len(out) % largest)
+    return out
+
+
+def crc(rows: Sequence[Any], double: bool = False) -> str:
+    """Their CRC-32, as C has it."""
+    return f"0x{zlib.crc32(packed(rows, double)):08x}u"
