@@ -1,4 +1,4 @@
-"""Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_elastic.c of the links' modes.
+"""Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_flexible.c of the links' modes.
 
 The modes' constants are tables, and what a tick does with them is a loop over each plane of bending: some 50
 instructions per mode (tests/bench/test_elastic_instructions.py).
@@ -28,7 +28,7 @@ def render(model: Model) -> dict[str, str]:
     context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
                    two_planes=step.two_planes, rolls=step.rolls, nested=step.nested,
                    settles=step.nested or bool(step.springs))
-    return files | {name: template(name).render(context) for name in ("ft_elastic.h", "ft_elastic.c")}
+    return files | {name: template(name).render(context) for name in ("ft_flexible.h", "ft_flexible.c")}
 
 
 def _modes(step: FlexibleStep) -> list[dict[str, str]]:

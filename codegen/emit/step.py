@@ -22,7 +22,7 @@ from codegen.step.planar import PlanarStep
 from codegen.step.search import MANY, Step, plain_step, step_of
 from codegen.step.single_precision import EXACT_BELOW_HZ
 
-STATE = {"X": "s->", "turn": "s->", "link": "s->", "elastic": "s->"}
+STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->"}
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
 
 

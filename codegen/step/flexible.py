@@ -5,9 +5,9 @@ link's own axes, its tip these turned by the slopes there. Units are those of ne
 ticks, so that velocities are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N
 m (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-What a flexible link does itself is the C of ft_elastic.c (emit/flexible.py), asked for five times per tick: how its tip
-moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to be
-corrected; what the link has for its hub.
+What a flexible link does itself is the C of ft_flexible.c (emit/flexible.py), asked for five times per tick: how its
+tip moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to
+be corrected; what the link has for its hub.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from codegen.model.kinematics import frame_to_axis
 from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
 from codegen.step.spatial_algebra import ArticulatedInertia, Mat3, Motion, Pair, SpatialForce, Vec3, times
 
-ELASTIC = Place("elastic")  # the state of all flexible links and springs
+FLEXIBLE = Place("flexible")  # the state of all flexible links and springs
 
 TURN = Function("ft_turn_on", "ft_pair", ("c", "s"))
 TURN_BY = Function("ft_cos_sin_slope", "ft_pair", ("c", "s"))
@@ -57,7 +57,7 @@ velocity and acceleration of every driven joint, du = (u_k - u_k-1) / 2:
     qd = 2 (u_k - du) / tick,   qdd = 4 du / tick^2.
 
 The modes of flexible links and the joints that springs hold have the same
-equations without a torque: they are solved for their own du (ft_elastic.c),
+equations without a torque: they are solved for their own du (ft_flexible.c),
 d, first as in the last tick and then corrected. H is the inertia of what a
 link's tip carries, F the force on the tip's own coordinates.
 
@@ -177,7 +177,7 @@ class FlexibleStep:
 
     def solved(self, name: str, S: Sequence[Expr], b: Sequence[Expr]) -> tuple[Expr, ...]:
         """x of S x = b; S: lower triangle of a symmetric matrix, row by row."""
-        return self.graph.call(RESPONSE[len(b)], name, ELASTIC, *S, *b)
+        return self.graph.call(RESPONSE[len(b)], name, FLEXIBLE, *S, *b)
 
     def settle(self, i: int) -> None:
         """Put out the torques of the driven joints beyond piece i."""
@@ -446,7 +446,7 @@ class SpringJoint(RigidBody):
         return Vec3(zero, zero, self.at + self.joint.rest)
 
     def _velocities(self) -> tuple[Expr, Expr, Expr]:
-        self.at, velocity, change, self.pull = self.graph.call(PREDICT_SPRING, f"spring{self.name}", ELASTIC, self.k)
+        self.at, velocity, change, self.pull = self.graph.call(PREDICT_SPRING, f"spring{self.name}", FLEXIBLE, self.k)
         return velocity, change, self.graph.const(0.0)
 
     def _turning(self) -> Pair:
@@ -466,7 +466,7 @@ class SpringJoint(RigidBody):
         own = self.stiffness + 2.0 * self.joint.friction.viscous / self.step.tree.dt
         S = graph.bind(self._along(unit) + own, f"S{name}")
         b = graph.bind(self.pull - self.force, f"b{name}")
-        self.moved, self.compliance = graph.call(DEFLECT, f"deflection{name}", ELASTIC, self.k, S, b)
+        self.moved, self.compliance = graph.call(DEFLECT, f"deflection{name}", FLEXIBLE, self.k, S, b)
         self.of_one = unit.bind(f"Ff{name}", f"Fn{name}")
         given = total.given + self.of_one.map(lambda v: self.moved * v)
         if not beyond:
@@ -480,7 +480,7 @@ class SpringJoint(RigidBody):
         graph, name = self.graph, self.name
         pushed = graph.bind(self.of_one.f @ da + self.of_one.n @ de, f"push{name}")
         d = graph.bind(self.moved - self.compliance * pushed, f"d{name}")
-        graph.call(ADVANCE_SPRING, f"moved{name}", ELASTIC, self.k, d)
+        graph.call(ADVANCE_SPRING, f"moved{name}", FLEXIBLE, self.k, d)
         if self.piece.prismatic:
             da = Vec3(da.x, da.y, da.z + d)
         else:
@@ -577,7 +577,7 @@ class FlexibleLink(Node):
         graph.block(f'Flexible link "{self.link.name}": root')
         self.root = self.carried().bind(f"{n}_r")
         self.calm_root = self.carried(calm=True).bind(f"{n}_s")
-        self.bend = {plane: Bend(*graph.call(PREDICT, f"bend{n}{plane}", ELASTIC, *modes))
+        self.bend = {plane: Bend(*graph.call(PREDICT, f"bend{n}{plane}", FLEXIBLE, *modes))
                      for plane, modes in self.planes.items()}
         none = Bend(*[zero] * 6)
         y, z = self.bend.get("y", none), self.bend.get("z", none)
@@ -661,7 +661,7 @@ class FlexibleLink(Node):
         whirl = graph.bind(w.y * w.y + w.z * w.z, f"whirl{n}")
         sums = [graph.const(0.0)] * 8
         for plane, modes in self.planes.items():
-            found = graph.call(SHORTEN, f"draw{n}{plane}", ELASTIC, self.k, modes.first,
+            found = graph.call(SHORTEN, f"draw{n}{plane}", FLEXIBLE, self.k, modes.first,
                                whirl, self.calm_root.a.x, self.straight.x)
             sums = [x + y for x, y in zip(sums, found, strict=True)]
         u = [graph.bind(x, f"{part}{n}") for part, x in zip(SHORTEN.parts, sums, strict=True)]
@@ -714,11 +714,11 @@ class FlexibleLink(Node):
         needs = {"pull": pull, "pull_x": pull_x, "fling": fling}
         bound = [graph.bind(x, f"{name}{self.n}{plane}") for name, x in needs.items()]
         if not self.step.two_planes:
-            return graph.call(FREE, f"free{self.n}{plane}", ELASTIC, *modes, *bound)
+            return graph.call(FREE, f"free{self.n}{plane}", FLEXIBLE, *modes, *bound)
         other = {"across": across, "spin": spin}
         bound += [graph.bind(x, f"{name}{self.n}{plane}") if len(self.planes) == 2 else graph.const(0.0)
                   for name, x in other.items()]
-        return graph.call(FREE, f"free{self.n}{plane}", ELASTIC, self._other(plane), *modes, *bound)
+        return graph.call(FREE, f"free{self.n}{plane}", FLEXIBLE, self._other(plane), *modes, *bound)
 
     def _marched(self, free: dict[str, tuple[Expr, ...]], s: Load,
                  beyond: bool) -> tuple[dict[str, tuple[Expr, ...]], Load]:
@@ -768,7 +768,7 @@ class FlexibleLink(Node):
         """Let the link take the forces of its tip; what it and its tip have for the hub, in the root's frame."""
         graph, n, unit, link, zero = self.graph, self.n, self.step.unit, self.link, self.graph.const(0.0)
         w, e, a = self.root.w, self.root.e, self.root.a
-        sums = {plane: graph.call(ADVANCE, f"link{n}{plane}", ELASTIC, *modes,
+        sums = {plane: graph.call(ADVANCE, f"link{n}{plane}", FLEXIBLE, *modes,
                                   *(graph.bind(x, f"load{n}{plane}_{k + 1}") for k, x in enumerate(F[plane])))
                 for plane, modes in self.planes.items()}
         self.moved = tuple(found[0] for found in sums.values())
@@ -777,7 +777,7 @@ class FlexibleLink(Node):
         spin, yz, zdy, ydz = zero, zero, zero, zero
         if len(sums) == 2:
             y, z = self.planes["y"], self.planes["z"]
-            spin, yz, zdy, ydz = graph.call(COUPLING, f"across{n}", ELASTIC, y.first, z.first, y.modes,
+            spin, yz, zdy, ydz = graph.call(COUPLING, f"across{n}", FLEXIBLE, y.first, z.first, y.modes,
                                                after=(Sy, Sz))
         m, along = link.mass * unit, link.mass * unit * link.length**2 / 3.0
         S = Vec3(graph.const(0.5 * m * link.length), Sy, Sz)
@@ -847,7 +847,7 @@ class FlexibleLink(Node):
                 row[turn] = graph.const(float(shape @ (march * gamma)))
             if len(self.planes) == 2:
                 by_shape, by_x, square, at, slope = graph.call(
-                    ROLL, f"roll{self.n}{plane}", ELASTIC, self._other(plane), *modes, after=self.moved)
+                    ROLL, f"roll{self.n}{plane}", FLEXIBLE, self._other(plane), *modes, after=self.moved)
                 put(pull, 3, -sign * by_shape)
                 put(turn, 3, -by_x)
                 put(3, 3, square)
@@ -891,10 +891,10 @@ class FlexibleLink(Node):
             pull = (da.y, de.z) if plane == "y" else (da.z, -de.y)
             needs = [graph.bind(x, f"change{n}{plane}_{j + 1}") for j, x in enumerate((*pull, *F[2 * k:2 * k + 2]))]
             if not self.step.two_planes:
-                graph.call(CORRECT, "", ELASTIC, *modes, *needs)
+                graph.call(CORRECT, "", FLEXIBLE, *modes, *needs)
                 continue
             roll = graph.bind(-de.x if plane == "y" else de.x, f"change{n}{plane}_5") if len(self.planes) == 2 else zero
-            graph.call(CORRECT, "", ELASTIC, self._other(plane), *modes, *needs, roll)
+            graph.call(CORRECT, "", FLEXIBLE, self._other(plane), *modes, *needs, roll)
 
 
 def _sum(terms: Iterable[Expr]) -> Expr:

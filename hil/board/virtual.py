@@ -49,7 +49,7 @@ TOGETHER = 20e-6  # s
 LATE = 256  # ticks that a STATUS may be on its way and still be told the truth of
 STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
 STEP = re.compile(
-    r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_elastic_.*)(\.\w+)*")
+    r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
 GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment

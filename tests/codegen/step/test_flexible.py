@@ -126,10 +126,10 @@ def test_the_chip_gives_the_same_bits(name):
 
 def test_the_generated_folder_stands_on_its_own(tmp_path):
     names = [path.name for path in emit.generate(CASES["a spring on a beam"], tmp_path)]
-    assert {"ft_elastic.c", "ft_elastic.h", "ft_step.c", "README.md"} <= set(names)
+    assert {"ft_flexible.c", "ft_flexible.h", "ft_step.c", "README.md"} <= set(names)
     readme = (tmp_path / "README.md").read_text()
-    assert "`ft_elastic.c`: the march of flexible links and springs" in readme
-    assert "-c ft_elastic.c ft_step.c" in readme
+    assert "`ft_flexible.c`: the march of flexible links and springs" in readme
+    assert "-c ft_flexible.c ft_step.c" in readme
     assert "wrist" not in readme  # the spring's joint is none of the caller's
     assert max(map(len, (tmp_path / "ft_step.c").read_text().splitlines())) <= 100
 
@@ -137,7 +137,7 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
 def test_the_same_mechanism_gives_the_same_text():
     model = model_of(CASES["two links, two planes"])
     assert emit.step_sources(model) == emit.step_sources(model)
-    assert "ft_elastic.c" not in emit.step_sources(model_of(oracle.planar_chain(2)))
+    assert "ft_flexible.c" not in emit.step_sources(model_of(oracle.planar_chain(2)))
 
 
 def test_verify_holds_the_flexible_step_against_the_march():
