@@ -164,7 +164,8 @@ class Board:
             yield
             return
         with Log(Path(log), self.session.configuration,
-                 {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})}) as writer:
+                 {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
+                 mechanism=self.mechanism) as writer:
             self.session.listeners.append(writer.write)
             try:
                 yield

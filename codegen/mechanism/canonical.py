@@ -10,7 +10,7 @@ import numpy as np
 
 from codegen.mechanism.description import Mechanism
 
-NOT_THE_MECHANISM = ("source", "warnings")
+NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 
 
 def canonical(mechanism: Mechanism) -> str:

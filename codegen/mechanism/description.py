@@ -306,6 +306,7 @@ class Mechanism:
     safety: Safety = field(default_factory=Safety)
     unphysical: str = "refuse"
     source: Path | None = None
+    urdf: Path | None = None  # that links and joints came from
     warnings: tuple[str, ...] = ()
 
     @property

@@ -139,6 +139,7 @@ class _Reader:
             safety=self._safety(),
             unphysical=self.unphysical,
             source=self.path,
+            urdf=self.urdf if table.urdf is not None or self.path.suffix.lower() == ".urdf" else None,
         )
         if not mechanism.moving:
             self.fail("joint", None, "nothing can move: every joint is fixed or locked")

@@ -4,7 +4,7 @@ Both are written through to the file with every STATUS, so that a crash of the h
 is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
 since its reset; when the host wrote a message by its own clock is its publish time, and the CSV's last column. Topics:
 /joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant tells it, also
-/joint_states/true.
+/joint_states/true. Where the mechanism is known, the arm itself too: host/record/robot.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from mcap.exceptions import McapError
-from mcap.reader import make_reader
+from mcap.reader import McapReader, make_reader
 from mcap.records import Channel, Message, Metadata, Schema
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType
@@ -33,11 +33,12 @@ from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput
 from codegen.common.output import LOG, LOG_TABLE, claim
-from codegen.mechanism.description import Joint
+from codegen.mechanism.description import Joint, Mechanism
 from codegen.wire import messages
 from codegen.wire.names import state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
+from host.record.robot import animation
 from host.record.telemetry import tick_budget
 
 Array = NDArray[np.float64]
@@ -80,9 +81,10 @@ class Log:
     """Writes RUN.mcap and RUN.csv. `write` is a listener for Session."""
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
-                 truth: Truth | None = None, wall: Callable[[], int] = time.time_ns) -> None:
+                 truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
+                 mechanism: Mechanism | None = None) -> None:
         """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
-        wall: ns since 1970. Raises BadInput.
+        wall: ns since 1970. mechanism: what is shown of the arm. Raises BadInput.
 
         Logs of that name are replaced, once this one is closed; anything else there is refused.
         """
@@ -94,7 +96,7 @@ class Log:
         self._live = {place: _live(place) for place in (path, self.csv_path)}
         self._configuration = configuration
         self._joints = configuration.joints
-        self._truth, self._wall = truth, wall
+        self._truth, self._wall, self._mechanism = truth, wall, mechanism
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._live[path].open("wb")
@@ -157,7 +159,7 @@ class Log:
         self._writer.finish()
         self._file.close()
         self._csv_file.close()
-        _pack(self._live[self.path])
+        _pack(self._live[self.path], self._mechanism)
         for place, live in self._live.items():
             if live != place:
                 live.replace(place)
@@ -186,27 +188,43 @@ def _live(place: Path) -> Path:
     return beside
 
 
-def _pack(path: Path) -> None:
-    """The same records in chunks of a megabyte, compressed and indexed. A disk without room for that keeps them as they
-    are."""
-    packed, ids = path.with_suffix(".packed"), {}
+def _pack(path: Path, mechanism: Mechanism | None) -> None:
+    """The same records in chunks of a megabyte, compressed and indexed, and the arm's frames. A disk without room for
+    that keeps them as they are."""
+    packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
             reader, writer = make_reader(source), McapWriter(target)
             writer.start(profile="ros2", library="femtorque")
             for metadata in reader.iter_metadata():
                 writer.add_metadata(metadata.name, metadata.metadata)
-            for schema, channel, message in reader.iter_messages(log_time_order=False):
-                if channel.id not in ids:
-                    assert schema is not None  # every channel of a log has one
-                    kind = writer.register_schema(schema.name, schema.encoding, schema.data)
-                    ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
-                writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time,
-                                   message.sequence)
+            _copy(reader, writer)
+            arm = None if mechanism is None else animation(mechanism, *_measured(path))
+            if arm is not None:
+                _copy(make_reader(arm), writer)
             writer.finish()
         packed.replace(path)
     except OSError:
         packed.unlink(missing_ok=True)
+
+
+def _copy(reader: McapReader, writer: McapWriter) -> None:
+    """Every message, with its channel and schema."""
+    ids: dict[int, int] = {}
+    for schema, channel, message in reader.iter_messages(log_time_order=False):
+        if channel.id not in ids:
+            assert schema is not None  # every channel of a log has one
+            kind = writer.register_schema(schema.name, schema.encoding, schema.data)
+            ids[channel.id] = writer.register_channel(channel.topic, channel.message_encoding, kind)
+        writer.add_message(ids[channel.id], message.log_time, message.data, message.publish_time, message.sequence)
+
+
+def _measured(path: Path) -> tuple[list[int], Array]:
+    """Times, ns, and positions (T, J) of a log."""
+    with path.open("rb") as file:
+        found = [(message.log_time, decoded.position) for _, _, message, decoded in make_reader(
+            file, decoder_factories=[DecoderFactory()]).iter_decoded_messages(topics=[MEASURED])]
+    return [t for t, _ in found], np.array([q for _, q in found])
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tomllib
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,21 +33,10 @@ class Solid:
                 "colour": self.colour, "matrix": np.eye(4).ravel().tolist()}
 
 
-def urdf_of(mechanism: Mechanism) -> Path | None:
-    """The URDF that the mechanism came from, whole or in part."""
-    source = mechanism.source
-    if source is None or not source.is_file():
-        return None
-    if source.suffix.lower() == ".urdf":
-        return source
-    named = tomllib.loads(source.read_text(encoding="utf-8")).get("urdf")
-    return source.parent / named if named else None
-
-
 def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
     """By link, the ground too. Empty without a URDF or without the extra that reads meshes; files that are not there
     are left out."""
-    path = urdf_of(mechanism)
+    path = mechanism.urdf
     if path is None or not path.is_file():
         return {}
     try:

@@ -1,0 +1,195 @@
+"""The arm itself in a log, so that Foxglove, Rerun and RViz show it: /robot_description, and /tf beside /joint_states.
+
+A URDF goes in as it is; any other mechanism as links of its rods with their inertias. Loops are opened there, as URDF
+knows none: /tf holds every joint as the loops have it.
+"""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from mcap_ros2.writer import Writer
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from codegen.common.errors import Refused
+from codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from codegen.mechanism.urdf import MOMENTS, links_here
+from codegen.model.bodies import Model, rotation_axis, rotation_rpy
+from codegen.model.loop_assembly import assemble
+from codegen.model.modes import in_mode
+
+Array = NDArray[np.float64]
+
+DESCRIPTION, TRANSFORMS, FIXED = "/robot_description", "/tf", "/tf_static"
+UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF wants some
+THICK = 0.02  # m: radius of a link's rod
+_LINE = "=" * 80
+_TF = f"""geometry_msgs/TransformStamped[] transforms
+{_LINE}
+MSG: geometry_msgs/TransformStamped
+std_msgs/Header header
+string child_frame_id
+geometry_msgs/Transform transform
+{_LINE}
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+{_LINE}
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+{_LINE}
+MSG: geometry_msgs/Transform
+geometry_msgs/Vector3 translation
+geometry_msgs/Quaternion rotation
+{_LINE}
+MSG: geometry_msgs/Vector3
+float64 x
+float64 y
+float64 z
+{_LINE}
+MSG: geometry_msgs/Quaternion
+float64 x
+float64 y
+float64 z
+float64 w
+"""
+
+
+def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
+    """An MCAP of these messages alone. stamps: ns; positions (T, streamed), rad or m. None where nothing was measured,
+    or the loops cannot be followed."""
+    if not len(stamps):
+        return None
+    try:
+        q = _all_positions(mechanism, positions)
+    except Refused:
+        return None
+    kept, names = io.BytesIO(), _frames(mechanism)
+    writer = Writer(kept)
+    text = writer.register_msgdef("std_msgs/msg/String", "string data\n")
+    tf = writer.register_msgdef("tf2_msgs/msg/TFMessage", _TF)
+    writer.write_message(DESCRIPTION, text, {"data": robot_description(mechanism)}, stamps[0], stamps[0])
+    moving = [joint for joint in mechanism.joints if joint.name in q]
+    still = [joint for joint in mechanism.joints if joint.name not in q]
+    if still:
+        at = {joint.name: np.array([mechanism.lock.get(joint.name, 0.0)]) for joint in still}
+        writer.write_message(FIXED, tf, _message(still, [_placed(j, at[j.name]) for j in still], 0, stamps[0], names),
+                             stamps[0], stamps[0])
+    places = [_placed(joint, q[joint.name]) for joint in moving]
+    for k, stamp in enumerate(stamps):
+        writer.write_message(TRANSFORMS, tf, _message(moving, places, k, stamp, names), stamp, stamp, k)
+    writer.finish()
+    kept.seek(0)
+    return kept
+
+
+def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
+    """Of every moving joint, by name: those that are not streamed follow from the loops, or stand at their springs'
+    rest."""
+    streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
+    alone = in_mode(mechanism)
+    if alone.loops:
+        assembly = assemble(Model.of(alone))
+        whole = assembly.follow(positions[:, [mechanism.streamed.index(j) for j in _actuated(mechanism, alone)]])
+        return {body.joint.name: whole[:, k] for k, body in enumerate(assembly.model.bodies)}
+    still = np.zeros(len(positions))
+    return {joint.name: streamed.get(joint.name, still + joint.rest) for joint in mechanism.moving}
+
+
+def _actuated(mechanism: Mechanism, alone: Mechanism) -> list[Joint]:
+    names = {joint.name for joint in alone.streamed}
+    return [joint for joint in mechanism.streamed if joint.name in names]
+
+
+def _placed(joint: Joint, q: Array) -> tuple[Array, Array]:
+    """Quaternions (T, 4), x y z w, and translations (T, 3) of the child's frame in the parent's."""
+    R0 = rotation_rpy(joint.rpy)
+    if joint.type == "prismatic":
+        R, p = np.broadcast_to(R0, (len(q), 3, 3)), joint.xyz + np.outer(q, R0 @ joint.axis)
+    else:
+        turn = np.zeros_like(q) if joint.type == "fixed" else q
+        R, p = R0 @ rotation_axis(joint.axis, turn), np.broadcast_to(joint.xyz, (len(q), 3))
+    return Rotation.from_matrix(R).as_quat(), p
+
+
+def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: int, stamp: int,
+             names: dict[str, str]) -> dict[str, Any]:
+    """TFMessage of one instant."""
+    header = {"sec": stamp // 10**9, "nanosec": stamp % 10**9}
+    return {"transforms": [
+        {"header": {"stamp": header, "frame_id": names[joint.parent]}, "child_frame_id": names[joint.child],
+         "transform": {"translation": dict(zip("xyz", p[k].tolist(), strict=True)),
+                       "rotation": dict(zip("xyzw", turn[k].tolist(), strict=True))}}
+        for joint, (turn, p) in zip(joints, places, strict=True)]}
+
+
+def _frames(mechanism: Mechanism) -> dict[str, str]:
+    """What links are called in the description: in a URDF by its own names."""
+    own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
+    path = mechanism.urdf
+    return own if path is None else own | {here: there for there, here in links_here(path).items()}
+
+
+def robot_description(mechanism: Mechanism) -> str:
+    """URDF. Meshes are named as the file names them."""
+    if mechanism.urdf is not None:
+        return mechanism.urdf.read_text(encoding="utf-8")
+    robot = ET.Element("robot", name=mechanism.name)
+    ET.SubElement(robot, "link", name=BASE)
+    for link in mechanism.links:
+        robot.append(_link(mechanism, link))
+    for joint in mechanism.joints:
+        robot.append(_joint(mechanism, joint))
+    ET.indent(robot)
+    return ET.tostring(robot, encoding="unicode")
+
+
+def _link(mechanism: Mechanism, link: Link) -> ET.Element:
+    element = ET.Element("link", name=link.name)
+    if link.mass > 0.0:
+        inertial = ET.SubElement(element, "inertial")
+        ET.SubElement(inertial, "origin", xyz=_text(link.com))
+        ET.SubElement(inertial, "mass", value=_text([link.mass]))
+        I = link.inertia
+        values = (*np.diag(I), I[0, 1], I[0, 2], I[1, 2])
+        ET.SubElement(inertial, "inertia", {name: _text([x]) for name, x in zip(MOMENTS, values, strict=True)})
+    for end in _ends(mechanism, link):
+        visual, length = ET.SubElement(element, "visual"), float(np.linalg.norm(end))
+        turn, _ = Rotation.align_vectors([end / length], [[0.0, 0.0, 1.0]])
+        ET.SubElement(visual, "origin", xyz=_text(0.5 * end), rpy=_text(turn.as_euler("xyz")))
+        ET.SubElement(ET.SubElement(visual, "geometry"), "cylinder", radius=_text([min(THICK, 0.2 * length)]),
+                      length=_text([length]))
+    return element
+
+
+def _ends(mechanism: Mechanism, link: Link) -> list[Array]:
+    """Where a link's rods go to, from its frame."""
+    ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
+    if link.beam is not None:
+        ends.append(np.array([link.beam.length, 0.0, 0.0]))
+    return [end for end in ends or [2.0 * link.com] if np.linalg.norm(end) > 0.0]
+
+
+def _joint(mechanism: Mechanism, joint: Joint) -> ET.Element:
+    kind = "fixed" if joint.name in mechanism.lock else joint.type
+    endless = kind == "revolute" and not np.isfinite(joint.limits.upper - joint.limits.lower)
+    element = ET.Element("joint", name=joint.name, type="continuous" if endless else kind)
+    ET.SubElement(element, "origin", xyz=_text(joint.xyz), rpy=_text(joint.rpy))
+    ET.SubElement(element, "parent", link=joint.parent)
+    ET.SubElement(element, "child", link=joint.child)
+    if kind != "fixed":
+        ET.SubElement(element, "axis", xyz=_text(joint.axis))
+        limits = {name: value for name in ("lower", "upper", "velocity", "effort")
+                  if np.isfinite(value := getattr(joint.limits, name))}
+        ET.SubElement(element, "limit", {name: _text([value]) for name, value in (UNLIMITED | limits).items()})
+    return element
+
+
+def _text(values: Any) -> str:
+    return " ".join(f"{float(x) + 0.0:.10g}" for x in values)
