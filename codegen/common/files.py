@@ -33,7 +33,8 @@ def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") ->
 
 def _file_hint(path: Path, suffix: str) -> str:
     try:
-        beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == suffix)
+        beside = sorted(p.name for p in path.parent.iterdir() if p.suffix == suffix
+                        and not (suffix == ".csv" and p.with_suffix(".mcap").exists()))  # the table beside a log
     except (OSError, ValueError):
         return ""
     return hint(path.name, beside, "beside it")

@@ -32,12 +32,12 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def hint(word: str, choices: Iterable[str], what: str = "known") -> str:
-    """'did you mean ...?', or else the list of what there is (cut at eight)."""
+def hint(word: str, choices: Iterable[str], what: str = "known", most: int = 8) -> str:
+    """'did you mean ...?', or else the list of what there is, cut at `most`."""
     names = list(choices)
     if found := nearest(str(word)[:200], names):
         return f"did you mean {found!r}?"
     if not names:
         return ""
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    listed = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
     return f"{what}: {listed}"

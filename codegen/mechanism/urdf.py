@@ -100,7 +100,8 @@ def _parse(path: Path) -> ET.Element:
     if not text.strip():
         raise BadInput(path, "file", None, "is empty")
     xacro = "holds xacro, which is not URDF yet"
-    how = f"run: xacro {path.name} -o {path.with_suffix('').stem}.urdf"
+    plain = f"{path.with_suffix('').stem}.urdf"
+    how = f"run: xacro {path.name} -o {plain if plain != path.name else f'{path.stem}_plain.urdf'}"
     try:
         document = ET.fromstring(text.encode())
     except ET.ParseError as error:

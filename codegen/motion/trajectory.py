@@ -418,12 +418,13 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
     q, qd, qdd = trajectory.at(t)
+    degrees = _as_degrees(q, mechanism)
     for j, joint in enumerate(mechanism.streamed):
         limits, name = joint.limits, joint.name
         slack = 1e-9
         high, low = q[:, j] - limits.upper - slack, limits.lower - slack - q[:, j]
-        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper)
-        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower)
+        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper, degrees)
+        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower, degrees)
         fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
         _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity)
         hard = np.abs(qdd[:, j]) - limits.acceleration * (1.0 + 1e-6)
@@ -431,13 +432,24 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
 
 
 def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
-           bound: float) -> None:
+           bound: float, why: str = "") -> None:
     i = int(np.argmax(excess))
     if excess[i] > 0.0:
         only_between = excess[::SAMPLES].max() <= 0.0  # every SAMPLES-th is a row
         raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
                        f"{what} is outside limits.{limit} = {bound:g}",
-                       "only between the rows: space them more evenly or closely" if only_between else "")
+                       "only between the rows: space them more evenly or closely" if only_between else why)
+
+
+def _as_degrees(q: Array, mechanism: Mechanism) -> str:
+    """The hint where turning joints go beyond a turn and would be within their limits in degrees."""
+    turning = [(j, joint.limits) for j, joint in enumerate(mechanism.streamed) if joint.type != "prismatic"]
+    if not turning or max(np.abs(q[:, j]).max() for j, _ in turning) < 2.0 * np.pi:
+        return ""
+    small = np.deg2rad(q)
+    if all(limits.lower <= small[:, j].min() and small[:, j].max() <= limits.upper for j, limits in turning):
+        return "angles are in rad, these look like degrees: multiply by pi/180"
+    return ""
 
 
 def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:

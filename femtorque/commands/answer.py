@@ -33,7 +33,8 @@ def show(answer: Answer) -> None:
         return
     # what goes to a file or a pipe is not squeezed to the width of a terminal
     terminal = sys.stdout.isatty()
-    Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160).print(answer.text)
+    console = Console(soft_wrap=not terminal, highlight=False, width=None if terminal else 160)
+    console.print(answer.text, markup=False)  # [safety] and other keys in words are no markup
 
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:

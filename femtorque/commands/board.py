@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
+from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
 
@@ -172,7 +173,8 @@ def float_(
 
 def jog(
     mech: Mech,
-    joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False)],
+    joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False,
+                                          autocompletion=completion.joints)],
     port: Port,
     rate: Annotated[float, typer.Option(help="rad/s or m/s, with a sign; at most [safety] jog_speed of the limit",
                                         show_default="half of the most")] = math.nan,
@@ -211,6 +213,7 @@ def identify(
     mech: Mech,
     port: Port,
     joint: Annotated[list[str] | None, typer.Option("--joint", "-j", show_default="every driven one",
+                                                    autocompletion=completion.joints,
                                                     help="may be given more than once")] = None,
     home: Home = False,
     rezero: Rezero = False,

@@ -12,6 +12,7 @@ import typer
 from codegen.common.errors import BadInput
 from codegen.common.extras import EXTRAS, installing
 from codegen.common.output import GENERATED, TORQUES, check_page, claim, claim_folder, page, picture
+from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, Mech, Traj
 
@@ -26,7 +27,8 @@ def init(
     name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="name of the mechanism")],
     urdf: Annotated[Path | None, typer.Option("--from", metavar="X.urdf", help="take links and joints from it")] = None,
     board: Annotated[str | None, typer.Option(
-        metavar="BOARD", show_default=False, help="with --from: give every joint a motor that fits its limits")] = None,
+        metavar="BOARD", show_default=False, autocompletion=completion.boards,
+        help="with --from: give every joint a motor that fits its limits")] = None,
     motor: Annotated[str | None, typer.Option(
         metavar="MOTOR", show_default=False, help="with --board: this one of `femtorque motors`")] = None,
     chain: Annotated[str | None, typer.Option(

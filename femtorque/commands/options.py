@@ -7,13 +7,7 @@ from typing import Annotated
 
 import typer
 
-
-def _ports(incomplete: str) -> list[str]:
-    """What completes --port."""
-    from host.link.ports import candidates
-
-    return [port for port in ("auto", *(device for device, _ in candidates())) if port.startswith(incomplete)]
-
+from femtorque.commands.completion import ports
 
 Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
                                       show_default=False)]
@@ -21,7 +15,7 @@ Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, JointTrajectory of ROS 2 as YAML, JSON, MCAP; or "
                                       "the log of a run, to be repeated")]
 Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
-                                   autocompletion=_ports, help="serial device, socket://host:port, auto: the one "
+                                   autocompletion=ports, help="serial device, socket://host:port, auto: the one "
                                    "whose board carries the mechanism, or auto:ID, by the chip that `ports` shows")]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]

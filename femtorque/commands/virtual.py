@@ -11,15 +11,9 @@ from typing import Annotated
 import typer
 
 from codegen.common.errors import BadInput
+from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Json
-
-
-def _faults(incomplete: str) -> list[str]:
-    """What completes --fault."""
-    from hil.board.faults import FAULTS
-
-    return [name for name in FAULTS if name.startswith(incomplete)]
 
 
 def hil(
@@ -28,7 +22,7 @@ def hil(
     traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                 help="trajectory; none with --serve")] = None,
     feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
-    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=_faults,
+    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=completion.faults,
                                               help="what goes wrong in mid-motion; a wrong name lists all"
                                               )] = None,
     resume: Annotated[int, typer.Option(metavar="N", min=0,
@@ -42,7 +36,7 @@ def hil(
                                               "serial device, or socket://host:port")] = None,
     pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
     scenario: Annotated[str | None, typer.Option(
-        "--scenario", metavar="NAME", show_default=False,
+        "--scenario", metavar="NAME", show_default=False, autocompletion=completion.scenarios,
         help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
     only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
                                              help="with --scenario: only this run of it")] = None,
@@ -101,7 +95,7 @@ def hil(
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all",
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all", autocompletion=completion.figures,
                                                help="a figure, or a paper; a wrong name lists them")] = None,
     out: Annotated[Path,
                    typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),

@@ -255,7 +255,7 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
     found = tuple(s for s in SUBJECTS if name in (None, s.name, s.paper))
     if not found:
         raise BadInput("command line", "NAME", name, "is neither a figure nor a paper",
-                       hint(str(name), [s.name for s in SUBJECTS] + [p.key for p in PAPERS]))
+                       hint(str(name), names := [s.name for s in SUBJECTS] + [p.key for p in PAPERS], most=len(names)))
     return found
 
 

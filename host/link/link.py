@@ -6,8 +6,10 @@ there; writes are paced to what the wire can carry, so that a command never queu
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -112,7 +114,35 @@ def open_port(port: str, baud: int) -> Device:
             raise ValueError("host or port is missing")
         return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
     except (OSError, ValueError, serial.SerialException) as error:
-        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _ports_hint(port)) from error
+        raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _remedy(port, error)) from error
+
+
+def _remedy(port: str, error: BaseException) -> str:
+    """What helps: against missing rights, against another program at the port, or else which ports there are."""
+    number = _number(error)
+    if number in (errno.EACCES, errno.EPERM) and (group := _group(port)):
+        return f"it belongs to the group {group}: `sudo usermod -aG {group} $USER`, then log out and in"
+    if number in (errno.EAGAIN, errno.EBUSY, errno.EWOULDBLOCK):
+        return "another program has it open (`femtorque monitor`, a terminal program): close that"
+    return _ports_hint(port)
+
+
+def _group(port: str) -> str:
+    """The group that may use a device; empty where the system knows none."""
+    try:
+        return Path(port).group()
+    except (OSError, KeyError, NotImplementedError):
+        return ""
+
+
+def _number(error: BaseException) -> int | None:
+    """The operating system's number of an error, somewhere in its causes."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno and not isinstance(cause, socket.gaierror):
+            return cause.errno
+        cause = cause.__context__
+    return None
 
 
 def _reason(error: BaseException) -> str:

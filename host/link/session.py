@@ -120,7 +120,9 @@ class Session:
                 asked_at = now
             self.clock.sleep(PERIOD)
         if self.link.bytes_received == before:
-            cause = "silent; check power, cable and that this is the right port"
+            cause = "silent; " + ("a virtual board serves one host at a time: is another one connected to it?"
+                                  if self.link.port.startswith("socket:")
+                                  else "check power, cable and that this is the right port")
         else:
             cause = "sending bytes that are no frames; check the baud rate and that femtorque firmware is flashed"
         raise Refused(f"{self.link.port}: no answer to HELLO in {HELLO_TIMEOUT:g} s, the line is {cause}")

@@ -1,0 +1,72 @@
+"""What completes arguments on a command line, read from files and tables without importing anything that takes long."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+from codegen.common.firmware import FIRMWARE, ROOT
+
+
+def ports(incomplete: str) -> list[str]:
+    """Of --port."""
+    from host.link.ports import candidates
+
+    return _beginning(incomplete, ["auto", *(device for device, _ in candidates())])
+
+
+def boards(incomplete: str) -> list[str]:
+    """Of --board."""
+    return _beginning(incomplete, sorted(path.stem for path in (FIRMWARE / "boards").glob("*.toml")))
+
+
+def scenarios(incomplete: str) -> list[str]:
+    """Of --scenario."""
+    return _beginning(incomplete, sorted(path.stem for path in (ROOT / "hil" / "scenarios").glob("*.toml")))
+
+
+def faults(incomplete: str) -> list[str]:
+    """Of --fault: the keys of the table, as its source has them."""
+    table = _assigned(ROOT / "hil" / "board" / "faults.py", "FAULTS")
+    names = [key.value for key in table.keys if isinstance(key, ast.Constant)] if isinstance(table, ast.Dict) else []
+    return _beginning(incomplete, map(str, names))
+
+
+def figures(incomplete: str) -> list[str]:
+    """Of what `reproduce` takes: figures and papers, as their source has them."""
+    source = ROOT / "hil" / "papers" / "reproduce.py"
+    names = dict.fromkeys(name for table in ("SUBJECTS", "PAPERS") for name in _firsts(_assigned(source, table)))
+    return _beginning(incomplete, names)
+
+
+def joints(context: typer.Context, incomplete: str) -> list[str]:
+    """Of a joint's name: those of the mechanism file that was typed before it."""
+    try:
+        raw = tomllib.loads(Path(context.params["mech"]).read_text(encoding="utf-8"))
+        return _beginning(incomplete, [str(joint["name"]) for joint in raw["joint"] if joint.get("type") != "fixed"])
+    except (KeyError, TypeError, OSError, ValueError):
+        return []
+
+
+def _beginning(incomplete: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]
+
+
+def _assigned(path: Path, name: str) -> ast.expr | None:
+    """What a module assigns to a name, as its source has it."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+            return node.value
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            return node.value
+    return None
+
+
+def _firsts(table: ast.expr | None) -> list[str]:
+    """The first argument of every call in a table."""
+    calls = (item for item in getattr(table, "elts", ()) if isinstance(item, ast.Call) and item.args)
+    return [str(call.args[0].value) for call in calls if isinstance(call.args[0], ast.Constant)]

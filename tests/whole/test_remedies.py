@@ -1,0 +1,178 @@
+"""Every hint that an error gives, typed in, does what it says."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import serial
+
+from codegen.common.errors import BadInput
+from codegen.common.extras import EXTRAS, installing
+from codegen.common.firmware import MECHANISMS
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+from femtorque.commands.answer import Answer, show
+from hil.papers.reproduce import chosen
+from host.plan import effort
+from host.link import link
+from host.stream import preflight
+from tests.conftest import ROOT
+
+ARM = MECHANISMS / "three_link.toml"
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_installs_an_extra_is_a_line_that_pip_takes(extra):
+    """The packages are here already: pip says so, and asks nobody."""
+    words = shlex.split(installing(extra))
+    assert words[:2] == ["pip", "install"]
+    done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.count("already satisfied") == len(EXTRAS[extra]), done.stderr
+
+
+def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
+    show(Answer({}, "see [safety] jog_speed, [[joint]] and package[hil]"))
+    assert capsys.readouterr().out == "see [safety] jog_speed, [[joint]] and package[hil]\n"
+
+
+def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch, here):
+    """Of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the number in."""
+    source = tmp_path / "arm.urdf"
+    source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
+    shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")
+    assert shown.returncode == 2 and "holds xacro" in shown.stderr
+    line = re.search(r"run: (xacro \S+ -o \S+)", shown.stderr)[1]
+    tool = tmp_path / "bin" / "xacro"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\nsed "s/\\${1.5}/1.5/" "$1" > "$3"\n')
+    tool.chmod(0o755)
+    before = source.read_text()
+    subprocess.run(shlex.split(line), cwd=tmp_path, check=True, env=os.environ | {"PATH": f"{tool.parent}:{os.environ['PATH']}"})
+    assert source.read_text() == before, "the input is as it was"
+    made = here("init", "arm", "--from", tmp_path / line.split()[-1], "-o", tmp_path / "arm.toml")
+    assert made.returncode == 0, made.stderr
+
+
+URDF = """<?xml version="1.0"?>
+<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <link name="root"/>
+  <link name="upper"><inertial><origin xyz="0.1 0 0"/><mass value="1.5"/>
+    <inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="shoulder" type="revolute"><parent link="root"/><child link="upper"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
+</robot>
+"""
+
+
+def test_a_figure_that_is_none_is_answered_by_the_names_of_all(here):
+    shown = here("reproduce", "nosuch")
+    assert shown.returncode == 2 and "..." not in shown.stderr
+    names = shown.stderr.split("known: ")[1].strip().split(", ")
+    assert len(names) > 20 and all(chosen(name) for name in names)
+
+
+def test_a_port_without_rights_names_the_group_that_has_them(tmp_path, monkeypatch):
+    device = tmp_path / "ttyUSB0"
+    device.touch()
+
+    def refused(*_, **__):
+        raise serial.SerialException(errno.EACCES, "could not open port: Permission denied")  # as pyserial does
+
+    monkeypatch.setattr(link.serial, "serial_for_url", refused)
+    with pytest.raises(BadInput) as error:
+        link.open_port(str(device), 115200)
+    words = error.value.hint
+    assert f"`sudo usermod -aG {device.group()} $USER`" in words and "log out and in" in words
+
+
+def test_a_port_that_another_program_has_open_says_so():
+    main, device = pty.openpty()
+    name = os.ttyname(device)
+    try:
+        with serial.Serial(name, exclusive=True):
+            with pytest.raises(BadInput, match="another program has it open"):
+                link.open_port(name, 115200)
+        link.open_port(name, 115200).close()  # once that is closed
+    finally:
+        os.close(main)
+        os.close(device)
+
+
+def test_degrees_are_taken_for_what_they_are(tmp_path):
+    arm = load_mechanism(ARM)
+    table = np.array([[0.0, 0.0, 0.0, 0.0], [3.0, 45.0, 30.0, 10.0]])
+
+    def written(rows):
+        head = ",".join(["t", *(joint.name for joint in arm.streamed)])
+        np.savetxt(tmp_path / "motion.csv", rows, delimiter=",", header=head, comments="")
+        return Trajectory.load(tmp_path / "motion.csv", arm)
+
+    with pytest.raises(BadInput, match="these look like degrees: multiply by pi/180"):
+        written(table)
+    table[:, 1:] *= np.pi / 180.0
+    assert written(table).duration == 3.0
+    table[1, 1] = 4.0
+    with pytest.raises(BadInput) as error:
+        written(table)
+    assert "look like degrees" not in str(error.value)
+
+
+def test_a_motion_that_is_not_there_is_not_looked_for_among_logs(tmp_path, here):
+    for name in ("run1.mcap", "run1.csv", "reach.csv"):
+        (tmp_path / name).touch()
+    shown = here("torque", ARM, tmp_path / "run.csv", "-o", tmp_path / "out.csv")
+    assert shown.returncode == 2 and "'run1" not in shown.stderr and "'reach.csv'" in shown.stderr
+
+
+def test_the_speed_that_is_said_to_be_slow_enough_is():
+    arm = load_mechanism(ARM)
+    motion = Trajectory.load(MECHANISMS / "three_link.csv", arm)
+    share = 0.8 * effort.heaviest(arm, motion).share
+    weak = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=share * j.limits.effort)) for j in arm.joints))
+    with pytest.raises(BadInput) as error:
+        preflight.examine(motion, weak)
+    speed = float(re.search(r"`--speed ([\d.]+)` is slow enough", error.value.hint)[1])
+    assert preflight.examine(motion.faster(speed), weak).heaviest.share <= 1.001
+
+
+HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix")
+
+
+@pytest.mark.parametrize("line, words", [
+    ("init arm --board nucleo", {"nucleo-g474re-6"}), ("hil --scenario three", {"three_axis", "three_link"}),
+    ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump"}), ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
+    ("reproduce tsu", {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-fig-3",
+                       "tsujita-path", "tsujita-fig-4"}),
+    (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
+])
+def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(line, words):
+    """All of it in about the time that Python itself takes to start."""
+    code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr))\n"
+            "import femtorque; femtorque.main([])")
+    environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": f"femtorque {line}",
+                                "COMP_CWORD": str(len(line.split()))}
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert set(shown.stdout.split()) == words, shown.stderr
+    assert shown.stderr.strip() == "", "imported for nothing"
+
+
+def test_completion_reads_the_names_that_the_verbs_know():
+    """From the source: and all that it offers is there."""
+    from femtorque.commands import completion
+    from hil.board.faults import FAULTS
+    from hil.papers.reproduce import PAPERS, SUBJECTS
+    from hil.scenarios import scenario
+
+    assert completion.faults("") == list(FAULTS) and completion.scenarios("") == scenario.names()
+    assert completion.figures("") == [s.name for s in SUBJECTS] + [p.key for p in PAPERS]
+    assert all(Path(ROOT / "firmware" / "boards" / f"{name}.toml").is_file() for name in completion.boards(""))
