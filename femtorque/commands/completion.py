@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-
-import typer
 
 from codegen.common.firmware import FIRMWARE, ROOT
 
@@ -43,10 +42,12 @@ def figures(incomplete: str) -> list[str]:
     return _beginning(incomplete, names)
 
 
-def joints(context: typer.Context, incomplete: str) -> list[str]:
+def joints(incomplete: str) -> list[str]:
     """Of a joint's name: those of the mechanism file that was typed before it."""
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""  # of bash; of other shells
+    file = next((word for word in typed.split() if word.endswith(".toml")), "")
     try:
-        raw = tomllib.loads(Path(context.params["mech"]).read_text(encoding="utf-8"))
+        raw = tomllib.loads(Path(file).read_text(encoding="utf-8"))
         return _beginning(incomplete, [str(joint["name"]) for joint in raw["joint"] if joint.get("type") != "fixed"])
     except (KeyError, TypeError, OSError, ValueError):
         return []

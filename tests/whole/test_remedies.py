@@ -23,8 +23,8 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory
 from femtorque.commands.answer import Answer, show
 from hil.papers.reproduce import chosen
-from host.plan import effort
 from host.link import link
+from host.plan import effort
 from host.stream import preflight
 from tests.conftest import ROOT
 
