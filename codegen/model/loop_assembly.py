@@ -41,6 +41,7 @@ CLEAR = 3.0  # times SINGULAR: well away from a singular pose
 RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
 BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
 SINGULAR = 0.03  # of `margin`: less is a fault
+HALVINGS = 16  # of the last step before a singular pose, to tell where it is
 PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
 
 
@@ -113,9 +114,23 @@ class Assembly:
         """
         if not self.dependent:
             return np.ones(np.shape(q)[:-1])
-        rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
-        R = np.linalg.qr(rows[:, None] * self.jacobian(q)[..., list(self.dependent)], mode="r")
+        R = np.linalg.qr(self._columns(q), mode="r")
         return np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)) / self.scale, axis=-1)
+
+    def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
+        """Condition number of the loops' equations for the dependent joints at a pose q (n,), each joint's column in
+        units of its size at the start, and the joints that move most where it becomes infinite."""
+        if not self.dependent:
+            return 1.0, ()
+        _, sizes, V = np.linalg.svd(self._columns(q) / self.scale)
+        loose = np.abs(V[-1]) > 0.5 * np.max(np.abs(V[-1]))
+        number = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else np.inf
+        return number, tuple(i for i, moves in zip(self.dependent, loose, strict=True) if moves)
+
+    def _columns(self, q: ArrayLike) -> Array:
+        """Columns of J_c of the dependent joints, lengths in units of `length`."""
+        rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
+        return rows[:, None] * self.jacobian(q)[..., list(self.dependent)]
 
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
@@ -160,18 +175,33 @@ class Assembly:
         try:
             full = self.close(full)
         except np.linalg.LinAlgError:
-            raise self._singular(wanted[-1]) from None
+            raise self._singular(wanted[-1], q) from None
         for k in np.flatnonzero(~(self.margin(full) >= SINGULAR))[:1]:
-            raise self._singular(wanted[k])
+            raise self._singular(wanted[k], full[k])
         return full
 
-    def _singular(self, target: Array) -> Refused:
-        place = ", ".join(f"{self.model.bodies[i].joint.name} = {v:.4g}"
-                          for i, v in zip(self.independent, target, strict=True))
-        return Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose, near {place}")
+    def _singular(self, target: Array, q: Array) -> Refused:
+        """Of a way to independent joints at `target` that is followed as far as pose q (n,)."""
+        free, step = list(self.independent), target - q[list(self.independent)]
+        for _ in range(HALVINGS):
+            step = 0.5 * step
+            x = self._closed_at(q, q[free] + step)
+            q = q if x is None else x
+        place = ", ".join(f"{self.model.bodies[i].joint.name} = {q[i]:.4g}" for i in free)
+        number, loose = self.condition(q)
+        return Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose, near {place}: there "
+                       f"{_names(self.model, loose)} could move while the driven joints stand still (condition number "
+                       f"{number:.0f} where it was left)")
 
     def _onwards(self, q: Array, target: Array) -> Array:
         """The closed pose with the independent joints at a near target. Raises Refused where there is none."""
+        x = self._closed_at(q, target)
+        if x is None:
+            raise self._singular(target, q)
+        return x
+
+    def _closed_at(self, q: Array, target: Array) -> Array | None:
+        """The same; None where it is singular or none."""
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
         x[free] = target
@@ -179,10 +209,8 @@ class Assembly:
             x[bound] += self.velocity_matrix(q)[bound] @ (target - q[free])
             x = self.close(x)
         except np.linalg.LinAlgError:
-            x[bound] = np.nan
-        if not self.margin(x) >= SINGULAR:
-            raise self._singular(target)
-        return x
+            return None
+        return x if self.margin(x) >= SINGULAR else None
 
     def reach(self, wanted: ArrayLike) -> Array:
         """Poses (P, n) with the independent joints at `wanted` (P, mobility), or as far on the straight ways there

@@ -224,10 +224,13 @@ def cubic_accelerations(t: Array, q: Array, qd: Array) -> Array:
 READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz": _npz}
 
 
-def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array) -> None:
-    """As CSV, or as NPZ where the suffix says so. Raises BadInput for another suffix, OSError if it cannot be
-    written."""
+def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array,
+          modes: Sequence[str] = ()) -> None:
+    """As CSV, or as NPZ where the suffix says so. modes: the name of the one that holds at every row. Raises BadInput
+    for another suffix, OSError if it cannot be written."""
     if path.suffix.lower() == ".npz":
+        if len(set(modes)) > 1:
+            raise BadInput(path, "output", None, "NPZ has no place for modes", "write .csv")
         with replacing(path) as part:
             np.savez(part, t=t, q=q, qd=qd, qdd=qdd, joints=np.array(joints))
         return
@@ -235,7 +238,8 @@ def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd:
         raise BadInput(path, "output", None, "must end in .csv or .npz")
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["t", *(name + what for name in joints for what in ("", ".vel", ".acc"))])
+        columns = (name + what for name in joints for what in ("", ".vel", ".acc"))
+        table.writerow(["t", *["mode"] * bool(modes), *columns])
         for i, time in enumerate(t.tolist()):
             cells = np.stack([q[i], qd[i], qdd[i]], axis=1).ravel().tolist()
-            table.writerow([f"{time:.12g}", *(f"{x:.12g}" for x in cells)])
+            table.writerow([f"{time:.12g}", *modes[i : i + 1], *(f"{x:.12g}" for x in cells)])

@@ -67,8 +67,11 @@ class Trajectory:
         return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
     def save(self, path: str | Path) -> None:
-        """Write the rows as .csv or .npz. Raises BadInput for another suffix."""
-        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations)
+        """Write the rows as .csv or .npz. Raises BadInput for another suffix, and for modes in an .npz."""
+        begins = [t - 1e-9 for t, _ in self.modes]
+        modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
+        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
+                               modes)
 
     def faster(self, factor: float) -> Trajectory:
         """The same path, played `factor` times as fast."""

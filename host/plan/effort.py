@@ -9,24 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
 from codegen.motion.trajectory import Trajectory
-from codegen.reference.schemes import of_streamed
 from codegen.verify.torque import motor_torque
+from host.plan.space import Space, stretches
 
 Array = NDArray[np.float64]
 
 SAMPLES = 4  # a knot period
 
 
-def known(mechanism: Mechanism) -> bool:
-    """Whether the inverse dynamics of this module are those of the mechanism: a tree of rigid links in one mode."""
-    return not (mechanism.loops or mechanism.modes or any(link.beam for link in mechanism.links))
+def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
+    """Joint torques (N, J) in N m or N at increasing times t (N,) s of a motion: inverse dynamics with the forces at
+    the cuts of its modes, rotors and friction (THEORY.md, Eq. 19). Raises Refused at a singular pose."""
+    tau = np.zeros((len(t), len(mechanism.streamed)))
+    for space, part, moves in stretches(mechanism, trajectory, t):
+        tau[part] = of_space(space, *moves)
+    return tau
 
 
-def wanted(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
-    """Joint torques (..., J) in N m or N of a motion: inverse dynamics, rotors and friction (THEORY.md, Eq. 19)."""
-    return of_streamed(Model.of(mechanism), q, qd, qdd) + motor_torque(mechanism, qd, qdd)
+def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
+    """The same (N, J) of the motion (N, n) of all joints in one mode."""
+    motors = motor_torque(space.whole, space.streamed(qd), space.streamed(qdd))
+    return space.torque(q, qd, qdd) + motors * space.driven
 
 
 def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:
@@ -67,13 +71,12 @@ class Load:
 
 
 def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
-    """The worst moment of the worst joint; None where the file limits no effort or it is not known."""
-    if not known(mechanism):
+    """The worst moment of the worst joint; None where the file limits no effort or links are flexible."""
+    if mechanism.flexible:
         return None
     period = 1.0 / (SAMPLES * mechanism.control.knot_hz)
-    t = np.arange(int(np.ceil(trajectory.duration / period)) + 1) * period
-    q, qd, qdd = trajectory.at(t)
-    tau = wanted(mechanism, q, qd, qdd)
+    t = np.arange(int(np.ceil(trajectory.duration / period)) + 1, dtype=float) * period
+    tau, (_, qd, _) = wanted(mechanism, t, trajectory), trajectory.at(t)
     there = available(mechanism, qd, tau)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isfinite(there), np.abs(tau) / there, 0.0)

@@ -21,19 +21,19 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     check_format(path)
     motion = plan.trajectory
     t = np.linspace(0.0, motion.duration, 1200)
-    q, qd, qdd = motion.at(t)
-    tau = effort.wanted(mechanism, q, qd, qdd)
+    q, qd, _ = motion.at(t)
+    tau = effort.wanted(mechanism, t, motion)
     there = effort.available(mechanism, qd, tau)
-    fastest = np.array([joint.limits.velocity for joint in mechanism.moving])
+    fastest = np.array([joint.limits.velocity for joint in mechanism.streamed])
     figure = Figure(figsize=(13.0 if plan.tip is not None else 9.0, 8.0), layout="constrained")
     figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s" + (f", {len(plan.arrivals)} "
                     f"waypoint{'s' * (len(plan.arrivals) != 1)}" if plan.arrivals else ", as recorded"))
     left, right = figure.subfigures(1, 2, squeeze=False,
                                     width_ratios=[2.0, 1.0])[0] if plan.tip is not None else (figure, None)
     position, rate, torque = left.subplots(3, 1, sharex=True)
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(mechanism.moving)))
-    sliding = all(joint.type == "prismatic" for joint in mechanism.moving)
-    for j, (joint, colour) in enumerate(zip(mechanism.moving, colours, strict=True)):
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(mechanism.streamed)))
+    sliding = all(joint.type == "prismatic" for joint in mechanism.streamed)
+    for j, (joint, colour) in enumerate(zip(mechanism.streamed, colours, strict=True)):
         position.plot(t, q[:, j], color=colour, label=joint.name)
         rate.plot(t, 100.0 * qd[:, j] / fastest[j], color=colour)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -42,7 +42,7 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     rate.set_ylabel("rate, % of limit")
     torque.set_ylabel("torque, % of what there is")
     torque.set_xlabel("t, s")
-    position.legend(fontsize=8, ncols=1 + len(mechanism.moving) // 4)
+    position.legend(fontsize=8, ncols=1 + len(mechanism.streamed) // 4)
     for axes in (position, rate, torque):
         axes.grid(alpha=0.3)
         axes.margins(x=0.0)

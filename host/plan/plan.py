@@ -5,12 +5,15 @@ through gets rates that no joint has to turn back for. On a straight line the ti
 joints, then travelled with a jerk-limited speed. What the motors cannot give is made slower, section by section, until
 they can: by a factor k of time, rates fall as 1/k, accelerations and inertial torques as 1/k^2. A row of the result is
 a knot: the quintics between the rows are what a board plays, and it is they that are held to the limits.
+
+Closed mechanisms move their independent joints; the others follow by the loops, on the branch on which the plan begins,
+and are held to their limits too (host/plan/space.py). Modes are entered at rest, where their loops close.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,8 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Joint, Limits, Mechanism
 from codegen.motion.trajectory import Trajectory, check_limits, from_rows
 from host.plan import effort
+from host.plan.closed_tip import ClosedTip
+from host.plan.space import FITS, Space, begin_of
 from host.plan.tip import Goal, Tip
 from host.plan.waypoints import Waypoint, Waypoints
 
@@ -81,8 +86,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """From rest to rest. at: t (N,) s to positions, rates, accelerations, each (N, J). via: (time, waypoint)."""
+    """From rest to rest in one mode. at: t (N,) s to positions, rates, accelerations of the coordinates, each (N, f).
+    begin: the pose (n,) that it begins with. via: (time, waypoint)."""
 
+    space: Space
+    begin: Array
     at: Curve
     duration: float
     via: tuple[tuple[float, str], ...]
@@ -91,65 +99,143 @@ class _Section:
 
 def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None = None, back: bool = False,
          speed: float = 1.0, reserve: float = RESERVE) -> Plan:
-    """The motion through the waypoints, from rest at `begin` (by default the start pose) to rest.
+    """The motion through the waypoints, from rest at `begin` (streamed joints (J,), by default the start pose) to rest.
 
     back: return to the beginning at the end. speed: of the limits of rate, for the whole motion. reserve: share of
-    the effort that is kept for the feedback. Raises Refused where a waypoint cannot be reached or held.
+    the effort that is kept for the feedback. Raises Refused where a waypoint cannot be reached or held, or a singular
+    pose of closed loops lies on the way to it.
     """
-    if not effort.known(mechanism):
+    if mechanism.flexible:
         raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
-                       "has loops, modes or flexible links: waypoints are planned for trees of rigid links in one mode")
-    here = np.array([j.start for j in mechanism.moving]) if begin is None else np.asarray(begin, float)
-    first, sections = here, []
-    group: list[tuple[Waypoint, Array]] = []  # passed through, up to the next rest
-    for point in waypoints.points:
-        pose = group[-1][1] if group else here
-        if point.line:
-            if group:
-                raise BadInput(waypoints.source, f"{point.where}.line", True, "must begin at rest",
-                               "stop at the waypoint before it")
-            assert point.goal is not None and waypoints.tip is not None
-            section, here = _line(mechanism, waypoints.tip, point, here, speed)
-            sections.append(section)
-        else:
-            group.append((point, _target(mechanism, point, pose, waypoints.tip)))
-            if not point.stop:
-                continue
-            sections.append(_move(mechanism, here, group, speed))
-            here, group = group[-1][1], []
-        if point.pause:
-            sections.append(_rest(here, point.pause, point.where))
-    if group:  # the last waypoint is always a rest
-        sections.append(_move(mechanism, here, group, speed))
-        here = group[-1][1]
-    if back and np.max(np.abs(here - first)) > SAME:
-        home = Waypoint(BEGINNING, None, None)
-        sections.append(_move(mechanism, here, [(home, first)], speed))
-    sections = [s for s in sections if s.duration > 0.0]
+                       "has flexible links: these waypoints are for rigid ones")
+    way = _Way(mechanism, waypoints, speed, begin)
+    for number, point in enumerate(waypoints.points):
+        following = waypoints.points[number + 1].mode if number + 1 < len(waypoints.points) else None
+        way.go(point, following)
+    way.stop()
+    if back:
+        way.go_back()
+    sections = [s for s in way.sections if s.duration > 0.0]
     if not sections:
         raise BadInput(waypoints.source, "waypoint", None, "every one is where the motion begins: nothing moves")
     return _joined(mechanism, sections, speed, reserve, waypoints)
 
 
+class _Way:
+    """The sections of a plan as they are found, from waypoint to waypoint."""
+
+    def __init__(self, mechanism: Mechanism, waypoints: Waypoints, speed: float, begin: ArrayLike | None) -> None:
+        self.source, self.speed, self.named = waypoints.source, speed, waypoints.tip
+        self.space = Space.of(mechanism, waypoints.points[0].mode or "")
+        self.here = begin_of(self.space, begin, self.source)
+        self.first = self.space, self.here
+        self.group: list[tuple[Waypoint, Array]] = []  # passed through, up to the next rest
+        self.sections: list[_Section] = []
+
+    @property
+    def tip(self) -> Tip | None:
+        """Of the mode at hand."""
+        if self.named is None:
+            return None
+        if self.space.assembly.cuts:
+            return ClosedTip(self.space, self.named.link, self.named.offset, self.source)
+        return Tip(self.space.mechanism, self.named.link, self.named.offset, self.source)
+
+    def go(self, point: Waypoint, following: str | None) -> None:
+        """To a waypoint; following: the mode of the next one."""
+        if point.mode is not None and point.mode != self.space.mode:
+            self._enter(point)
+        if point.line:
+            if self.group:
+                raise BadInput(self.source, f"{point.where}.line", True, "must begin at rest",
+                               "stop at the waypoint before it")
+            assert point.goal is not None and self.tip is not None
+            section, self.here = _line(self.space, self.tip, point, self.here, self.speed)
+            self.sections.append(section)
+        else:
+            target = _target(self.space, point, self.group[-1][1] if self.group else self.here, self.tip)
+            if following is not None and following != self.space.mode:
+                target = self._fitted(target, following, point.where)
+            self.group.append((point, target))
+            if not point.stop:
+                return
+            self.stop()
+        if point.pause:
+            self.sections.append(_rest(self.space, self.here, point.pause, point.where))
+
+    def stop(self) -> None:
+        """Rest at the last waypoint of the group, if there is one."""
+        if self.group:
+            self.sections.append(_move(self.space, self.here, self.group, self.speed))
+            self.here, self.group = self.group[-1][1], []
+
+    def go_back(self) -> None:
+        """To where the motion began."""
+        space, first = self.first
+        if space.mode != self.space.mode:
+            raise BadInput(self.source, "--back", None, f"the motion ends in mode {self.space.mode!r} and begins in "
+                           f"{space.mode!r}", "add a waypoint that goes back to it")
+        if np.max(np.abs(self.space.coordinates(self.here - first))) > SAME:
+            self.group = [(Waypoint(BEGINNING, None, None), first)]
+            self.stop()
+
+    def _enter(self, point: Waypoint) -> None:
+        assert point.mode is not None
+        if self.group:
+            raise BadInput(self.source, f"{point.where}.mode", point.mode, "is entered at rest",
+                           "stop at the waypoint before it")
+        other, away, joint = self._close(point.mode, self.here, point.where)
+        if away > 1e-6:
+            raise Refused(self._open(point.mode, point.where, other, joint))
+        self.space, self.here = other, other.start
+
+    def _fitted(self, target: Array, mode: str, where: str) -> Array:
+        """A pose in which the loops of the next mode close too: what it is asked for is a little off."""
+        other, away, joint = self._close(mode, target, where)
+        if away > FITS:
+            raise Refused(self._open(mode, where, other, joint))
+        near = other.near(other.start)
+        return np.array([near[name] for name in self.space.names])
+
+    def _close(self, mode: str, pose: Array, where: str) -> tuple[Space, float, str]:
+        try:
+            return self.space.entered(mode, pose)
+        except BadInput as reason:
+            raise Refused(f"{where}: mode {mode!r} cannot be entered there: {reason.rule}") from None
+
+    def _open(self, mode: str, where: str, other: Space, joint: str) -> str:
+        nearest = ", ".join(f"{j.name} = {x:.6g}" for j, x in
+                            zip(other.whole.streamed, other.streamed(other.start), strict=True))
+        return (f"{where}: the loops of mode {mode!r} are open there, farthest at {joint}; the nearest pose that "
+                f"closes them is {nearest}")
+
+
 def straight(mechanism: Mechanism, here: ArrayLike, there: ArrayLike, speed: float) -> Trajectory:
     """From rest to rest, all joints together, at a share of the limits of rate. Raises BadInput and Refused as
     `plan`."""
-    joints = {joint.name: float(x) for joint, x in zip(mechanism.moving, np.asarray(there), strict=True)}
+    joints = {joint.name: float(x) for joint, x in zip(mechanism.streamed, np.asarray(there), strict=True)}
     way = Waypoints(mechanism.source or Path(mechanism.name), (Waypoint("the start of the motion", joints, None),),
                     None)
     return plan(mechanism, way, begin=here, speed=speed).trajectory
 
 
-def _target(mechanism: Mechanism, point: Waypoint, near: Array, tip: Tip | None) -> Array:
-    """Joint positions (J,) of a waypoint, coming from those at `near`. Raises Refused where the tip cannot get."""
-    if point.goal is None:
-        given = point.joints or {}
-        return np.array([given.get(j.name, x) for j, x in zip(mechanism.moving, near, strict=True)])
-    assert tip is not None
+def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Array:
+    """The pose (n,) of a waypoint, coming from that at `near`. Raises Refused where the tip or the loops cannot get."""
     try:
-        return tip.solve(point.goal, near)
+        if point.goal is not None:
+            assert tip is not None
+            return tip.solve(point.goal, near)
+        given = point.joints or {}
+        target = space.to(near, given)
     except Refused as reason:
         raise Refused(f"{point.where}: {reason}") from None
+    there = space.near(target)
+    for name, value in given.items():
+        if abs(there[name] - value) > FITS:
+            others = ", ".join(other for other in given if other != name)
+            raise Refused(f"{point.where}: {name} = {value:.6g} does not close the loops: with {others} there it goes "
+                          f"to {there[name]:.6g}; leave it out")
+    return target
 
 
 def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
@@ -164,25 +250,26 @@ def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
     return limits.velocity * scale, acceleration * scale**2, jerk * scale**3
 
 
-def _bounds(mechanism: Mechanism, scale: float) -> tuple[Array, Array, Array]:
-    """`speeds` of all joints, each (J,)."""
-    rate, acceleration, jerk = np.array([speeds(joint, scale) for joint in mechanism.moving]).T
+def _bounds(space: Space, scale: float) -> tuple[Array, Array, Array]:
+    """`speeds` of all coordinates, each (f,)."""
+    rate, acceleration, jerk = np.array([speeds(joint, scale) for joint in space.joints]).T
     return rate, acceleration, jerk
 
 
 # -- joints move together ---------------------------------------------------------------------------------------------
 
 
-def _move(mechanism: Mechanism, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> _Section:
-    """From rest at `here` through the waypoints of a group to rest at its last."""
-    poses, to = [here], []
-    for point, q in group:
+def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed: float) -> _Section:
+    """From rest at a pose `here` (n,) through the waypoints of a group to rest at its last."""
+    poses, to = [space.coordinates(here)], []
+    for point, pose in group:
+        q = space.coordinates(pose)
         if np.max(np.abs(q - poses[-1])) > SAME:  # else it is there already
             poses.append(q)
             to.append(point)
     if not to:
-        return _rest(here, 0.0, group[-1][0].where)
-    bounds = [_bounds(mechanism, speed * point.speed) for point in to]
+        return _rest(space, here, 0.0, group[-1][0].where)
+    bounds = [_bounds(space, speed * point.speed) for point in to]
     legs = [_leg(a, b, np.zeros_like(a), np.zeros_like(a), bound)
             for a, b, bound in zip(poses, poses[1:], bounds, strict=False)]
     assert all(leg is not None for leg in legs), "from rest to rest there is always a way"
@@ -201,7 +288,7 @@ def _move(mechanism: Mechanism, here: Array, group: list[tuple[Waypoint, Array]]
         return q, qd, qdd
 
     via = tuple((float(t), point.where) for t, point in zip(starts[1:], to, strict=True))
-    return _Section(at, float(starts[-1]), via, to[-1].where)
+    return _Section(space, here, at, float(starts[-1]), via, to[-1].where)
 
 
 def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, Array, Array]) -> Any:
@@ -245,26 +332,28 @@ def _legs(poses: list[Array], rates: Array, bounds: list[tuple[Array, Array, Arr
     return legs
 
 
-def _rest(here: Array, duration: float, to: str) -> _Section:
-    def at(t: Array) -> tuple[Array, Array, Array]:
-        still = np.zeros((len(t), len(here)))
-        return still + here, still, still
+def _rest(space: Space, here: Array, duration: float, to: str) -> _Section:
+    x = space.coordinates(here)
 
-    return _Section(at, duration, (), to)
+    def at(t: Array) -> tuple[Array, Array, Array]:
+        still = np.zeros((len(t), len(x)))
+        return still + x, still, still
+
+    return _Section(space, here, at, duration, (), to)
 
 
 # -- the tip on a straight line ---------------------------------------------------------------------------------------
 
 
-def _line(mechanism: Mechanism, tip: Tip, point: Waypoint, here: Array, speed: float) -> tuple[_Section, Array]:
-    """The tip goes straight, from rest to rest. Returns the joint positions at its end too."""
-    path, end = _path(mechanism, tip, point, here)
+def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) -> tuple[_Section, Array]:
+    """The tip goes straight, from rest to rest. Returns the pose (n,) at its end too."""
+    path, end = _path(space, tip, point, here)
     s = np.linspace(0.0, 1.0, 4 * LINE_SAMPLES)
     steepest = np.max(np.abs(path(s)[1]), axis=0)
     if np.max(steepest) < SAME:
-        return _rest(here, 0.0, point.where), here
+        return _rest(space, here, 0.0, point.where), here
     with np.errstate(divide="ignore"):
-        rate, acceleration, jerk = (np.array([np.min(x / steepest)]) for x in _bounds(mechanism, speed * point.speed))
+        rate, acceleration, jerk = (np.array([np.min(x / steepest)]) for x in _bounds(space, speed * point.speed))
     along = _leg(np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1), (rate, acceleration, jerk))
 
     def at(t: Array) -> tuple[Array, Array, Array]:
@@ -272,20 +361,21 @@ def _line(mechanism: Mechanism, tip: Tip, point: Waypoint, here: Array, speed: f
         q, slope, bend = path(np.clip(x[:, 0], 0.0, 1.0))
         return q, slope * xd, slope * xdd + bend * xd**2
 
-    return _Section(at, float(along.duration), ((float(along.duration), point.where),), point.where), end
+    duration = float(along.duration)
+    return _Section(space, here, at, duration, ((duration, point.where),), point.where), end
 
 
-def _path(mechanism: Mechanism, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, Array]:
-    """Joint positions along the line as a quintic spline over s = 0..1, its tip within LINE_ERROR of the line."""
+def _path(space: Space, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, Array]:
+    """Coordinates along the line as a quintic spline over s = 0..1, its tip within LINE_ERROR of the line."""
     assert point.goal is not None
     begin, count = tip.at(here), LINE_SAMPLES
     while True:
         s = np.linspace(0.0, 1.0, count)
         q, jump = _followed(tip, _goals(begin, point.goal, s), point, here)
-        spline = make_interp_spline(s, q, k=5)
+        spline = make_interp_spline(s, space.coordinates(q), k=5)
         middles = (s[1:] + s[:-1]) / 2.0
         wanted = begin.xyz + middles[:, None] * (point.goal.xyz - begin.xyz)
-        off = float(np.max(np.linalg.norm(tip.points(spline(middles)) - wanted, axis=1)))
+        off = float(np.max(np.linalg.norm(tip.points(space.follow(here, spline(middles))) - wanted, axis=1)))
         if off <= LINE_ERROR and jump <= LINE_STEP:
             slope, bend = spline.derivative(1), spline.derivative(2)
             return partial(_curve, spline, slope, bend), q[-1]
@@ -313,7 +403,7 @@ def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
 
 
 def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tuple[Array, float]:
-    """Joint positions (N, J) from goal to goal, each from the one before, and the farthest that a joint went at
+    """Poses (N, n) from goal to goal, each from the one before, and the farthest that a joint went at
     once."""
     q = [tip.solve(goals[0], here, starts=0)]
     for i, goal in enumerate(goals[1:], 1):
@@ -328,12 +418,15 @@ def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tupl
 # -- within the limits ------------------------------------------------------------------------------------------------
 
 
+Moves = tuple[Array, Array, Array]  # positions, rates, accelerations of all joints, each (N, n)
+
+
 @dataclass(frozen=True)
 class _Played:
-    """A section as a board plays it: rows at knots. factor: time over the section's own; slowed: the part of it that
-    the efforts asked for."""
+    """A section as a board plays it: rows at knots, of all joints. factor: time over the section's own; slowed: the
+    part of it that the efforts asked for."""
 
-    rows: tuple[Array, Array, Array]
+    rows: Moves
     factor: float
     slowed: float
     because: str
@@ -345,40 +438,51 @@ def _joined(mechanism: Mechanism, sections: list[_Section], speed: float, reserv
     parts: list[tuple[Array, Array, Array]] = []
     arrivals: list[tuple[float, str]] = []
     slowed: list[Slowed] = []
+    modes: list[tuple[float, str]] = []
+    tips: list[Array] = []
     knots = 0
     for number, section in enumerate(sections, 1):
-        played = _played(mechanism, section, speed, reserve)
+        played = _played(section, speed, reserve)
         arrivals += [(knots * period + t * played.factor, where) for t, where in section.via]
         if played.because:
             slowed.append(Slowed(number, section.to, played.slowed, played.because))
+        if section.space.mode and (not modes or modes[-1][1] != section.space.mode):
+            modes.append((knots * period, section.space.mode))
         keep = slice(None) if not parts else slice(1, None)
-        q, qd, qdd = played.rows
-        parts.append((q[keep], qd[keep], qdd[keep]))
+        q, qd, qdd = (section.space.streamed(x)[keep] for x in played.rows)
+        parts.append((q, qd, qdd))
+        if waypoints.tip is not None:
+            tip = Tip(section.space.mechanism, waypoints.tip.link, waypoints.tip.offset)
+            tips.append(tip.points(played.rows[0][keep]))
         knots += len(played.rows[0]) - 1
     q, qd, qdd = (np.concatenate([part[n] for part in parts]) for n in range(3))
-    names = [joint.name for joint in mechanism.moving]
-    trajectory = from_rows(names, np.arange(len(q)) * period, q, qd, qdd)
+    names = [joint.name for joint in mechanism.streamed]
+    trajectory = replace(from_rows(names, np.arange(len(q)) * period, q, qd, qdd), modes=tuple(modes))
     check_limits(trajectory, mechanism)
-    tip = waypoints.tip.points(q) if waypoints.tip is not None else None
-    return Plan(trajectory, tuple(arrivals), tuple(slowed), shares(mechanism, trajectory), tip)
+    return Plan(trajectory, tuple(arrivals), tuple(slowed), shares(mechanism, trajectory),
+                np.concatenate(tips) if tips else None)
 
 
-def _played(mechanism: Mechanism, section: _Section, speed: float, reserve: float) -> _Played:
-    """Raises Refused if no speed is slow enough."""
-    hz, own = mechanism.control.knot_hz, section.duration
+def _played(section: _Section, speed: float, reserve: float) -> _Played:
+    """Raises Refused if no speed is slow enough, or if the loops cannot be followed."""
+    hz, own = section.space.whole.control.knot_hz, section.duration
     factor, kinematic, because = 1.0, 1.0, ""
     for _ in range(ROUNDS):
         knots = max(1, int(np.ceil(own * factor * hz - 1e-6)))
         whole = knots / (hz * own)  # to whole knots
-        rows = _rows(section, knots, whole)
-        t, q, qd, qdd = _samples(mechanism, rows)
+        try:
+            rows = _rows(section, knots, whole)
+            t, moves = _samples(section, rows)
+        except Refused as reason:
+            raise Refused(f"on the way to {section.to}: {reason}") from None
+        section.space.check(moves[0], section.to)
         jerk = np.diff(rows[2], axis=0) * hz  # from knot to knot
-        slower = _too_fast(mechanism, qd, qdd, jerk, speed)
+        slower = _too_fast(section.space, moves[1], moves[2], jerk, speed)
         if slower > 1.0:
             factor = whole * slower
             kinematic = factor
             continue
-        slower, why = _too_heavy(mechanism, t, q, qd, qdd, reserve, section.to)
+        slower, why = _too_heavy(section.space, moves, reserve, section.to)
         if slower <= 1.0:
             return _Played(rows, whole, whole / max(kinematic, 1.0), because)
         factor, because = whole * slower, because or why
@@ -387,58 +491,63 @@ def _played(mechanism: Mechanism, section: _Section, speed: float, reserve: floa
     raise Refused(f"the way to {section.to} is too heavy at any speed: {because}")
 
 
-def _rows(section: _Section, knots: int, factor: float) -> tuple[Array, Array, Array]:
-    """Positions, rates, accelerations (knots + 1, J), at rest at both ends."""
+def _rows(section: _Section, knots: int, factor: float) -> Moves:
+    """Of all joints at the knots, (knots + 1, n), at rest at both ends."""
     t = np.linspace(0.0, section.duration, knots + 1)
-    q, qd, qdd = section.at(t)
-    qd, qdd = qd / factor, qdd / factor**2
+    x, xd, xdd = section.at(t)
+    xd, xdd = xd / factor, xdd / factor**2
     for end in (0, -1):
-        qd[end] = qdd[end] = 0.0
-    return q, qd, qdd
+        xd[end] = xdd[end] = 0.0
+    return section.space.motion(section.begin, x, xd, xdd)
 
 
-def _samples(mechanism: Mechanism, rows: tuple[Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-    """Between the rows too: t (N,), and what the board plays there, each (N, J)."""
-    period = 1.0 / mechanism.control.knot_hz
-    played = from_rows([j.name for j in mechanism.moving], np.arange(len(rows[0])) * period, *rows)
+def _samples(section: _Section, rows: Moves) -> tuple[Array, Moves]:
+    """Between the rows too: t (N,), and how all joints move while the board plays there."""
+    space, period = section.space, 1.0 / section.space.whole.control.knot_hz
+    names = [joint.name for joint in space.joints]
+    q, qd, qdd = map(space.coordinates, rows)
+    played = from_rows(names, np.arange(len(q)) * period, q, qd, qdd)
     t = np.arange((len(rows[0]) - 1) * effort.SAMPLES + 1, dtype=float) * (period / effort.SAMPLES)
-    return (t, *played.at(t))
+    return t, space.motion(section.begin, *played.at(t))
 
 
-def _too_fast(mechanism: Mechanism, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
-    """How many times slower the limits of rate, acceleration and jerk want it; at most 1 if they are kept."""
+def _too_fast(space: Space, qd: Array, qdd: Array, jerk: Array, speed: float) -> float:
+    """How many times slower the limits of rate, acceleration and jerk of all joints want it; at most 1 if they are
+    kept."""
     slower = 1.0
-    for j, joint in enumerate(mechanism.moving):
+    for j, body in enumerate(space.assembly.model.bodies):
+        joint = body.joint
         bounds = (joint.limits.velocity, joint.limits.acceleration, joint.limits.jerk)
         for order, (values, bound) in enumerate(zip((qd, qdd, jerk), bounds, strict=True), 1):
             slower = max(slower, (float(np.max(np.abs(values[:, j]))) / bound) ** (1.0 / order) / speed)
     return slower * (1.0 + 1e-4) if slower > 1.0 + 1e-7 else 1.0
 
 
-def _too_heavy(mechanism: Mechanism, t: Array, q: Array, qd: Array, qdd: Array, reserve: float, to: str
-               ) -> tuple[float, str]:
+def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[float, str]:
     """How many times slower the efforts want it, and why. Raises Refused where a joint cannot even hold."""
-    tau = effort.wanted(mechanism, q, qd, qdd)
-    there = effort.available(mechanism, qd, tau) * (1.0 - reserve)
+    whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
+    tau = effort.of_space(space, *moves)
+    rates = space.streamed(qd)
+    there = effort.available(whole, rates, tau) * (1.0 - reserve)
     over = np.abs(tau) - there
     i, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(over), over, -np.inf))), over.shape)
     if not over[i, j] > 1e-9:
         return 1.0, ""
     still = np.zeros_like(q)
-    coulomb = np.array([joint.friction.coulomb for joint in mechanism.moving])
-    held = effort.wanted(mechanism, q, still, still) + coulomb * np.sign(qd)
-    most = effort.available(mechanism, still, held) * (1.0 - reserve)
+    coulomb = np.array([joint.friction.coulomb for joint in joints])
+    held = effort.of_space(space, q, still, still) + coulomb * np.sign(rates) * space.driven
+    most = effort.available(whole, np.zeros_like(rates), held) * (1.0 - reserve)
     for a, b in np.argwhere(np.abs(held) > most)[:1]:
-        joint = mechanism.moving[b]
+        joint = joints[b]
         raise Refused(
             f"on the way to {to}, {joint.name} needs {abs(held[a, b]):.3g} {_unit(joint)} to hold the arm up at "
-            f"{joint.name} = {q[a, b]:.3g}, and {most[a, b]:.3g} {_unit(joint)} is there ({reserve:.0%} kept for the "
-            "feedback): no speed is slow enough; go another way, or take a stronger motor"
+            f"{joint.name} = {space.streamed(q)[a, b]:.3g}, and {most[a, b]:.3g} {_unit(joint)} is there "
+            f"({reserve:.0%} kept for the feedback): no speed is slow enough; go another way, or take a stronger motor"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         squared = np.where(over > 0.0, (tau - held) * np.sign(tau) / (there - held * np.sign(tau)), 1.0)
     slower = float(np.sqrt(np.clip(np.nan_to_num(squared, nan=4.0, posinf=4.0), 1.0, 4.0).max()))
-    joint = mechanism.moving[j]
+    joint = joints[j]
     return max(slower,
                1.001) * 1.0005, (f"{joint.name} would need {abs(tau[i, j]):.3g} {_unit(joint)}, {there[i, j]:.3g} "
                                          f"{_unit(joint)} is there ({reserve:.0%} kept for the feedback)")
@@ -450,11 +559,12 @@ def _unit(joint: Joint) -> str:
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
     """Of every joint's limits, the largest share the motion takes."""
-    _, q, qd, qdd = _samples(mechanism, (trajectory.positions, trajectory.velocities, trajectory.accelerations))
-    tau = effort.wanted(mechanism, q, qd, qdd)
+    period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
+    t = np.arange(effort.SAMPLES * (len(trajectory.times) - 1) + 1, dtype=float) * period
+    tau, (_, qd, qdd) = effort.wanted(mechanism, t, trajectory), trajectory.at(t)
     there = effort.available(mechanism, qd, tau)
     found: dict[str, dict[str, float | None]] = {}
-    for j, joint in enumerate(mechanism.moving):
+    for j, joint in enumerate(mechanism.streamed):
         with np.errstate(divide="ignore", invalid="ignore"):
             values = {"velocity": np.abs(qd[:, j]) / joint.limits.velocity,
                       "acceleration": np.abs(qdd[:, j]) / joint.limits.acceleration,

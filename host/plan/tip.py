@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 POSITION, ORIENTATION = 1e-6, 1e-5  # m, rad: nearer than this is there
 NEWTON, FAR = 12, 0.5  # steps at most; rad or m that none may be longer than, or it is not near
 STARTS = 24  # poses that the search begins from, after the one at hand
+NOWHERE = 100.0  # times the reach: as far off the goal counts a pose that there is no way to
 UNLIMITED = 2.0 * np.pi  # rad or m either side of the start, where a joint has no limit
 
 
@@ -53,8 +55,10 @@ class Tip:
         if self.body == GROUND:
             raise BadInput(source, "tip", link, "does not move", f"ends of the arm: {', '.join(ends(mechanism))}")
         self.mechanism, self.model, self.link, self.source = mechanism, Model.of(mechanism), link, source
-        self._R, self.place = R, p + R @ np.asarray(offset, float)
-        self.chain = _chain(self.model, self.body)
+        self._R, self.offset = R, np.asarray(offset, float)
+        self.place = p + R @ self.offset
+        self.path = _chain(self.model, self.body)  # what carries it
+        self.chain = self.path  # the joints that are moved for it
 
     def at(self, q: ArrayLike) -> Goal:
         """Where the tip is at joint positions q (J,)."""
@@ -72,7 +76,7 @@ class Tip:
         """(6, J): velocity and angular velocity of the tip, global axes, per joint rate."""
         frames, J = pose(self.model, q), np.zeros((6, self.model.n))
         point = frames.origin[self.body] + frames.R[self.body] @ self.place
-        for i in self.chain:
+        for i in self.path:
             axis = frames.R[i] @ self.model.bodies[i].axis
             if self.model.bodies[i].prismatic:
                 J[:3, i] = axis
@@ -95,36 +99,55 @@ class Tip:
         near = np.asarray(near, float)
         lower, upper = self._bounds(near)
         q = self._newton(goal, near)
-        if self._there(q, goal) and np.all((lower <= q) & (q <= upper)):
-            return q
+        straight = self.reached(near, q)
+        if straight is not None and self._there(straight, goal) and np.all((lower <= q) & (q <= upper)):
+            return straight
         q = self._descend(goal, near, lower, upper)
-        if self._there(q, goal):
-            return q
+        straight = self.reached(near, q)
+        if straight is not None and self._there(straight, goal):
+            return straight
         tried, rng = [q], np.random.default_rng(0)
         for _ in range(starts):
-            begin = near.copy()
-            begin[self.chain] = rng.uniform(lower, upper)[self.chain]
-            tried.append(self._descend(goal, begin, lower, upper))
-        found = [x for x in tried if self._there(x, goal)]
+            begin = self.moved(near, rng.uniform(lower, upper)[self.chain])
+            if begin is not None:
+                tried.append(self._descend(goal, begin, lower, upper))
+        found = [x for x in map(partial(self.reached, near), tried) if x is not None and self._there(x, goal)]
         if not found:
             raise Refused(self._why(goal, tried, near))
         return min(found, key=lambda x: float(np.max(np.abs(x - near))))
 
+    def reached(self, near: Array, q: Array) -> Array | None:
+        """The pose that the joints come to if they go straight from `near` to where they are in q."""
+        return self.moved(near, q[self.chain])
+
     def _newton(self, goal: Goal, near: Array) -> Array:
         """The quick way where the goal is near: steps of least norm, without regard to limits."""
-        q = near.copy()
+        q = near
         for _ in range(NEWTON):
-            here, J = self.at(q), self.jacobian(q)
+            here, J = self.at(q), self.slope(q)
             away = goal.xyz - here.xyz
             if goal.rotation is None or here.rotation is None:
                 J = J[:3]
             else:
                 away = np.concatenate([away, (goal.rotation * here.rotation.inv()).as_rotvec()])
             step = np.linalg.lstsq(J, away, rcond=1e-6)[0]
-            q = q + step
+            moved = self.moved(q, q[self.chain] + step)
+            if moved is None:
+                break
+            q = moved
             if not 1e-10 <= np.max(np.abs(step)) <= FAR:
                 break
         return q
+
+    def moved(self, q: Array, x: Array) -> Array | None:
+        """The pose (J,) that a pose q becomes with the joints of the chain at x; None where there is no way to it."""
+        q = q.copy()
+        q[self.chain] = x
+        return q
+
+    def slope(self, q: Array) -> Array:
+        """(6, chain): the Jacobian by the joints of the chain."""
+        return self.jacobian(q)[:, self.chain]
 
     def _there(self, q: Array, goal: Goal) -> bool:
         away, turn = self.miss(q, goal)
@@ -139,31 +162,38 @@ class Tip:
     def _descend(self, goal: Goal, begin: Array, lower: Array, upper: Array) -> Array:
         """The nearest least-squares solution: positions in m, orientation in rad times the arm's reach."""
         free, reach = np.array(self.chain), self._reach()
+        last = begin  # a pose that was tried: the next is near it
 
-        def full(x: Array) -> Array:
-            q = begin.copy()
-            q[free] = x
-            return q
+        def full(x: Array) -> Array | None:
+            nonlocal last
+            found = self.moved(last, x)
+            last = last if found is None else found
+            return found
 
         def residual(x: Array) -> Array:
-            here = self.at(full(x))
+            q = full(x)
+            if q is None:
+                return np.full(3 if goal.rotation is None else 6, NOWHERE * reach)
+            here = self.at(q)
             away = here.xyz - goal.xyz
-            if goal.rotation is None:
+            if goal.rotation is None or here.rotation is None:
                 return away
             return np.concatenate([away, reach * (here.rotation * goal.rotation.inv()).as_rotvec()])
 
         def slope(x: Array) -> Array:
-            J = self.jacobian(full(x))[:, free]
+            q = full(x)
+            J = self.slope(last if q is None else q)
             return J[:3] if goal.rotation is None else np.vstack([J[:3], reach * J[3:]])
 
         inside = np.clip(begin[free], lower[free] + 1e-9, upper[free] - 1e-9)
         found = least_squares(residual, inside, slope, bounds=(lower[free], upper[free]), xtol=1e-15, ftol=1e-15,
                               gtol=1e-15, max_nfev=200)
-        return full(found.x)
+        q = full(found.x)
+        return last if q is None else q
 
     def _reach(self) -> float:
         """A length to weigh radians with: the way along the chain to the tip, m."""
-        along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.chain[1:])
+        along = sum(float(np.linalg.norm(self.model.bodies[i].p0)) for i in self.path[1:])
         return max(along + float(np.linalg.norm(self.place)), 1e-3)
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:

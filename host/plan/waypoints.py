@@ -11,7 +11,8 @@ TOML:
     line = true                                        # the tip goes straight to it
     speed = 0.5                                        # of the limits, on the way to it
     pause = 0.2                                        # s of rest at it
-CSV: one column per joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause.
+    mode = "loaded"                                    # of a mechanism with modes: entered on the way to it
+CSV: one column per joint, or x, y, z and perhaps roll, pitch, yaw; beside them perhaps stop, line, speed, pause, mode.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from codegen.mechanism.description import Mechanism
 from codegen.mechanism.schema import Number, Table, Three, first_fault
 from host.plan.tip import Goal, Tip, ends
 
-XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause")
+XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause", "mode")
 TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # what others call the column t
 MOST = 10_000  # waypoints
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
@@ -54,6 +55,7 @@ class WaypointTable(Table):
     line: bool = False
     speed: Share = 1.0
     pause: Seconds = 0.0
+    mode: str | None = None
 
 
 class WaypointFile(Table):
@@ -63,7 +65,8 @@ class WaypointFile(Table):
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Either joints (name to rad or m; the others stay) or a goal for the tip. where: as error lines call it."""
+    """Either joints (name to rad or m; the others stay) or a goal for the tip. where: as error lines call it; mode: of
+    the mechanism, from the rest before the waypoint on; None: as before it."""
 
     where: str
     joints: dict[str, float] | None
@@ -72,6 +75,7 @@ class Waypoint:
     line: bool = False
     speed: float = 1.0
     pause: float = 0.0
+    mode: str | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,9 @@ def _row(path: Path, number: int, cells: dict[str, str], joints: list[str]) -> d
                 raise BadInput(path, f"waypoint.{number}.{name}", shown(cell), "must be true or false")
             table[name] = cell.lower() in ("true", "1", "yes")
             continue
+        if name == "mode":
+            table[name] = cell
+            continue
         try:
             values[name] = float(cell)
         except ValueError:
@@ -207,16 +214,29 @@ def _waypoint(path: Path, index: int, table: WaypointTable, mechanism: Mechanism
         raise BadInput(path, f"{where}.stop", False, "a straight line ends at rest", "leave stop out")
     if table.pause and not table.stop:
         raise BadInput(path, f"{where}.pause", table.pause, "needs stop = true")
+    if table.mode is not None:
+        _check_mode(path, where, table.mode, mechanism)
     for name, value in (table.joints or {}).items():
         _check_joint(path, where, name, value, mechanism)
     goal = None
     if table.xyz is not None:
         goal = Goal(np.array(table.xyz), Rotation.from_euler("xyz", table.rpy) if table.rpy is not None else None)
-    return Waypoint(where, table.joints, goal, table.stop, table.line, table.speed, table.pause)
+    return Waypoint(where, table.joints, goal, table.stop, table.line, table.speed, table.pause,
+                    table.mode)
+
+
+def _check_mode(path: Path, where: str, mode: str, mechanism: Mechanism) -> None:
+    names = [m.name for m in mechanism.modes]
+    if mode not in names:
+        raise BadInput(path, f"{where}.mode", mode, "no such mode", hint(mode, names, "modes") if names else
+                       f"{mechanism.name} has none")
 
 
 def _check_joint(path: Path, where: str, name: str, value: float, mechanism: Mechanism) -> None:
     joints = {joint.name: joint for joint in mechanism.streamed}
+    if name not in joints and any(joint.name == name for joint in mechanism.moving):
+        raise BadInput(path, f"{where}.joints.{name}", value, "the loops move this joint",
+                       f"say where the driven ones go: {', '.join(joints)}")
     if name not in joints:
         raise BadInput(path, f"{where}.joints.{name}", value, "no such moving joint",
                        hint(name, list(joints), "joints"))

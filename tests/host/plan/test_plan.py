@@ -83,7 +83,7 @@ def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
     assert np.max(np.abs(qd)) > 1.9, "and it does not dawdle"
     jerk = np.diff(qdd[::40], axis=0) / (t[40] - t[0])  # over a knot period: within it the quintics may do more
     assert np.max(np.abs(jerk)) <= 200.0 * 1.01
-    tau, there = effort.wanted(arm, q, qd, qdd), [j.limits.effort for j in arm.moving]
+    tau, there = effort.wanted(arm, t, found.trajectory), [j.limits.effort for j in arm.moving]
     assert np.all(np.abs(tau) <= 0.9 * np.array(there) * (1 + 1e-3))
     check_streamable(found.trajectory, arm)
 
@@ -116,8 +116,8 @@ def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
     assert not strong.slowed and [s.to for s in found.slowed] == ["waypoint.1"]
     assert "shoulder would need" in found.words() and "slower than the other limits allow" in found.words()
     assert found.trajectory.duration == pytest.approx(found.slowed[0].factor * strong.trajectory.duration, abs=2.0 / 250)
-    _, q, qd, qdd = densely(found)
-    share = np.max(np.abs(effort.wanted(weak, q, qd, qdd)) / [j.limits.effort for j in weak.moving])
+    t = densely(found)[0]
+    share = np.max(np.abs(effort.wanted(weak, t, found.trajectory)) / [j.limits.effort for j in weak.moving])
     assert 0.85 < share <= 0.9 * (1 + 1e-3), "slower, but no slower than it takes"
 
 

@@ -1,0 +1,54 @@
+"""Where the tip of a closed mechanism is and how it gets somewhere: its independent joints move, the loops carry it.
+
+Poses are followed on the branch of the pose at hand, never assembled anew, so a tip that is reached is reached by
+driving there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import Refused
+from host.plan.space import Space
+from host.plan.tip import Goal, Tip
+
+Array = NDArray[np.float64]
+
+STARTS = 6  # poses that the search begins from: following the loops to them takes time
+
+
+class ClosedTip(Tip):
+    """A point fixed in a link of a mechanism with loops. Joint positions are poses (n,) of its space."""
+
+    def __init__(self, space: Space, link: str, offset: ArrayLike, source: object) -> None:
+        super().__init__(space.mechanism, link, offset, source)
+        self.space = space
+        self.chain = list(space.assembly.independent)
+
+    def solve(self, goal: Goal, near: ArrayLike, starts: int = STARTS) -> Array:
+        """As Tip.solve, of poses (n,) that a straight way of the independent joints leads to. Refuses too where the
+        tip, or the loops, come to a singular pose, with the condition number."""
+        return super().solve(goal, near, min(starts, STARTS))
+
+    def moved(self, q: Array, x: Array) -> Array | None:
+        try:
+            return self.space.follow(q, x)[0]
+        except Refused:
+            return None
+
+    def slope(self, q: Array) -> Array:
+        return self.jacobian(q)[:, self.path] @ self.space.assembly.rates_matrix(q)[self.path]
+
+    def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
+        """With what the nearest pose is like: the tip's own Jacobian, and the loops."""
+        said = super()._why(goal, tried, near)
+        closest = min(tried, key=lambda q: self.miss(q, goal)[0])
+        J = self.slope(closest)[: 3 if goal.rotation is None else 6]
+        sizes = np.linalg.svd(J, compute_uv=False)
+        ways = int(np.sum(sizes > 1e-9 * sizes[0]))
+        tip = float(sizes[0] / sizes[min(ways, len(self.chain)) - 1])
+        at = ", ".join(f"{joint.name} = {x:.4g}"
+                       for joint, x in zip(self.space.joints, closest[self.chain], strict=True))
+        loops, _ = self.space.assembly.condition(closest)
+        return f"{said}; at {at} the condition number of the tip is {tip:.0f}, that of the loops {loops:.0f}"

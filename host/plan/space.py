@@ -1,0 +1,204 @@
+"""What a plan moves: the independent joints of a mechanism in one of its modes. All others follow by the loops.
+
+A pose holds all moving joints, (n,) in the order of the mode's own model; its coordinates are the independent ones,
+which in a tree are all of them. Poses are followed from one to the next, so that a plan stays on the branch on which it
+begins; where a singular pose is in the way it is refused with the pose, the joints that come loose, and how near it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.common.errors import BadInput, Refused
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.modes import in_mode
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.rigid import newton_euler, recursion
+from codegen.reference.schemes import closed_form
+
+Array = NDArray[np.float64]
+
+FITS = 2e-3  # rad or m that loops may be open where a mode is entered, as on the board
+PACE = 0.05  # rad or m between two poses on the way to one that joints which follow decide on
+EXACT = 3  # Newton steps at its end
+SAME_WAY = 0.05  # of a joint's rates: less of them is decided by the others already
+
+
+@dataclass(frozen=True)
+class Space:
+    """whole: the mechanism with all its modes; mode: the name of this one, empty where it has none."""
+
+    whole: Mechanism
+    mode: str
+    assembly: Assembly
+
+    @staticmethod
+    def of(whole: Mechanism, mode: str = "", near: dict[str, float] | None = None) -> Space:
+        """mode: by default the first. near: joint positions from which the loops are closed, by default the start of
+        the file. Raises BadInput where they do not close."""
+        mode = mode or (whole.modes[0].name if whole.modes else "")
+        return Space(whole, mode, assemble(Model.of(in_mode(whole, mode or None)), near))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """In this mode alone."""
+        return self.assembly.model.mechanism
+
+    @property
+    def start(self) -> Array:
+        """The assembled pose (n,)."""
+        return self.assembly.start
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """Of the coordinates."""
+        return tuple(self.assembly.model.bodies[i].joint for i in self.assembly.independent)
+
+    @property
+    def names(self) -> list[str]:
+        """Of all joints of a pose."""
+        return [body.joint.name for body in self.assembly.model.bodies]
+
+    def coordinates(self, poses: ArrayLike) -> Array:
+        """(..., f) of poses (..., n)."""
+        return np.asarray(poses, float)[..., list(self.assembly.independent)]
+
+    def streamed(self, poses: ArrayLike) -> Array:
+        """Positions (..., J) of the whole mechanism's streamed joints; of rates and accelerations the same."""
+        return np.asarray(poses, float)[..., [self.names.index(joint.name) for joint in self.whole.streamed]]
+
+    def unstreamed(self, positions: ArrayLike) -> Array:
+        """The coordinates (..., f) of streamed joints (..., J)."""
+        names = [joint.name for joint in self.whole.streamed]
+        return np.asarray(positions, float)[..., [names.index(joint.name) for joint in self.joints]]
+
+    # ---- motion
+    def follow(self, here: Array, x: ArrayLike) -> Array:
+        """Poses (N, n) from coordinates (N, f), followed from the pose `here` (n,). Raises Refused."""
+        return replace(self.assembly, start=here).follow(self._actuated(np.atleast_2d(np.asarray(x, float))))
+
+    def to(self, here: Array, wanted: dict[str, float]) -> Array:
+        """The pose (n,) in which driven joints are where they are wanted, (name to rad or m), on a way from `here` that
+        leads there evenly; coordinates stay where `wanted` does not say otherwise. Joints that follow from the others
+        may be left out, and are not looked at if they are not. Raises Refused at a singular pose."""
+        free = list(self.assembly.independent)
+        given = [self.names.index(name) for name in wanted]
+        chosen = self._deciding(here, [*given, *(i for i in free if i not in given)])
+        goal = here.copy()
+        goal[given] = list(wanted.values())
+        pose = here
+        if set(chosen) != set(free):
+            steps = max(1, int(np.ceil(np.max(np.abs(goal - here)[chosen]) / PACE)))
+            for part in [*(np.arange(1, steps + 1) / steps), *[1.0] * EXACT]:
+                away = here[chosen] + part * (goal - here)[chosen] - pose[chosen]
+                G = self.assembly.rates_matrix(pose)[chosen]
+                pose = self.follow(pose, pose[free] + np.linalg.lstsq(G, away, rcond=1e-6)[0])[0]
+            goal[free] = pose[free]
+        return self.follow(here, goal[free])[0]
+
+    def _deciding(self, pose: Array, joints: list[int]) -> list[int]:
+        """The first of these joints that together decide on a pose."""
+        if set(self.assembly.independent) <= set(joints) and not self.assembly.dependent:
+            return list(self.assembly.independent)
+        G, chosen = self.assembly.rates_matrix(pose), list[int]()
+        left = G.copy()
+        for i in joints:
+            size = float(np.linalg.norm(left[i]))
+            if len(chosen) < G.shape[1] and size > SAME_WAY * max(1.0, float(np.linalg.norm(G[i]))):
+                chosen.append(i)
+                direction = left[i] / size
+                left = left - np.outer(left @ direction, direction)
+        return chosen
+
+    def motion(self, here: Array, x: Array, xd: Array, xdd: Array) -> tuple[Array, Array, Array]:
+        """The same of positions, rates and accelerations, each (N, f) in and (N, n) out."""
+        full = self.follow(here, x)
+        rates = self.assembly.rates(full, xd)
+        return full, rates, self.assembly.accelerations(full, rates, xdd)
+
+    def _actuated(self, x: Array) -> Array:
+        """With what redundant joints have to do left open."""
+        rows = np.full((len(x), len(self.assembly.actuated)), np.nan)
+        rows[:, [self.assembly.actuated.index(i) for i in self.assembly.independent]] = x
+        return rows
+
+    def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Torques (N, J), N m or N, of the streamed joints by Newton-Euler with the forces at the cuts, of a motion
+        (N, n) of all joints; none of joints that nothing drives in this mode."""
+        model = self.assembly.model
+        convert = closed_form(self.assembly, recursion) if self.assembly.cuts else recursion
+        return self.streamed(newton_euler(model, q, qd, qdd, convert)) * self.driven
+
+    @property
+    def driven(self) -> Array:
+        """(J,): 1 of streamed joints that are actuated in this mode, 0 of the others."""
+        own = {self.names[i] for i in self.assembly.actuated}
+        return np.array([float(joint.name in own) for joint in self.whole.streamed])
+
+    # ---- modes
+    def near(self, pose: Array) -> dict[str, float]:
+        """A pose by the joints' names."""
+        return dict(zip(self.names, pose.tolist(), strict=True))
+
+    def entered(self, mode: str, pose: Array) -> tuple[Space, float, str]:
+        """The space of another mode, its loops closed from a pose of this one: how far the farthest streamed joint had
+        to go for that, and which."""
+        other = Space.of(self.whole, mode, self.near(pose))
+        away = np.abs(other.streamed(other.start) - self.streamed(pose))
+        farthest = int(np.argmax(away))
+        return other, float(away[farthest]), self.whole.streamed[farthest].name
+
+    def check(self, poses: Array, to: str) -> None:
+        """Refuse poses (N, n) in which a joint that the loops move leaves the limits of its own."""
+        for i in self.assembly.dependent:
+            joint = self.assembly.model.bodies[i].joint
+            outside = np.maximum(poses[:, i] - joint.limits.upper, joint.limits.lower - poses[:, i])
+            worst = int(np.argmax(outside))
+            if outside[worst] > 1e-9:
+                raise Refused(f"on the way to {to}, the loops move {joint.name} to {poses[worst, i]:.4g}, its limits "
+                              f"are {joint.limits.lower:g} .. {joint.limits.upper:g}")
+
+
+def stretches(mechanism: Mechanism, trajectory: Trajectory,
+              t: Array) -> Iterator[tuple[Space, slice, tuple[Array, Array, Array]]]:
+    """The modes that a motion leads through at increasing times t (N,): a space, the samples in it, and the motion of
+    all joints there, each (samples, n). Raises BadInput or Refused where loops do not close there."""
+    switches = list(trajectory.modes) or [(0.0, "")]
+    bounds = [*(int(np.searchsorted(t, begin - 1e-9)) for begin, _ in switches), len(t)]
+    before: dict[str, float] = {}
+    for (begin, name), first, last in zip(switches, bounds[:-1], bounds[1:], strict=True):
+        if last <= first:
+            continue
+        here = dict(zip(trajectory.joints, trajectory.at(begin)[0].tolist(), strict=True))
+        space = Space.of(mechanism, name, before | here if before else None)
+        q, qd, qdd = (space.unstreamed(x) for x in trajectory.at(t[first:last]))
+        moves = space.motion(space.start, q, qd, qdd)
+        before = space.near(moves[0][-1])
+        yield space, slice(first, last), moves
+
+
+def begin_of(space: Space, begin: ArrayLike | None, source: object) -> Array:
+    """The pose (n,) of streamed joints at `begin` (J,), on the branch of the start; by default the start itself.
+
+    Raises BadInput where redundantly actuated joints do not stand as the loops want them, Refused where no way leads
+    there from the start but through a singular pose.
+    """
+    if begin is None:
+        return space.start
+    positions = np.asarray(begin, float)
+    pose = space.follow(space.start, space.unstreamed(positions))[0]
+    away = np.abs(space.streamed(pose) - positions)
+    worst = int(np.argmax(away))
+    if away[worst] > FITS:
+        raise BadInput(source, "the beginning", None, f"does not close the loops: with the others where they are, "
+                       f"{space.whole.streamed[worst].name} belongs at {space.streamed(pose)[worst]:.4g}, not at "
+                       f"{positions[worst]:.4g}", "home again, or move it there")
+    return pose
+
+
