@@ -45,9 +45,9 @@ class Mechanism(description.Mechanism):
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, mode: str | None = None,
                          total: bool = False) -> NDArray[np.float64]:
-        """Joint torques (..., J), N m or N, at any states: positions q, rates v, accelerations a, each (..., J) in rad
-        or m, per s, per s^2, or of shapes that broadcast to it. By the float64 reference; `femtorque generate` emits
-        the same as ft_rnea.
+        """Joint torques (..., J), N m or N, at any states: positions q, velocities v, accelerations a, each (..., J) in
+        rad or m, per s, per s^2, or of shapes that broadcast to it. By the float64 reference; `femtorque generate`
+        emits the same as ft_rnea.
 
         J: the joints that are streamed, in their order; closed loops move the others. mode: by default the first.
         total adds what the motors themselves need (Eq. 19). Raises BadInput for shapes that do not fit, Refused for
@@ -58,13 +58,13 @@ class Mechanism(description.Mechanism):
         (5, 3)
         """
         tau = instant.inverse_dynamics(self, q, v, a, mode)
-        rates, changes = (np.broadcast_to(np.asarray(x, float), tau.shape) for x in (v, a))
-        return tau + motor_torque(self, rates, changes) if total else tau
+        velocities, changes = (np.broadcast_to(np.asarray(x, float), tau.shape) for x in (v, a))
+        return tau + motor_torque(self, velocities, changes) if total else tau
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
         """Joint torques (..., J), N m or N, that hold weight and springs at rest at positions q (..., J), rad or m.
 
-        As inverse_dynamics without rates and accelerations; ft_gravity in C. Raises as it does.
+        As inverse_dynamics without velocities and accelerations; ft_gravity in C. Raises as it does.
         """
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)

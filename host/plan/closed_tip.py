@@ -38,7 +38,7 @@ class ClosedTip(Tip):
             return None
 
     def slope(self, q: Array) -> Array:
-        return self.jacobian(q)[:, self.path] @ self.space.assembly.rates_matrix(q)[self.path]
+        return self.jacobian(q)[:, self.path] @ self.space.assembly.velocity_matrix(q)[self.path]
 
     def _why(self, goal: Goal, tried: list[Array], near: Array) -> str:
         """With what the nearest pose is like: the tip's own Jacobian, and the loops."""

@@ -86,8 +86,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Section:
-    """From rest to rest in one mode. at: t (N,) s to positions, rates, accelerations of the coordinates, each (N, f).
-    begin: the pose (n,) that it begins with. via: (time, waypoint)."""
+    """From rest to rest in one mode. at: t (N,) s to positions, velocities, accelerations of the coordinates, each
+    (N, f). begin: the pose (n,) that it begins with. via: (time, waypoint)."""
 
     space: Space
     begin: Array
@@ -418,7 +418,7 @@ def _followed(tip: Tip, goals: list[Goal], point: Waypoint, here: Array) -> tupl
 # -- within the limits ------------------------------------------------------------------------------------------------
 
 
-Moves = tuple[Array, Array, Array]  # positions, rates, accelerations of all joints, each (N, n)
+Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations of all joints, each (N, n)
 
 
 @dataclass(frozen=True)
@@ -527,16 +527,16 @@ def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[flo
     """How many times slower the efforts want it, and why. Raises Refused where a joint cannot even hold."""
     whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
     tau = effort.of_space(space, *moves)
-    rates = space.streamed(qd)
-    there = effort.available(whole, rates, tau) * (1.0 - reserve)
+    velocities = space.streamed(qd)
+    there = effort.available(whole, velocities, tau) * (1.0 - reserve)
     over = np.abs(tau) - there
     i, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(over), over, -np.inf))), over.shape)
     if not over[i, j] > 1e-9:
         return 1.0, ""
     still = np.zeros_like(q)
     coulomb = np.array([joint.friction.coulomb for joint in joints])
-    held = effort.of_space(space, q, still, still) + coulomb * np.sign(rates) * space.driven
-    most = effort.available(whole, np.zeros_like(rates), held) * (1.0 - reserve)
+    held = effort.of_space(space, q, still, still) + coulomb * np.sign(velocities) * space.driven
+    most = effort.available(whole, np.zeros_like(velocities), held) * (1.0 - reserve)
     for a, b in np.argwhere(np.abs(held) > most)[:1]:
         joint = joints[b]
         raise Refused(
@@ -558,11 +558,12 @@ def _unit(joint: Joint) -> str:
 
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
-    """Of every joint's limits, the largest share the motion takes."""
+    """Of every joint's limits, the largest share the motion takes; with flexible links none of the effort is known."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
-    t = np.arange(effort.SAMPLES * (len(trajectory.times) - 1) + 1, dtype=float) * period
-    tau, (_, qd, qdd) = effort.wanted(mechanism, t, trajectory), trajectory.at(t)
-    there = effort.available(mechanism, qd, tau)
+    t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
+    _, qd, qdd = trajectory.at(t)
+    tau = np.full_like(qd, np.nan) if mechanism.flexible else effort.wanted(mechanism, t, trajectory)
+    there = tau if mechanism.flexible else effort.available(mechanism, qd, tau)
     found: dict[str, dict[str, float | None]] = {}
     for j, joint in enumerate(mechanism.streamed):
         with np.errstate(divide="ignore", invalid="ignore"):

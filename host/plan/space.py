@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 FITS = 2e-3  # rad or m that loops may be open where a mode is entered, as on the board
 PACE = 0.05  # rad or m between two poses on the way to one that joints which follow decide on
 EXACT = 3  # Newton steps at its end
-SAME_WAY = 0.05  # of a joint's rates: less of them is decided by the others already
+SAME_WAY = 0.05  # of a joint's velocities: less of them is decided by the others already
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Space:
         return np.asarray(poses, float)[..., list(self.assembly.independent)]
 
     def streamed(self, poses: ArrayLike) -> Array:
-        """Positions (..., J) of the whole mechanism's streamed joints; of rates and accelerations the same."""
+        """Positions (..., J) of the whole mechanism's streamed joints; of velocities and accelerations the same."""
         return np.asarray(poses, float)[..., [self.names.index(joint.name) for joint in self.whole.streamed]]
 
     def unstreamed(self, positions: ArrayLike) -> Array:
@@ -97,7 +97,7 @@ class Space:
             steps = max(1, int(np.ceil(np.max(np.abs(goal - here)[chosen]) / PACE)))
             for part in [*(np.arange(1, steps + 1) / steps), *[1.0] * EXACT]:
                 away = here[chosen] + part * (goal - here)[chosen] - pose[chosen]
-                G = self.assembly.rates_matrix(pose)[chosen]
+                G = self.assembly.velocity_matrix(pose)[chosen]
                 pose = self.follow(pose, pose[free] + np.linalg.lstsq(G, away, rcond=1e-6)[0])[0]
             goal[free] = pose[free]
         return self.follow(here, goal[free])[0]
@@ -106,7 +106,7 @@ class Space:
         """The first of these joints that together decide on a pose."""
         if set(self.assembly.independent) <= set(joints) and not self.assembly.dependent:
             return list(self.assembly.independent)
-        G, chosen = self.assembly.rates_matrix(pose), list[int]()
+        G, chosen = self.assembly.velocity_matrix(pose), list[int]()
         left = G.copy()
         for i in joints:
             size = float(np.linalg.norm(left[i]))
@@ -117,10 +117,10 @@ class Space:
         return chosen
 
     def motion(self, here: Array, x: Array, xd: Array, xdd: Array) -> tuple[Array, Array, Array]:
-        """The same of positions, rates and accelerations, each (N, f) in and (N, n) out."""
+        """The same of positions, velocities and accelerations, each (N, f) in and (N, n) out."""
         full = self.follow(here, x)
-        rates = self.assembly.rates(full, xd)
-        return full, rates, self.assembly.accelerations(full, rates, xdd)
+        velocities = self.assembly.velocities(full, xd)
+        return full, velocities, self.assembly.accelerations(full, velocities, xdd)
 
     def _actuated(self, x: Array) -> Array:
         """With what redundant joints have to do left open."""
