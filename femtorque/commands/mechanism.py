@@ -83,14 +83,26 @@ def check(
     mechanism = load_mechanism(mech)
     motions = [Trajectory.load(t, mechanism) for t in trajs or ()]
     report = examine(mechanism, motions)
-    if shown is None:
-        return Answer(report.data(), renderable(report))
     from rich.console import Group
 
+    most_hz = _most_hz(mechanism)
+    data, lines = report.data() | {"most_hz": most_hz}, [renderable(report)]
+    if most_hz is not None:
+        lines.append(f"ticks fit at up to {_kilohertz(most_hz)}, as `femtorque build` has found")
+    if shown is None:
+        return Answer(data, Group(*lines))
     from host.show.scene.page import of_motion, write
 
     write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown)
-    return Answer(report.data() | {"page": shown}, Group(renderable(report), f"{shown}"))
+    return Answer(data | {"page": shown}, Group(*lines, f"{shown}"))
+
+
+def _most_hz(mechanism: Mechanism) -> int | None:
+    """The highest rate of control, where an image of just this mechanism was built and counted before."""
+    from codegen.toolchain.known import Known
+
+    cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
+    return cost["most_hz"] if cost else None
 
 
 def torque(
@@ -230,10 +242,16 @@ def build(
         f"in motion at most {cost.instructions_tick} instructions per tick, {cost.instructions_step} of them the step\n"
         f"worst tick {cost.cycles_tick} cycles, with waiting for flash {cost.cycles_tick_flash}; {cost.cycles_unseen} "
         f"more "
-        f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}"
+        f"for code not come to{above}: {cost.cycles_worst} of {cost.cycles_budget}, margin {cost.margin:.1%}\n"
+        f"that fits into ticks at up to {_kilohertz(cost.most_hz)}"
         + "".join(f"\nnot gone through to its end: {what}" for what in cost.left_out)
     )
     return Answer(asdict(result) | asdict(cost), words)
+
+
+def _kilohertz(hz: int) -> str:
+    """Rounded down."""
+    return f"{hz // 100 / 10:.1f} kHz"
 
 
 def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:

@@ -12,8 +12,9 @@ class Cost:
 
     Of all that the image goes through. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
     waiting for flash; cycles_unseen: the longest path through code that no tick has executed; cycles_above: of what
-    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period. left_out:
-    parts of hil.cost.tour that the board did not go through to their end.
+    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period; most_hz:
+    the highest rate of control in whose period the worst case fits. left_out: parts of hil.cost.tour that the board did
+    not go through to their end.
     """
 
     instructions_step: int
@@ -25,6 +26,7 @@ class Cost:
     cycles_above: int
     cycles_worst: int
     cycles_budget: int
+    most_hz: int
     left_out: tuple[str, ...]
 
     @property

@@ -62,7 +62,7 @@ def measure(mechanism: Mechanism, built: BuildResult, feedforward: bool = True,
         instructions_step=result.instructions_step, instructions_tick=int(result.record.instructions.max()),
         instructions_tick_mean=result.instructions_tick_mean, cycles_tick=watch.worst[0],
         cycles_tick_flash=sum(watch.worst), cycles_unseen=unseen, cycles_above=worst - own, cycles_worst=worst,
-        cycles_budget=budget, left_out=left_out,
+        cycles_budget=budget, most_hz=board_file.chip.sysclk_hz // (worst + LATE), left_out=left_out,
     )
     if worst > budget - LATE:
         raise Refused(f"a control tick may take {worst} cycles: {sum(watch.worst)} seen, {watch.worst[1]} of them "

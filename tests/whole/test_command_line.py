@@ -268,15 +268,18 @@ def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, mon
 
     def counted(mechanism, built, feedforward, on_progress):
         said.append(built.image.stat().st_size)
-        return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, ("the end",))
+        return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, 15_270, ("the end",))
 
     monkeypatch.setattr(known, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
     monkeypatch.setattr(measure, "measure", counted)
     for folder in ("a", "b"):
         shown = here("build", MECHANISM, "-o", tmp_path / folder)
-        assert shown.returncode == 0 and "11 of 100, margin 89.0%\nnot gone through to its end: the end" in shown.stdout
+        assert shown.returncode == 0 and "11 of 100, margin 89.0%\nthat fits into ticks at up to 15.2 kHz\nnot gone " \
+            "through to its end: the end" in shown.stdout
         assert shown.stderr.count("is built; what its ticks cost is being counted") == (folder == "a")
     assert len(said) == 1 and said[0] > 1000
+    assert "ticks fit at up to 15.2 kHz, as `femtorque build` has found" in here("check", MECHANISM).stdout
+    assert json.loads(here("check", MECHANISM, "--json").stdout)["most_hz"] == 15_270
 
 
 def test_init_writes_a_file_that_check_accepts(here, tmp_path):

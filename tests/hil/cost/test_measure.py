@@ -25,6 +25,7 @@ def test_the_cost_of_an_image_is_that_of_its_worst_tick():
     assert cost.instructions_tick_mean < cost.instructions_tick < cost.cycles_tick < cost.cycles_tick_flash
     assert 0 < cost.cycles_unseen < 2 * cost.cycles_tick_flash and cost.cycles_above == 0 and cost.left_out == ()
     assert cost.cycles_worst == cost.cycles_tick_flash + cost.cycles_unseen < cost.cycles_budget == 168_000
+    assert cost.most_hz * (cost.cycles_worst + LATE) <= 168_000_000 < (cost.most_hz + 1) * (cost.cycles_worst + LATE)
 
 
 @pytest.mark.parametrize(("own", "above", "period", "worst"), [
