@@ -93,9 +93,12 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: st
                      reserve=reserve)
 
 
-def report(run: str | Path, page: str | Path | None = None) -> list[str]:
-    """What was worst in a logged run, in words; with `page` (.html) also the report with its figures."""
+def report(run: str | Path, page: str | Path | None = None, *, force: bool = False) -> list[str]:
+    """What was worst in a logged run, in words; with `page` (.html) also the report with its figures.
+
+    Raises BadInput for a page that is there already: force replaces such a report, and nothing else.
+    """
     what = log.read(Path(run))
     if page is not None:
-        pages.write(what, Path(page))
+        pages.write(what, Path(page), force)
     return Findings(what).sentences

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codegen.board.description import Board
-from codegen.common.output import write_text
+from codegen.common.output import GENERATED, claim, write_text
 from codegen.control import constants as control_source
 from codegen.emit import (
     board_header,
@@ -86,8 +86,11 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     return files
 
 
-def generate(mechanism: Mechanism, out: Path) -> list[Path]:
-    """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes."""
+def generate(mechanism: Mechanism, out: Path, force: bool = False) -> list[Path]:
+    """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes.
+
+    Raises BadInput, before anything is written, if one of the files is there already (force: and was not made so).
+    """
     supported(mechanism)
     model = model_of(mechanism)
     files = step_sources(model)
@@ -95,6 +98,8 @@ def generate(mechanism: Mechanism, out: Path) -> list[Path]:
         files |= wrench_source.render(model)
     files |= rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model)
     files |= readme.render(model, sorted(files))
+    for name in files:
+        claim(out / name, GENERATED, force)
     out.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in files.items():

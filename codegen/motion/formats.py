@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import shown
-from codegen.common.output import replacing
+from codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
 
 Array = NDArray[np.float64]
 
@@ -225,9 +225,11 @@ READERS = {".yaml": _yaml, ".yml": _yaml, ".json": _json, ".mcap": _mcap, ".npz"
 
 
 def write(path: Path, joints: Sequence[str], t: Array, q: Array, qd: Array, qdd: Array,
-          modes: Sequence[str] = ()) -> None:
+          modes: Sequence[str] = (), force: bool = False) -> None:
     """As CSV, or as NPZ where the suffix says so. modes: the name of the one that holds at every row. Raises BadInput
-    for another suffix, OSError if it cannot be written."""
+    for another suffix and for a file that is there already (force: that is no motion written so), OSError if it cannot
+    be written."""
+    claim(path, MOTION_NPZ if path.suffix.lower() == ".npz" else MOTION, force)
     if path.suffix.lower() == ".npz":
         if len(set(modes)) > 1:
             raise BadInput(path, "output", None, "NPZ has no place for modes", "write .csv")

@@ -66,12 +66,13 @@ class Trajectory:
         that starts and ends at rest. Raises BadInput as `load` does."""
         return _of_arrays(mechanism, times, positions, velocities, accelerations)
 
-    def save(self, path: str | Path) -> None:
-        """Write the rows as .csv or .npz. Raises BadInput for another suffix, and for modes in an .npz."""
+    def save(self, path: str | Path, force: bool = False) -> None:
+        """Write the rows as .csv or .npz. Raises BadInput for another suffix, for modes in an .npz, and for a file that
+        is there already: force replaces a motion that was written so, and nothing else."""
         begins = [t - 1e-9 for t, _ in self.modes]
         modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
         trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
-                               modes)
+                               modes, force)
 
     def faster(self, factor: float) -> Trajectory:
         """The same path, played `factor` times as fast."""

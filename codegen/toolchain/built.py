@@ -32,7 +32,14 @@ def record(out: Path, result: BuildResult) -> None:
     """Write build.json. It holds no path and no date: same input, same bytes."""
     fields = {k: v for k, v in asdict(result).items() if k not in ("elf", "image")}
     text = json.dumps(fields | _hashes(out), indent=2)
-    (out / "build.json").write_text(text + "\n", encoding="utf-8")
+    place(out / "build.json", (text + "\n").encode())
+
+
+def place(path: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there: what is broken off leaves the old one."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
 
 
 def existing(out: Path, digest: str) -> BuildResult | None:

@@ -35,12 +35,14 @@ from codegen.emit import sources as emit
 from codegen.emit.digest import COMPILER, compiler_identity, digest
 from codegen.mechanism.description import Mechanism
 from codegen.toolchain import stack_bound as stack
-from codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, record
+from codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
 
 # ---------------------------------------------------------------- the project
+
+SIGN = b"`femtorque build` copies this file"  # in every platformio.ini that it has written
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,21 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
+def _claim(out: Path) -> None:
+    """Raises BadInput if a folder holds what no build has put there: sources in it would be replaced and removed."""
+    sign, theirs = out / "platformio.ini", [p.name for p in out.glob("*") if not p.name.startswith(".")]
+    if theirs and not (sign.is_file() and SIGN in sign.read_bytes()):
+        raise BadInput(out, "folder", None, "is not empty and holds no project of `femtorque build`, so nothing in it "
+                       "is replaced", "choose another name")
+
+
 def _write(out: Path, files: dict[str, bytes]) -> None:
-    """Write what differs; remove sources that are no longer part of the project."""
-    for name, content in files.items():
+    """Write what differs, the sign that it is ours first; remove sources that are no longer part of the project."""
+    for name, content in sorted(files.items(), key=lambda file: file[0] != "platformio.ini"):
         path = out / name
         if not path.is_file() or path.read_bytes() != content:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            place(path, content)
     for folder in FOLDERS:
         for path in (out / "src" / folder).rglob("*"):
             if path.is_file() and path.relative_to(out).as_posix() not in files:
@@ -169,13 +179,14 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
         for name in PRODUCTS:
             shutil.copyfile(out / name, entry / name)
 
+    _claim(out)
     with _alone(out):
         _write(out, wanted.files)
         if found := existing(out, wanted.digest):
             return found
         entry = kept(_key(wanted), make, lambda entry: existing(entry, wanted.digest) is not None)
         for name in PRODUCTS:
-            shutil.copyfile(entry / name, out / name)
+            place(out / name, (entry / name).read_bytes())
         found = existing(out, wanted.digest)
         assert found is not None
         return found
@@ -213,7 +224,7 @@ def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
     for kind in ("elf", "bin"):
         if not (built / f"firmware.{kind}").is_file():
             raise Refused(f"PlatformIO wrote no firmware.{kind}: {_last_lines(log)}")
-        shutil.copyfile(built / f"firmware.{kind}", out / f"firmware.{kind}")
+        place(out / f"firmware.{kind}", (built / f"firmware.{kind}").read_bytes())
     return examine(out, built, wanted.name, wanted.board, wanted.digest)
 
 

@@ -204,7 +204,7 @@ def generate(
     from codegen.mechanism.reader import load_mechanism
 
     claim_folder(out, "ft_model.h", GENERATED, force)
-    files = emit.generate(load_mechanism(mech), out)
+    files = emit.generate(load_mechanism(mech), out, force)
     return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
 
 

@@ -106,7 +106,7 @@ def plan(
         rigid = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
                               reserve=reserve)
         found, draw = rigid, lambda path: plan_figure.draw(path, mechanism, rigid)
-    found.trajectory.save(out)
+    found.trajectory.save(out, force)
     if figure is not None:
         draw(figure)
     drawn = {} if figure is None else {"figure": figure}
@@ -265,7 +265,7 @@ def plot(
     for file in files:
         claim(file, kinds.get(file.suffix, picture("plot")), force)
     for file in files:
-        writers[file.suffix](what, file)
+        writers[file.suffix](what, file, force)
     said = Findings(what).sentences
     figure = next((file for file in files if file.suffix in FORMATS), None)
     return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},

@@ -8,7 +8,7 @@ from typing import Any
 
 from codegen.common.errors import BadInput, Refused
 from codegen.common.extras import installing
-from codegen.common.output import replacing
+from codegen.common.output import PARQUET, TABLE, claim, replacing
 from host.record.log import PER_JOINT, Run
 
 
@@ -25,8 +25,10 @@ def table(run: Run) -> dict[str, list[Any]]:
     return columns | ({} if run.unix_time is None else {"unix_time": run.unix_time.tolist()})
 
 
-def write(run: Run, path: Path) -> None:
-    """By the suffix: .csv or .parquet. Raises BadInput for another, Refused if pyarrow is missing."""
+def write(run: Run, path: Path, force: bool = False) -> None:
+    """By the suffix: .csv or .parquet. Raises BadInput for another, and for a file that is there already (force:
+    that is no such table), Refused if pyarrow is missing."""
+    claim(path, PARQUET if path.suffix == ".parquet" else TABLE, force)
     if path.suffix == ".csv":
         _csv(run, path)
     elif path.suffix == ".parquet":

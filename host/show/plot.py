@@ -10,16 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from codegen.common.output import drawn_by, replacing
+from codegen.common.output import claim, drawn_by, picture, replacing
 from codegen.verify.figures import check_format
 from host.record.log import Run
 
 Array = NDArray[np.float64]
 
 
-def draw(run: Run, path: Path) -> None:
-    """One column per joint (tracking, error, torque) and a row below for the stream. Raises BadInput."""
+def draw(run: Run, path: Path, force: bool = False) -> None:
+    """One column per joint (tracking, error, torque) and a row below for the stream. Raises BadInput, also for a
+    file that is there already: force replaces one drawn so."""
     check_format(path, "output")
+    claim(path, picture("plot"), force)
     t = run.t - run.t[0]
     n = len(run.joints)
     figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from codegen.common.output import write_text
+from codegen.common import output
+from codegen.common.output import claim, write_text
 from codegen.common.templating import template
 from host.record.log import Run
 from host.show.findings import Findings, measure
@@ -34,8 +35,10 @@ class Picture:
     url: str
 
 
-def write(run: Run, path: Path) -> None:
-    """Write the page. Raises OSError if it cannot be written there."""
+def write(run: Run, path: Path, force: bool = False) -> None:
+    """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
+    such a page."""
+    claim(path, output.page("plot"), force)
     write_text(path, page(run))
 
 

@@ -12,8 +12,14 @@ from codegen.common import output
 from codegen.common.errors import BadInput
 from codegen.mechanism.edit import set_joint
 from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
+from codegen.toolchain import platformio
+from host import api
 from host.link.configuration import Configuration
+from host.record import export
+from host.record import log as logs
 from host.record.log import Log
+from host.show import plot, report
 from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
 
@@ -149,6 +155,76 @@ def test_a_plan_never_lands_on_its_waypoints_and_init_on_nothing(here, desk):
     refused = here("init", "arm", "-o", desk / "arm.toml")
     assert refused.returncode == 2 and "is there already" in refused.stderr
     assert (desk / "arm.toml").read_text() == "mine\n"
+
+
+def test_generate_with_force_replaces_file_by_file_what_it_has_made_itself(here, desk):
+    out = desk / "c"
+    assert here("generate", MECHANISM, "-o", out).returncode == 0
+    made = {p.name: p.read_bytes() for p in out.iterdir()}
+    (out / "README.md").write_text("what I know of this arm\n")
+    (out / "main.c").write_text("my own\n")
+    (out / "ft_step.c").write_bytes(made["ft_step.c"] + b"\n")
+    refused = here("generate", MECHANISM, "-o", out, "--force")
+    assert refused.returncode == 2 and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr
+    assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # nothing was written before all was looked at
+    (out / "README.md").unlink()
+    assert here("generate", MECHANISM, "-o", out, "--force").returncode == 0
+    assert {p.name: p.read_bytes() for p in out.iterdir()} == made | {"main.c": b"my own\n"}
+
+
+def test_build_never_lands_on_somebody_elses_folder(here, desk):
+    own = desk / "src" / "application" / "main.c"
+    own.parent.mkdir(parents=True)
+    own.write_text("my own\n")
+    refused = here("build", MECHANISM, "-o", desk)
+    assert refused.returncode == 2 and f"{desk}: folder: is not empty and holds no project of `femtorque build`" in refused.stderr
+    assert own.read_text() == "my own\n" and not (desk / "platformio.ini").exists()
+
+
+def test_a_build_that_is_broken_off_leaves_the_old_files_and_is_taken_up_again(tmp_path, monkeypatch):
+    files, real, count = {"src/emitted/a.c": b"a", "platformio.ini": b"; " + platformio.SIGN}, Path.write_bytes, []
+
+    def full(path, content):
+        count.append(path.name)
+        if path.name.startswith(".a.c"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        platformio._write(tmp_path, files)
+    monkeypatch.undo()
+    assert count[0].startswith(".platformio.ini") and not (tmp_path / "src/emitted/a.c").exists()
+    platformio._claim(tmp_path)
+    platformio._write(tmp_path, files)
+    assert (tmp_path / "src/emitted/a.c").read_bytes() == b"a"
+
+
+PYTHON = {
+    "Trajectory.save csv": lambda desk, what, **force: what[0].save(desk / "own.csv", **force),
+    "Trajectory.save npz": lambda desk, what, **force: what[0].save(desk / "own.npz", **force),
+    "plot.draw": lambda desk, what, **force: plot.draw(what[1], desk / "own.png", **force),
+    "report.write": lambda desk, what, **force: report.write(what[1], desk / "own.html", **force),
+    "report": lambda desk, what, **force: api.report(desk / "old.mcap", desk / "own.html", **force),
+    "export csv": lambda desk, what, **force: export.write(what[1], desk / "own.csv", **force),
+}
+
+
+@pytest.mark.parametrize("call", PYTHON)
+def test_the_python_api_replaces_as_little_as_the_commands(desk, logged, call):
+    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), logs.read(logged)
+    PYTHON[call](desk, what)
+    file = next(desk.glob("own.*"))
+    file.write_bytes(made := file.read_bytes() + b"\n")
+    with pytest.raises(BadInput, match="is there already"):
+        PYTHON[call](desk, what)
+    assert file.read_bytes() == made
+    PYTHON[call](desk, what, force=True)
+    assert file.read_bytes() != made
+    file.write_bytes(b"somebody's own\n")
+    with pytest.raises(BadInput, match="so it is never replaced"):
+        PYTHON[call](desk, what, force=True)
+    assert file.read_bytes() == b"somebody's own\n"
 
 
 # -- broken off --------------------------------------------------------------------------------------------------------
