@@ -22,12 +22,14 @@ from tests.support.rig import ROOT
 
 @contextmanager
 def plugged_in(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[VirtualBoard]:
-    """Built where the tests of this mechanism share an image, and booted. The host's time is the board's own, so nothing
-    depends on how busy this machine is."""
+    """Built where the tests of this mechanism share an image, and booted. The host's time is the board's own, and what one
+    says is there for the other at once (a TCP port would leave that to the operating system): every run is alike."""
+    opened = link.open_port
     elf = build.build(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or plant_of(mechanism)) as board, pytest.MonkeyPatch.context() as patch:
         board.brakes = True
         patch.setattr(link, "WallClock", lambda: VirtualClock(board))
+        patch.setattr(link, "open_port", lambda port, baud: board.plug_in() if port == board.url else opened(port, baud))
         patch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="board", vid=1)])
         yield board
 

@@ -72,4 +72,4 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
     said = sentences("rezero")  # the motion ends elsewhere than it begins
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
     assert said[blamed - 1] == ZERO_FIRST, said
-    assert "inertia" in said[blamed] or "constant torque" in said[blamed], said  # which of them hangs on where it swung
+    assert re.search(r"at shoulder: .* is as inertia of 0\.\d+ kg m\^2 more than the mechanism file says", said[blamed]), said
