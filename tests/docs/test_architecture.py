@@ -1,9 +1,11 @@
 """The maps of the code are those of the code."""
 
+import ast
 import re
 import runpy
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,35 @@ def test_ten_concerns_have_one_place_each():
     rows = re.findall(r"^\| ([^|]+) \| `([^`|]+)` \|$", table, re.MULTILINE)
     assert len(rows) == 10 and len({where for _, where in rows}) == 10
     assert all((ROOT / where).exists() for _, where in rows)
+
+
+def sources() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MAPS["modules"]().items()}
+
+
+def test_no_module_imports_itself_round_about():
+    """Not by imports within functions either, nor by those that are for types alone."""
+    trees = sources()
+    graph = {name: MAPS["imported"](tree, trees) - {name} for name, tree in trees.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(trees)
+
+
+def test_no_function_imports_what_is_the_projects_own():
+    """But for the one that a bare port does not pay for."""
+    trees = sources()
+    functions = ((name, node) for name, tree in trees.items() for node in ast.walk(tree)
+                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    assert {name for name, node in functions if MAPS["imported"](node, trees)} == {"host.link.configuration"}
+
+
+def test_a_mass_goes_from_room_to_room_in_one_direction():
+    """From the file to the emitted constant every step of its journey stands on a higher floor, or stays in its room."""
+    journey = PAGE.split("## The journey of a mass")[1].split("\n## ")[0]
+    steps = re.split(r"\n\d+\. ", journey)[1:8]
+    paths = [re.search(r"`(codegen/[\w/]+)\.py`", step)[1] for step in steps]
+    heights = MAPS["floors"](MAPS["uses"]())
+    floors = [heights[MAPS["room"](path.replace("/", "."))] for path in paths]
+    assert floors == sorted(floors) and len(set(floors)) >= 4
 
 
 def test_imports_keep_to_the_floors():
