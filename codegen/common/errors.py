@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codegen.common.tidy import tidied
+
 
 class BadInput(Exception):
     """Something the user gave cannot be used. Prints as one line: file, key, value, rule, nearest right thing."""
@@ -11,7 +13,8 @@ class BadInput(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        shown = "" if self.value is None else f" = {self.value!r}"
+        value = tidied(self.value) if isinstance(self.value, float) else self.value
+        shown = "" if value is None else f" = {value!r}"
         line = f"{self.file}: {self.key}{shown}: {self.rule}"
         return " ".join((line + (f"; {self.hint}" if self.hint else "")).split())
 

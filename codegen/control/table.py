@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from codegen.common.tidy import tidied
+
 FINER = 32  # binary digits of a position step in double precision beyond the one in single precision
 COLUMN = 28  # of comments
 
@@ -28,7 +30,7 @@ class Kind:
 
 def real(value: float) -> str:
     """A real number as C has it in either precision."""
-    return f"FT_C({float(value)!r})"
+    return f"FT_C({tidied(value)!r})"
 
 
 def _int32(value: int) -> str:
@@ -39,7 +41,7 @@ REAL = Kind("ft_real", real, ("f", "d"))
 PER_STEP = Kind("ft_real", lambda x: f"FT_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**-FINER)
 STEPS_PER = Kind("ft_real", lambda x: f"FT_PER_UNIT({x!r})", ("f", "d"), lambda x: x * 2.0**FINER)
 STEPS = Kind("ft_angle", lambda n: f"FT_STEPS({n}u)", ("I", "Q"), lambda n: n << FINER)
-FLOAT = Kind("float", lambda x: f"{float(np.float32(x))!r}f", ("f", "f"))
+FLOAT = Kind("float", lambda x: f"{np.float32(x)!s}f", ("f", "f"))
 INT32 = Kind("int32_t", _int32, ("i", "i"))
 UINT32 = Kind("uint32_t", lambda n: f"{n}u", ("I", "I"))
 INT64 = Kind("int64_t", lambda n: f"INT64_C({n})", ("q", "q"))
@@ -54,6 +56,12 @@ def _members(row: Any) -> list[tuple[str, Kind, str]]:
     return [(f.name, f.metadata["kind"], f.metadata["doc"]) for f in fields(row) if "kind" in f.metadata]
 
 
+def _value(row: Any, name: str) -> Any:
+    """Of a field, without rounding residue."""
+    value = getattr(row, name)
+    return tidied(value) if isinstance(value, float) else value
+
+
 def c_struct(row: type[Any], name: str) -> str:
     """The struct of a row in C."""
     lines = [f"    {kind.c} {member};".ljust(COLUMN - 1) + (f" /* {doc} */" if doc else "")
@@ -63,7 +71,7 @@ def c_struct(row: type[Any], name: str) -> str:
 
 def c_row(row: Any) -> list[str]:
     """A row's values in C, in order."""
-    return [f".{name} = {kind.literal(getattr(row, name))}" for name, kind, _ in _members(row)]
+    return [f".{name} = {kind.literal(_value(row, name))}" for name, kind, _ in _members(row)]
 
 
 def packed(rows: Sequence[Any], double: bool) -> bytes:
@@ -72,7 +80,7 @@ def packed(rows: Sequence[Any], double: bool) -> bytes:
     for row in rows:
         largest = 1
         for name, kind, _ in _members(row):
-            value = getattr(row, name)
+            value = _value(row, name)
             number = struct.pack(f"<{kind.codes[double]}", kind.in_double(value) if double else value)
             largest = max(largest, len(number))
             out += bytes(-len(out) % len(number)) + number

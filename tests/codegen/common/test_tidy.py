@@ -1,0 +1,46 @@
+"""Rounding residue is neither emitted nor printed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput
+from codegen.common.tidy import tidied
+from codegen.emit import sources as emit
+from codegen.mechanism.reader import load_mechanism
+from tests.conftest import ROOT
+
+RESIDUE = re.compile(r"\d\.\d*?(?:0{7,}[1-9]|9{8,}\d*)\d{0,2}(?!\d)")
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (0.1 + 0.2, 0.3), (13.999999999999998, 14.0), (-62.400000000000006, -62.4), (1.2e-5 * 3.0, 3.6e-5), (0.0, 0.0)])
+def test_a_round_number_loses_its_residue(value, expected):
+    assert tidied(value) == expected
+
+
+@pytest.mark.parametrize("value", [1.0 / 3.0, math.pi, 2.0**-32, 0.123456789012345, math.inf])
+def test_a_number_of_many_digits_stays(value):
+    assert tidied(value) == value
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "mechanisms").glob("*.toml")))
+def test_no_constant_of_control_or_board_has_residue(name):
+    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+    board = boards.load(mechanism.board.use) if mechanism.board else None
+    files = emit.sources(mechanism, board, step={})
+    found = {file: RESIDUE.findall(text) for file, text in files.items()}
+    assert not {file: numbers for file, numbers in found.items() if numbers}
+
+
+def test_residue_is_seen():
+    assert RESIDUE.search("FT_C(33.599999999999994)") and RESIDUE.search("FT_C(0.30000000000000004)")
+    assert not RESIDUE.search("FT_C(0.49999999826058)")
+
+
+@pytest.mark.parametrize("value", [0.1 + 0.2, np.float64(0.1) + 0.2])
+def test_an_error_line_shows_a_computed_number_as_one_would_write_it(value):
+    assert str(BadInput("arm.toml", "link.a.mass", value, "is too small")) == "arm.toml: link.a.mass = 0.3: is too small"
