@@ -22,7 +22,7 @@ SEEK_SLACK = 1.5, 1.0  # times the time that the travel takes at its speed, and 
 PRESS_S = 0.05  # s against the stop
 INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was found
 JOG_RAMP_S = 0.25  # from rest to the jog velocity
-FRICTION_RATE = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
+FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
 PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
 WHOLE = 64  # overlaid gains are 64ths of the file's
 
@@ -31,14 +31,14 @@ WHOLE = 64  # overlaid gains are 64ths of the file's
 class LabConstants:
     """One joint's row of ft_lab_joint."""
 
-    float_rate: float = member(REAL, "rad/s, m/s: damped above it")
+    float_velocity: float = member(REAL, "rad/s, m/s: damped above it")
     friction_slope: float = member(REAL, "N m s/rad, about rest")
     coarse_unit: float = member(REAL, "rad or m per coarse position")
-    jog_rate: float = member(REAL, "rad/s, m/s: no more may be asked for")
-    rate_step: float = member(REAL, "rad/s, m/s per tick")
+    jog_velocity: float = member(REAL, "rad/s, m/s: no more may be asked for")
+    velocity_step: float = member(REAL, "rad/s, m/s per tick")
     stop_way: float = member(REAL, "rad per (rad/s)^2, to stop")
     probe_torque: float = member(REAL, "N m: no more may be asked for")
-    seek_rate: float = member(REAL, "rad/s, m/s, signed")
+    seek_velocity: float = member(REAL, "rad/s, m/s, signed")
     seek_torque: float = member(REAL, "N m")
     retract: float = member(REAL, "rad, m: from the zero to inside the limits")
     home: int = member(INT64, "wire position at index or stop")
@@ -52,28 +52,28 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
     """Everything the lab modes need of one joint. speed, effort: what it may have; count: rad or m an encoder count."""
     hz, safety, slides = float(mechanism.control.rate_hz), mechanism.safety, joint.type == "prismatic"
     home = joint.home or Home()
-    jog_rate = safety.jog_speed * speed
-    acceleration = jog_rate / JOG_RAMP_S
-    seek_rate = home.speed or SEEK_SPEED * speed
+    jog_velocity = safety.jog_speed * speed
+    acceleration = jog_velocity / JOG_RAMP_S
+    seek_velocity = home.speed or SEEK_SPEED * speed
     if joint.encoder and joint.encoder.zero == "index":
-        seek_rate = _slow_enough(mechanism, joint, home, seek_rate, abs(count) * hz)
+        seek_velocity = _slow_enough(mechanism, joint, home, seek_velocity, abs(count) * hz)
     far = home.travel or travel(joint)
     slack, more = SEEK_SLACK
     counts = [min(math.ceil(most / abs(count)), 2**31 - 1) for most in (far, PROBE_TRAVEL[slides])]
     return LabConstants(
-        float_rate=safety.float_speed * speed,
-        friction_slope=joint.friction.coulomb / FRICTION_RATE[slides],
+        float_velocity=safety.float_speed * speed,
+        friction_slope=joint.friction.coulomb / FRICTION_VELOCITY[slides],
         coarse_unit=position_unit(joint) * 2**8,
-        jog_rate=jog_rate,
-        rate_step=acceleration / hz,
+        jog_velocity=jog_velocity,
+        velocity_step=acceleration / hz,
         stop_way=0.5 / acceleration,
         probe_torque=safety.probe_effort * effort,
-        seek_rate=home.direction * seek_rate,
+        seek_velocity=home.direction * seek_velocity,
         seek_torque=home.effort or SEEK_EFFORT * effort,
         retract=_retract(joint, home),
         seek=SEEK[joint.encoder.zero] if joint.encoder else 0,
         home=int(to_wire([home.at], [joint])[0]),
-        seek_ticks=min(math.ceil((slack * far / seek_rate + more) * hz), 2**32 - 1),
+        seek_ticks=min(math.ceil((slack * far / seek_velocity + more) * hz), 2**32 - 1),
         seek_counts=counts[0],
         probe_counts=counts[1],
     )

@@ -93,7 +93,7 @@ def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
 
 def _vectors(board: Board, loops: bool) -> list[str]:
     """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
-    used = {board.chip.usarts[board.link.usart].interrupt: "ft_link_interrupt"}
+    used = {board.chip.usarts[board.link.usart].interrupt: "ft_port_interrupt"}
     if loops and board.chip.sampling:
         used[board.chip.sampling.interrupt] = "ft_current_interrupt"
     names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]

@@ -58,7 +58,7 @@ static ft_knot knot(const ft_turn *q, const ft_real *rate,
     ft_knot k;
 
     memcpy(k.q, q, sizeof k.q);
-    memcpy(k.rate, rate, sizeof k.rate);
+    memcpy(k.velocity, rate, sizeof k.velocity);
     memcpy(k.acceleration, acceleration, sizeof k.acceleration);
     return k;
 }

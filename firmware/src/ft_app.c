@@ -4,7 +4,7 @@
 #include "ft_capture.h" /* ft_capture_tick */
 #include "ft_chip.h"    /* ft_chip_encoders, ft_chip_duties, ... */
 #include "ft_config.h"  /* ft_start_pose */
-#include "ft_link.h"    /* ft_link_idle */
+#include "ft_port.h"    /* ft_port_idle */
 #include "ft_loops.h"   /* ft_loops_follow, ft_loops_lost */
 #include "ft_report.h"  /* ft_report_start, ft_telemetry_map */
 #include "ft_state.h"   /* ft_state */
@@ -15,7 +15,7 @@ ft_state ft;
 static const ft_view view = {
     &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control
 };
-static const ft_link_ends link_ends = { &ft.safety, &ft.control, &view };
+static const ft_port_ends port_ends = { &ft.safety, &ft.control, &view };
 
 const ft_telemetry_map ft_telemetry = {
     ft.control.tau, ft.control.law.torque, ft.control.law.duty,
@@ -39,7 +39,7 @@ static void sample(int32_t counts[FT_JOINTS], ft_sensors *s)
     s->bus_voltage = ft_chip_bus_voltage();
 }
 
-/* Form positions and rates. */
+/* Form positions and velocities. */
 static void observe(ft_control *c, const int32_t counts[FT_JOINTS],
                     uint32_t tick, ft_findings *found)
 {
@@ -161,14 +161,14 @@ void ft_app_start(uint32_t chip_errors)
     ft_chip_outputs(false);
     ft_report_start(chip_errors);
     ft_motion_clear(&ft.control.motion);
-    ft_link_start();
+    ft_port_start();
     ft_law_boot(&ft.control.law);
     ft_observer_set(&ft.control.seen, ft_start_pose);
     ft_safety_start(&ft.safety, &ft.control, chip_errors);
 }
 
-/* Feed the watchdog if the tick has moved since it was fed last; that the
- * link task has, is shown by being here. */
+/* Feed the watchdog if the tick has run since it was fed last. That the main
+ * loop runs shows in this call. */
 static void feed_watchdog(uint32_t tick)
 {
     static uint32_t fed;
@@ -193,7 +193,7 @@ static void leave(uint32_t tick, uint32_t state)
 /* One round of the main loop. */
 void ft_app_idle(void)
 {
-    ft_link_idle(&link_ends);
+    ft_port_idle(&port_ends);
     ft_watch_idle(&ft.safety.alarms, &ft.sensors, ft.time.tick,
                   ft.control.law.torque);
     feed_watchdog(ft.time.tick);

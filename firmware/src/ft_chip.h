@@ -16,14 +16,15 @@ enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
 
 /* What went wrong while the chip was brought up, as bits; 0 is nothing.
  * CRASHED: the processor faulted before this reset, all else is good. CRYSTAL:
- * it does not run at the board file's hse_hz. SUPPLY: the chip's own sagged.
- * UPDATE: the PWM's is not at its top. TICK: SysTick counts wrongly. */
+ * it does not run at the board file's hse_hz. SUPPLY: the chip's own supply
+ * sagged. UPDATE: the PWM does not update at its top. TICK: SysTick counts
+ * wrongly. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
-       FT_CHIP_LINK = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
+       FT_CHIP_PORT = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
        FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128,
        FT_CHIP_UPDATE = 256, FT_CHIP_TICK = 512 };
 
-/* Bring up clocks, timers, link with outputs off. Every wait is bounded. */
+/* Bring up clocks, timers and the port, outputs off. Every wait is bounded. */
 uint32_t ft_chip_start(void);
 
 /* Let the control tick run: calls ft_app_tick() at FT_TICK_HZ from now on. */
@@ -48,41 +49,41 @@ void ft_chip_encoders(int32_t counts[]);
 
 bool ft_chip_estop(void);          /* true: the e-stop loop is open */
 
-/* V, once per tick; the nominal one where it is not measured. A single reading
- * that is off counts nothing. */
+/* V, once per tick; the nominal voltage where it is not measured. A single
+ * outlier is ignored. */
 float ft_chip_bus_voltage(void);
 
 /* From the main loop: what the drivers say of themselves (false where they
- * say nothing), and the hottest sensor in deg C (25 where there is none, no
- * number where one is broken). */
+ * say nothing), and the hottest sensor in deg C (25 where there is none, NaN
+ * where one is broken). */
 bool ft_chip_driver_fault(void);
 float ft_chip_temperature(void);
 
-/* From the main loop: look at one thing that the drivers were told, or, before
- * anything is armed, at all of them. What they have lost they are told again
- * over the next rounds, once the outputs are off. */
+/* From the main loop: read back one setting of the drivers, or, before anything
+ * is armed, all of them. Lost settings are written again over the next rounds,
+ * once the outputs are off. */
 void ft_chip_drivers_look(bool at_all);
 
 /* Whether the chip's own supply is good, and has been since the start. One that
  * was low then keeps the chip on its slow clock, outputs off, until a reset. */
 bool ft_chip_supply_good(void);
 
-/* Whether the drivers are what they were told to be. */
+/* Whether the drivers hold the settings that were written to them. */
 bool ft_chip_drivers_ready(void);
 
 /* What the drivers last reported: status register 1, register 2 from bit 16
  * on, the driver's number from bit 28 on; 0: nothing. */
 uint32_t ft_chip_driver_status(void);
 
-/* What made the chip drop the outputs by itself since they were last let on:
- * a current too large, a sensor that says nothing, one that has the wrong
- * sign, a loop that gives all its voltage for nothing. joint: of which one. */
+/* Why the chip has dropped the outputs by itself since they were last enabled:
+ * a current too large, a sensor that does not answer, one of the wrong sign, a
+ * loop at its voltage limit without a current. joint: the one concerned. */
 enum { FT_CURRENT_GOOD, FT_CURRENT_OVER, FT_CURRENT_SENSOR, FT_CURRENT_SIGN,
        FT_CURRENT_LOOP };
 uint32_t ft_chip_current_fault(uint32_t *joint);
 
-/* Whether the current sensors have been at their zeros since the outputs went
- * off; if not, joint is one whose sensor has not. */
+/* Whether the current sensors have read zero since the outputs went off; if
+ * not, joint is one whose sensor has not. */
 bool ft_chip_current_zero(uint32_t *joint);
 
 /* The image in flash, code and constants, and the CRC-32 that it had when it
@@ -99,7 +100,7 @@ bool ft_chip_stack_whole(void);
 /* Whether a joint's index pulse is there now; false where none is wired. */
 bool ft_chip_index(uint32_t joint);
 
-/* The link: bytes in and out, never waiting. Both return how many were
+/* The port: bytes in and out, never waiting. Both return how many were
  * taken. ft_chip_send takes all or nothing. */
 size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);

@@ -159,7 +159,7 @@ class Life:
     def seems_to_move(self, speed: float, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Encoders count on, tick by tick, at a share of each joint's greatest speed."""
         dt, faults = self.board.dt, self.board.encoder_faults
-        ways = [speed * dt * lab_row(self.mechanism, joint).float_rate / self.float_speed * counts_per_unit(joint)
+        ways = [speed * dt * lab_row(self.mechanism, joint).float_velocity / self.float_speed * counts_per_unit(joint)
                 for joint in self.mechanism.streamed]
         before, last = [fault.offset for fault in faults], round(1.5 * MOMENT / dt)
         for tick in range(1, last + 1):

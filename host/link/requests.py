@@ -127,7 +127,7 @@ def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> Non
 
 def jog_rate(mechanism: Mechanism, joint: int) -> float:
     """The most that may be asked of a joint, rad/s or m/s."""
-    return lab_row(mechanism, mechanism.streamed[joint]).jog_rate
+    return lab_row(mechanism, mechanism.streamed[joint]).jog_velocity
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:

@@ -31,7 +31,7 @@ static ft_knot knot(const ft_turn *q, const ft_real *v, const ft_real *a)
     ft_knot k;
 
     memcpy(k.q, q, sizeof k.q);
-    memcpy(k.rate, v, sizeof k.rate);
+    memcpy(k.velocity, v, sizeof k.velocity);
     memcpy(k.acceleration, a, sizeof k.acceleration);
     return k;
 }

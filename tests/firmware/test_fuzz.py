@@ -32,7 +32,7 @@ def test_that_a_minute_of_fuzzing_breaks_no_promise(tmp_path):
 
 @pytest.mark.bench
 @pytest.mark.parametrize("name, old, new, found", [
-    ("ft_link.c", "rx.size < sizeof rx.bytes", "rx.size < 100000u", "overflow|runtime error|SEGV"),
+    ("ft_port.c", "rx.size < sizeof rx.bytes", "rx.size < 100000u", "overflow|runtime error|SEGV"),
     ("ft_knots.c", "ft_queue_credit(q) == 0u", "ft_queue_credit(q) == 1000u", "ring"),
     ("ft_conditions.c", "return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;", "return joint < 255u ? FT_GOOD : FT_NO_JOINT;",
      "overflow|runtime error|SEGV"),

@@ -177,7 +177,7 @@ def test_that_status_comes_at_its_rate():
 def test_that_status_tells_what_its_tick_has_left():
     """All numbers of one tick, as the chip and the telemetry have them: in a motion, on the way to a stop, at rest."""
     app = App(patches={"fake_chip.c": swap("fake.cycles += 7u", "fake.cycles += 7u + fake.index"),
-                       "ft_link.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
+                       "ft_port.c": swap("s->ack = rx.wanted;", "s->ack = rx.wanted; s->line_errors += 3u;")})
     app.ready()
     rng, knots = np.random.default_rng(3), three_link_knots()
     app.stream(knots, most=250)

@@ -20,7 +20,7 @@ from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand
-FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c", "ft_watch.c", "ft_link.c",
+FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c", "ft_watch.c", "ft_port.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 
 # file: mutant: why the application does the same
@@ -68,10 +68,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the same",
         "ft_lab_seek: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
         "stop_reached: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
-        "room: rate > FT_C(0.0): boundary": "asked of a rate that is not 0",
+        "room: velocity > FT_C(0.0): boundary": "asked of a rate that is not 0",
         "allowed: left > way: boundary": "a way that is the bound in every bit",
         "stand: ft_motion_settled(m): never": "a count beyond the bound stays beyond it for 49 days",
-        "plan_jog: lab->rate != FT_C(0.0): never": "on the way to the other side it slows down as fast",
+        "plan_jog: lab->velocity != FT_C(0.0): never": "on the way to the other side it slows down as fast",
         "search: lab->travelled < 0: boundary": "no way has no sign",
         "plan_probe: lab->travelled < 0: boundary": "no way has no sign",
         "come_back: lab->left <= FT_C(0.0): boundary": "a way that is the bound in every bit",
@@ -97,9 +97,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_knots.c": {
         "size: x < FT_C(0.0): boundary": "-0 has the size of 0",
-        "inside: size(k->rate[j]) <= most: boundary": "a rate that is the bound in every bit",
+        "inside: size(k->velocity[j]) <= most: boundary": "a rate that is the bound in every bit",
         "inside: size(k->acceleration[j]) < FT_C(1e30): boundary": "an acceleration of exactly 1e30",
-        "smooth: size(ft_segment_rate(p, FT_C(0.25) * T * (ft_real)i)) <= FT_C(1.05) * c->speed: boundary":
+        "smooth: size(ft_segment_velocity(p, FT_C(0.25) * T * (ft_real)i)) <= FT_C(1.05) * c->speed: boundary":
             "a rate that is the bound in every bit",
         "smooth: jump <= FT_C(0.1) * c->speed: boundary": "a jump that is the bound in every bit",
         "smooth: ft_segment_span(p) <= c->span: boundary": "a span that is the bound in every bit",
@@ -114,11 +114,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "look_at_constants: left < PIECE: boundary": "a last piece of full size is all that is left",
         "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
     },
-    "ft_link.c": {
+    "ft_port.c": {
         "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
         "post: ft_motion_prepare(&to->control->motion): left out": "the tick forms it itself, and takes longer",
-        "ft_link_idle: ft_motion_prepare(m): left out": "the tick forms it itself, and takes longer",
-        "ft_link_idle: ft_motion_prepare(m): left out (2)": "the tick forms it itself, and takes longer",
+        "ft_port_idle: ft_motion_prepare(m): left out": "the tick forms it itself, and takes longer",
+        "ft_port_idle: ft_motion_prepare(m): left out (2)": "the tick forms it itself, and takes longer",
         "take_frame: frame[0] != FT_MSG_SENSE: always": "a board that measures itself knows no such message",
         "end_of_frame: !rx.too_long: always": "what is too long is not empty",
         "end_of_frame: !rx.too_long: always (2)": "the buffer ends beyond any good frame: what has filled it is none",
@@ -154,10 +154,10 @@ OPEN: dict[str, list[str]] = {
         "step: ft_step_take(&c->step, c->motion.pairs): left out",
     ],
     "ft_lab.c": [
-        "come_back: lab->rate != FT_C(0.0): never",
+        "come_back: lab->velocity != FT_C(0.0): never",
         "most: lab->search == FT_SEEKING: always",
         "plan_homing: event == FT_EVENT_PASSED: never",
-        "plan_jog: lab->rate != FT_C(0.0): always",
+        "plan_jog: lab->velocity != FT_C(0.0): always",
         "stand: ft_motion_settled(m): always",
         "stand: j < FT_JOINTS: one round less",
         "stand: m->newest->q[j] = m->next.q[j]: left out",

@@ -77,7 +77,7 @@ def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
     ("beyond == 0u && ", "(beyond == 0u || seq > 0u) && ", (test_link.test_that_a_motion_arrives_whole_over_a_bad_wire, 0.1, 0.1)),
 ], ids=["check sum", "tag", "sequence"])
 def test_that_a_check_of_the_link_removed_turns_its_test_red(monkeypatch, old, new, test):
-    broken(monkeypatch, test_link, "ft_link.c", old, new)
+    broken(monkeypatch, test_link, "ft_port.c", old, new)
     turns_red(*test)
 
 
@@ -85,7 +85,7 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
     whole = test_link.sources
 
     def unbounded(mechanism):
-        return whole(mechanism, {"ft_link.c": replace("rx.size < sizeof rx.bytes", "rx.size < 100000u")})
+        return whole(mechanism, {"ft_port.c": replace("rx.size < sizeof rx.bytes", "rx.size < 100000u")})
 
     monkeypatch.setattr(test_link, "sources", unbounded)
     with pytest.raises(AssertionError, match="Sanitizer|runtime error"):

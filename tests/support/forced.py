@@ -283,7 +283,7 @@ class Forced(Tour):
         while self.look("ft.control.lab.search") != RETRACTING and self.board.seconds < end:
             self.session.pump()
             self.clock.sleep(PERIOD)
-        with self.each_tick({"ft.control.lab.wanted": 0.0, "ft.control.lab.rate": 0.0, "ft.control.lab.left": 1.0}):
+        with self.each_tick({"ft.control.lab.wanted": 0.0, "ft.control.lab.velocity": 0.0, "ft.control.lab.left": 1.0}):
             self.wait(0.03)
         self.cleared()
 

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* Build switches, both for emulators and off by default.
- * FT_POLLED_LINK: move the link's bytes by the processor, not by DMA.
+ * FT_POLLED_PORT: move the link's bytes by the processor, not by DMA.
  * FT_TOLERANT: take missing clocks and timers for granted. An image built so
  * is for emulators only: it never enables its outputs. */
-#ifndef FT_POLLED_LINK
-#define FT_POLLED_LINK 0
+#ifndef FT_POLLED_PORT
+#define FT_POLLED_PORT 0
 #endif
 #ifndef FT_TOLERANT
 #define FT_TOLERANT 0
@@ -83,13 +83,13 @@ void ft_current_interrupt(void);
 void ft_reset(void);
 void ft_boundary_interrupt(void);
 void ft_tick_interrupt(void);
-void ft_link_interrupt(void);
+void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
 /* Priorities: a smaller number interrupts a larger one. Faults have 0. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1, FT_PRIORITY_BOUNDARY = 2,
-       FT_PRIORITY_TICK = 3, FT_PRIORITY_LINK = 4 };
+       FT_PRIORITY_TICK = 3, FT_PRIORITY_PORT = 4 };
 
 /* Let a bit field of a register have this value. */
 static inline void ft_field(volatile uint32_t *reg, uint32_t index,
@@ -101,7 +101,7 @@ static inline void ft_field(volatile uint32_t *reg, uint32_t index,
 
 /* The link's hardware, one family's: a stream that receives round and round,
  * one that sends piece by piece, line errors. */
-bool ft_link_chip_start(void);    /* false: it does not receive */
+bool ft_port_chip_start(void);    /* false: it does not receive */
 bool ft_usart_start(void);
 void ft_receive_start(volatile uint8_t *buffer, uint32_t size);
 bool ft_receive_runs(void);

@@ -124,8 +124,8 @@ uint32_t ft_chip_start(void)
     timers = ft_encoders_start() && timers;
     if (!timers && !FT_TOLERANT)
         errors |= FT_CHIP_TIMER;
-    if (!ft_link_chip_start())
-        errors |= FT_CHIP_LINK;
+    if (!ft_port_chip_start())
+        errors |= FT_CHIP_PORT;
     if (!ft_sense_start() || !ft_currents_start())
         errors |= FT_CHIP_SENSE;
     if (!FT_TOLERANT && !ft_outputs_update_at_top())

@@ -4,7 +4,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-#if !FT_POLLED_LINK
+#if !FT_POLLED_PORT
 
 #define FT_RX_STREAM (&FT_LINK_RX_DMA->S[FT_LINK_RX_STREAM])
 #define FT_TX_STREAM (&FT_LINK_TX_DMA->S[FT_LINK_TX_STREAM])

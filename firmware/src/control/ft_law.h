@@ -10,9 +10,10 @@
  * the tick boundary at which positions are measured.
  *
  * V = R I + L dI/dt + K N qd,  I = tau/(K N). Back-EMF is that of the target's
- * rate: known exactly at the interval's middle, while a measured rate would be
- * late and would take the motor's own damping away. L dI/dt is fed forward for
- * the motion's torque only: of the error's it would amplify the noise. */
+ * velocity, which is known exactly at the interval's middle. A measured one
+ * would be late and would take the motor's own damping away. L dI/dt is fed
+ * forward for the torque of the motion only: that of the error would amplify
+ * noise. */
 #ifndef FT_LAW_H
 #define FT_LAW_H
 
@@ -47,7 +48,7 @@ typedef struct {
     bool fresh;                  /* there was no last tick */
 } ft_law;
 
-/* What a tick's law is made from. */
+/* What the law of one tick is made from. */
 typedef struct {
     const ft_real *before;   /* half increments u of the last tick, */
     const ft_real *after;    /* those u' of this one, */

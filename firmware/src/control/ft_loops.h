@@ -1,5 +1,4 @@
-/* Closed loops and modes, for the application: nothing to do where there are
- * none. */
+/* Closed loops and modes, for the application. Without any these do nothing. */
 #ifndef FT_LOOPS_H
 #define FT_LOOPS_H
 

@@ -1,4 +1,4 @@
-/* Position and rate from encoder counts; see ft_observer.h. */
+/* Position and velocity from encoder counts; see ft_observer.h. */
 #include "ft_observer.h"
 
 #include "ft_config.h" /* ft_joint, ft_observer_kept, _gain */
@@ -31,7 +31,7 @@ static inline void count(ft_observer *o, uint32_t j, int32_t counts)
     place(o, j, o->fine[j] + (uint64_t)way);
 }
 
-/* Move one joint's rate on. */
+/* Move one joint's velocity on. */
 static inline void track(ft_observer *o, uint32_t j, int32_t counts,
                          ft_real step)
 {

@@ -1,8 +1,8 @@
 /* Where the joints are and how fast they move, from encoder counts.
  *
  * Positions are whole: every count adds a fixed integer, so nothing drifts.
- * Rates are half increments u, as those of the target: what a joint moves in
- * half a tick. They come from a tracking observer that carries its error e,
+ * Velocities are half increments u, as those of the target: what a joint moves
+ * in half a tick. They come from a tracking observer that carries its error e,
  * measured - predicted position, a small number at any place:
  *   e <- e + counts - (u + (u + d)),  u <- (u + d) + b/2 e,  e <- p^2 e
  * with b = (1 - p)^2, p = exp(-2 pi observer_hz dt): both poles lie at p,

@@ -6,25 +6,26 @@
 
 #define T (FT_C(1.0) / (ft_real)FT_KNOT_HZ) /* s between knots */
 
-/* Fit one joint's quintic to position, rate and acceleration at both ends.
- * The way is a difference of integers, the rate is taken as it came over the
- * wire; what the first knot already explains is taken off before the higher
- * coefficients are formed, so that they carry the rounding of small numbers
- * only. */
+/* Fit one joint's quintic to displacement, velocity and acceleration at both
+ * ends. The displacement is a difference of integers, the velocity is taken as
+ * it came over the wire. What follows from the first knot is subtracted before
+ * the higher coefficients are formed, so that only small numbers are rounded
+ * there. */
 static void fit(ft_quintic *p, ft_real way, ft_real v0, ft_real v1, ft_real a0,
                 ft_real a1)
 {
     const ft_real hz = (ft_real)FT_KNOT_HZ, hz2 = hz * hz;
     ft_real position = way - T * (v0 + T * FT_C(0.5) * a0);
-    ft_real rate = T * ((v1 - v0) - T * a0);
+    ft_real velocity = T * ((v1 - v0) - T * a0);
     ft_real half = FT_C(0.5) * (T * T) * (a1 - a0);
 
     p->c[0] = v0;
     p->c[1] = FT_C(0.5) * a0;
-    p->c[2] = (FT_C(10.0) * position - FT_C(4.0) * rate + half) * (hz2 * hz);
-    p->c[3] = (FT_C(-15.0) * position + FT_C(7.0) * rate - FT_C(2.0) * half)
+    p->c[2] = (FT_C(10.0) * position - FT_C(4.0) * velocity + half)
+              * (hz2 * hz);
+    p->c[3] = (FT_C(-15.0) * position + FT_C(7.0) * velocity - FT_C(2.0) * half)
               * (hz2 * hz2);
-    p->c[4] = (FT_C(6.0) * position - FT_C(3.0) * rate + half)
+    p->c[4] = (FT_C(6.0) * position - FT_C(3.0) * velocity + half)
               * (hz2 * hz2 * hz);
 }
 
@@ -37,13 +38,13 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
         ft_turn way = ft_position_difference(to->q[j], from->q[j]);
 
         g->joint[j].q0 = from->q[j];
-        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit, from->rate[j],
-            to->rate[j], from->acceleration[j], to->acceleration[j]);
+        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit, from->velocity[j],
+            to->velocity[j], from->acceleration[j], to->acceleration[j]);
     }
 }
 
 /* Return dp/dt of one joint at t, rad/s or m/s. */
-ft_real ft_segment_rate(const ft_quintic *p, ft_real t)
+ft_real ft_segment_velocity(const ft_quintic *p, ft_real t)
 {
     const ft_real *c = p->c;
 

@@ -17,7 +17,7 @@
 
 typedef struct {
     ft_turn q[FT_JOINTS];            /* position */
-    ft_real rate[FT_JOINTS];         /* rad/s, m/s */
+    ft_real velocity[FT_JOINTS];         /* rad/s, m/s */
     ft_real acceleration[FT_JOINTS]; /* rad/s^2, m/s^2 */
 } ft_knot;
 
@@ -33,7 +33,7 @@ typedef struct {
 } ft_segment;
 
 void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to);
-ft_real ft_segment_rate(const ft_quintic *p, ft_real t);
+ft_real ft_segment_velocity(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
 

@@ -9,7 +9,7 @@
 #include "ft_position.h" /* ft_position_add */
 
 #define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
-#define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
+#define VELOCITY_OF_U ((ft_real)(2u * FT_TICK_HZ))
 #define BOUNDLESS FT_C(1e30)
 
 /* ---- requests --------------------------------------------------------- */
@@ -17,7 +17,7 @@
 /* Nothing is asked for. */
 void ft_lab_rest(ft_lab *lab)
 {
-    lab->wanted = lab->rate = lab->torque = FT_C(0.0);
+    lab->wanted = lab->velocity = lab->torque = FT_C(0.0);
     lab->ticks = 0;
     lab->travelled = 0;
     lab->search = FT_SOUGHT;
@@ -30,16 +30,16 @@ void ft_lab_float(ft_lab *lab, float per_cent)
 }
 
 /* Another joint is taken once the last one stands. */
-void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate)
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     bool other = lab->joint != joint;
 
-    if (other && ft_size(lab->rate) > FT_C(0.0)) {
+    if (other && ft_size(lab->velocity) > FT_C(0.0)) {
         ft_lab_release(lab);
         return;
     }
     lab->joint = (uint8_t)joint;
-    lab->wanted = rate;
+    lab->wanted = velocity;
     lab->ticks = FT_HOST_TIMEOUT;
 }
 
@@ -47,7 +47,7 @@ void ft_lab_seek(ft_lab *lab, uint32_t joint)
 {
     ft_lab_rest(lab);
     lab->joint = (uint8_t)joint;
-    lab->wanted = ft_lab_joint[joint].seek_rate;
+    lab->wanted = ft_lab_joint[joint].seek_velocity;
     lab->ticks = ft_lab_joint[joint].seek_ticks;
     lab->index = ft_chip_index(joint);
     lab->pressed.ticks = 0;
@@ -69,10 +69,10 @@ void ft_lab_release(ft_lab *lab)
     lab->wanted = FT_C(0.0);
 }
 
-/* ---- a target moved at a rate ------------------------------------------ */
+/* ---- a moving target -------------------------------------------------- */
 
 /* Return the way from a position to the limit that a joint moves towards. */
-static ft_real room(uint32_t j, int32_t at, ft_real rate)
+static ft_real room(uint32_t j, int32_t at, ft_real velocity)
 {
     const ft_joint_config *c = &ft_joint[j];
     ft_real above = (ft_real)c->upper - (ft_real)at;
@@ -80,28 +80,28 @@ static ft_real room(uint32_t j, int32_t at, ft_real rate)
 
     if (c->room == UINT32_MAX) /* round and round */
         return BOUNDLESS;
-    return ft_lab_joint[j].coarse_unit * (rate > FT_C(0.0) ? above : below);
+    return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the rate that the target should have: none where the way that is
+/* Return the velocity that the target should have: none where the way that is
  * left is needed to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
-    ft_real way = lab->rate * lab->rate * c->stop_way;
+    ft_real way = lab->velocity * lab->velocity * c->stop_way;
 
     /* a tenth of a second more: the joint may lag behind its target */
-    way += FT_C(0.1) * ft_size(lab->rate)
+    way += FT_C(0.1) * ft_size(lab->velocity)
            + (ft_real)ft_joint[lab->joint].start * ft_joint[lab->joint].unit;
     return left > way ? lab->wanted : FT_C(0.0);
 }
 
-/* Let the target's rate follow, with bounded acceleration. */
+/* Let the target's velocity follow, with bounded acceleration. */
 static void accelerate(ft_lab *lab, ft_real wanted)
 {
-    ft_real step = ft_lab_joint[lab->joint].rate_step;
+    ft_real step = ft_lab_joint[lab->joint].velocity_step;
 
-    lab->rate += ft_clamp(wanted - lab->rate, step);
+    lab->velocity += ft_clamp(wanted - lab->velocity, step);
 }
 
 /* Move one joint's target on; the others stay. Its step is a whole number of
@@ -109,7 +109,7 @@ static void accelerate(ft_lab *lab, ft_real wanted)
 static void move(const ft_lab *lab, ft_motion *m)
 {
     const ft_joint_config *c = &ft_joint[lab->joint];
-    ft_turn n = (ft_turn)(lab->rate * DT * c->per_unit);
+    ft_turn n = (ft_turn)(lab->velocity * DT * c->per_unit);
     ft_target *t = m->newest;
     uint32_t j = lab->joint;
 
@@ -145,7 +145,7 @@ static void follow(const ft_lab_input *in)
 
 static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
 {
-    ft_real way = lab->rate != FT_C(0.0) ? lab->rate : lab->wanted;
+    ft_real way = lab->velocity != FT_C(0.0) ? lab->velocity : lab->wanted;
 
     if (lab->ticks > 0u)
         lab->ticks--;
@@ -155,7 +155,7 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
                                       in->seen->coarse[lab->joint], way)));
     stand(in->motion);
     move(lab, in->motion);
-    return lab->wanted == FT_C(0.0) && lab->rate == FT_C(0.0)
+    return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
 
@@ -192,8 +192,8 @@ static void retract(ft_lab *lab, const ft_lab_input *in)
     ft_observer_place(in->seen, lab->joint, c->home);
     follow(in);
     lab->left = c->retract;
-    lab->rate = FT_C(0.0);
-    lab->wanted = -c->seek_rate;
+    lab->velocity = FT_C(0.0);
+    lab->wanted = -c->seek_velocity;
     lab->search = FT_RETRACTING;
 }
 
@@ -222,8 +222,8 @@ static uint32_t come_back(ft_lab *lab)
 {
     if (lab->left <= FT_C(0.0))
         lab->wanted = FT_C(0.0);
-    lab->left -= ft_size(lab->rate) * DT;
-    if (lab->wanted != FT_C(0.0) || lab->rate != FT_C(0.0))
+    lab->left -= ft_size(lab->velocity) * DT;
+    if (lab->wanted != FT_C(0.0) || lab->velocity != FT_C(0.0))
         return FT_MOTION_NOTHING;
     lab->search = FT_SOUGHT;
     return FT_EVENT_PAUSED;
@@ -291,18 +291,18 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
 {
     const ft_joint_config *c = &ft_joint[j];
     const ft_lab_config *b = &ft_lab_joint[j];
-    ft_real rate = RATE_OF_U * in->seen->u[j];
-    ft_real fast = ft_size(rate) - b->float_rate;
+    ft_real velocity = VELOCITY_OF_U * in->seen->u[j];
+    ft_real fast = ft_size(velocity) - b->float_velocity;
     int32_t at = in->seen->coarse[j];
     int32_t beyond = at > c->upper ? at - c->upper
                      : at < c->lower ? at - c->lower : 0;
     ft_real torque = in->tau[j]
                      + lab->friction
-                           * ft_clamp(b->friction_slope * rate,
+                           * ft_clamp(b->friction_slope * velocity,
                                       FT_C(2.0) * c->coulomb_half);
 
     if (fast > FT_C(0.0))
-        torque -= c->kv * ft_bound(rate, fast / RATE_OF_U);
+        torque -= c->kv * ft_bound(velocity, fast / VELOCITY_OF_U);
     if (beyond > c->margin || beyond < -c->margin)
         ft_found(found, &found->beyond, j);
     return torque

@@ -1,10 +1,10 @@
-/* Modes for people in the lab: the arm led by hand, one joint moved by hand,
- * a zero sought, a motor tried out. Each has a state of ft_safety.h.
+/* Modes for the lab: lead the arm by hand, jog one joint, seek a zero, try out
+ * a motor. Each is a state of ft_safety.h.
  *
  * FLOAT   torque of gravity at the measured pose, and a share of the Coulomb
- *         friction; a joint faster than its float rate is damped by Kv, one
+ *         friction; a joint faster than its float velocity is damped by Kv, one
  *         beyond a limit is pushed back by Ku.
- * JOG     the law about a target that moves at the rate asked for.
+ * JOG     the law about a target that moves at the velocity asked for.
  * HOMING  the same target goes to the index or the stop, the joint's torque
  *         bounded; the others are held.
  * PROBE   a constant torque on one joint, open loop.
@@ -23,15 +23,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How far a joint has come on the way to its zero. */
+/* How far the search for a joint's zero has come. */
 typedef enum { FT_SOUGHT, FT_SEEKING, FT_FOUND, FT_RETRACTING } ft_search;
 
 typedef struct {
     uint8_t joint;       /* that is jogged, sought or probed */
     ft_real friction;    /* share that FLOAT carries */
     ft_real torque;      /* of PROBE */
-    ft_real wanted;      /* rate asked for, rad/s or m/s */
-    ft_real rate;        /* of the target now */
+    ft_real wanted;      /* velocity asked for, rad/s or m/s */
+    ft_real velocity;        /* of the target now */
     ft_real left;        /* way to go, rad or m, when retracting */
     uint32_t ticks;      /* until it ends by itself */
     int32_t travelled;   /* counts since it began */
@@ -56,7 +56,7 @@ typedef struct {
 /* requests */
 void ft_lab_rest(ft_lab *lab);
 void ft_lab_float(ft_lab *lab, float per_cent);
-void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate);
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity);
 void ft_lab_seek(ft_lab *lab, uint32_t joint);
 void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque);
 void ft_lab_release(ft_lab *lab);

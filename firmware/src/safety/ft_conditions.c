@@ -268,7 +268,7 @@ static uint32_t jog_allowed(const ft_view *v)
 {
     if (known_joint(v) != FT_GOOD)
         return FT_NO_JOINT;
-    return within(v, ft_lab_joint[v->safety->request.joint].jog_rate);
+    return within(v, ft_lab_joint[v->safety->request.joint].jog_velocity);
 }
 
 /* A probe begins with no torque: one that goes on being asked for after a
@@ -507,7 +507,7 @@ static const struct {
     { FT_CHIP_SUPPLY, FT_FAULT_SUPPLY },
     { FT_CHIP_CLOCK, FT_FAULT_CLOCK },
     { FT_CHIP_CRYSTAL, FT_FAULT_CRYSTAL },
-    { FT_CHIP_TIMER | FT_CHIP_LINK | FT_CHIP_DRIVER, FT_FAULT_CHIP },
+    { FT_CHIP_TIMER | FT_CHIP_PORT | FT_CHIP_DRIVER, FT_FAULT_CHIP },
     { FT_CHIP_SENSE, FT_FAULT_CONVERTER },
     { FT_CHIP_UPDATE, FT_FAULT_PWM_UPDATE },
     { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },

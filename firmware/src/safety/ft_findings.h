@@ -1,12 +1,12 @@
-/* What a tick found wrong with the joints. Whoever has a joint's numbers at
- * hand anyway looks at them; the faults are made of it in ft_conditions.c. */
+/* What a tick found wrong with the joints. Each stage checks the numbers it
+ * has at hand; ft_conditions.c makes faults of what was found. */
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What hardly ever happens: kept out of the way of what does. */
+/* Code that rarely runs: the compiler keeps it out of the usual path. */
 #ifdef __GNUC__
 #define FT_RARELY(x) __builtin_expect((x), 0)
 #define FT_RARE __attribute__((noinline, cold))
@@ -23,10 +23,10 @@ typedef struct {
     bool any;
     uint32_t jump;   /* more counts than can be */
     uint32_t fast;   /* faster than overspeed */
-    uint32_t wild;   /* a torque or voltage that is no number */
+    uint32_t wild;   /* a torque or voltage that is not finite */
     uint32_t beyond; /* farther beyond a limit than its margin */
     uint32_t astray; /* too far from its target for too long */
-    uint32_t stuck;  /* all the torque there is, but no count for too long */
+    uint32_t stuck;  /* no count for too long at the limit of its torque */
     uint32_t lost;   /* its zero was not found in time */
     uint32_t parted; /* closed loops are singular or do not follow */
     uint32_t misfit; /* a mode was entered that does not fit the motion */
@@ -36,13 +36,13 @@ typedef struct {
     { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
       FT_GOOD, FT_GOOD }
 
-/* How many ticks in a row something has been so. */
+/* For how many ticks in a row something has held. */
 typedef struct {
     uint32_t last; /* tick in which it was */
     uint32_t ticks;
 } ft_streak;
 
-/* Count a tick in which it is so, once. Return how many in a row. */
+/* Count this tick once. Return how many ticks in a row that makes. */
 static inline uint32_t ft_streak_count(ft_streak *s, uint32_t tick)
 {
     if (s->ticks == 0u || tick - s->last > 1u)

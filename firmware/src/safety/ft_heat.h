@@ -1,6 +1,6 @@
-/* How warm currents make motors and drivers: a first-order model each, in the
- * main loop, of the square of the current that the torque asks for. 1 is where
- * the continuous current ends up. */
+/* How warm motors and drivers get: a first-order model of each, run by the main
+ * loop, driven by the square of the current that the torque asks for. The
+ * continuous current ends up at 1. */
 #ifndef FT_HEAT_H
 #define FT_HEAT_H
 

@@ -511,7 +511,7 @@ static void command(ft_safety *s, ft_control *c, const ft_view *v,
         ft_safety_event(s, c, event);
 }
 
-/* Take the command that the link has posted, once. */
+/* Take the request that the port has posted, once. */
 static void take_request(ft_safety *s, ft_control *c, const ft_view *v)
 {
     ft_request *r = &s->request;

@@ -26,8 +26,8 @@ typedef struct {
     volatile float temperature; /* deg C, of the main loop */
 } ft_sensors;
 
-/* What the tick is told from outside of it. Each byte has one writer that
- * sets it, and all of them are looked at as one word. */
+/* What the tick is told by others. Each byte is set by one writer; the tick
+ * reads them all as one word. */
 enum { FT_ALARM_MISSED, FT_ALARM_KNOT, FT_ALARM_BOARD, FT_ALARM_MEMORY };
 
 typedef struct {
@@ -39,13 +39,13 @@ typedef struct {
     volatile uint8_t warm_joint; /* joint of an overload */
 } ft_alarms;
 
-/* A request on its way from the link to the tick. */
+/* A request on its way from the port to the tick. */
 typedef struct {
     volatile bool posted;
     uint8_t token, event;
     uint8_t joint;
     uint8_t gains[3];            /* of GAINS: ku, kv, ki */
-    float value;                 /* per cent, rate or torque */
+    float value;                 /* per cent, velocity or torque */
     int64_t position[FT_JOINTS]; /* of HOME */
 } ft_request;
 
@@ -65,8 +65,8 @@ typedef struct {
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
     uint8_t reason;             /* the flag a stop under way will set */
-    ft_request request;            /* from the link */
-    volatile uint32_t silent;      /* ticks since the last good frame */
+    ft_request request;         /* from the port */
+    volatile uint32_t silent;   /* ticks since the last good frame */
     ft_alarms alarms;
 } ft_safety;
 

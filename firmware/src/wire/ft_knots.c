@@ -32,7 +32,7 @@ static ft_knot of_message(const ft_msg_knot *m)
 
     for (j = 0; j < FT_JOINTS; j++) {
         k.q[j] = ft_position_of_wire(m->position[j]);
-        k.rate[j] = (ft_real)m->rate[j];
+        k.velocity[j] = (ft_real)m->rate[j];
         k.acceleration[j] = (ft_real)m->acceleration[j];
     }
     return k;
@@ -45,14 +45,14 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
     const ft_real slack = FT_C(1.001), rest = FT_C(0.001);
     ft_real most = c->speed * (still ? rest : slack);
 
-    return at >= c->lower && at <= c->upper && size(k->rate[j]) <= most
+    return at >= c->lower && at <= c->upper && size(k->velocity[j]) <= most
            && size(k->acceleration[j]) < FT_C(1e30);
 }
 
 /* Return whether one joint's way between two knots is smooth and not too
  * fast. The fifth power is six times the error of the trapezoidal rule with
- * its end correction: what position jumps by, against rate and acceleration;
- * 5/16 of it over T is the peak of speed that it makes. */
+ * its end correction: by what the position jumps against velocity and
+ * acceleration; 5/16 of it over T is the peak of speed that it makes. */
 static bool smooth(const ft_quintic *p, const ft_joint_config *c)
 {
     const ft_real T2 = T * T;
@@ -60,7 +60,7 @@ static bool smooth(const ft_quintic *p, const ft_joint_config *c)
     uint32_t i;
 
     for (i = 1; i < 4u; i++)
-        if (!(size(ft_segment_rate(p, FT_C(0.25) * T * (ft_real)i))
+        if (!(size(ft_segment_velocity(p, FT_C(0.25) * T * (ft_real)i))
               <= FT_C(1.05) * c->speed))
             return false;
     return jump <= FT_C(0.1) * c->speed && ft_segment_span(p) <= c->span;

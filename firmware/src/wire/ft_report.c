@@ -9,7 +9,7 @@
 
 #include <string.h> /* memcpy, memset, strlen */
 
-#define RATE_OF_U ((ft_real)(2u * FT_TICK_HZ))
+#define VELOCITY_OF_U ((ft_real)(2u * FT_TICK_HZ))
 #define TRIES 4 /* to copy without a tick in between */
 
 static uint32_t last_fault;      /* latched before the last reset */
@@ -37,13 +37,13 @@ static inline void copy_reals(float to[FT_JOINTS],
 }
 
 /* Copy one velocity per joint, rad/s or m/s, from half increments. */
-static inline void copy_rates(float to[FT_JOINTS],
+static inline void copy_velocities(float to[FT_JOINTS],
                               const ft_real from[FT_JOINTS])
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        to[j] = (float)(from[j] * RATE_OF_U);
+        to[j] = (float)(from[j] * VELOCITY_OF_U);
 }
 
 /* Copy where the joints are, and where they should be: the short way on. */
@@ -81,7 +81,7 @@ static void copy_motion(ft_msg_status *s, const ft_motion *m)
     s->pace = (float)m->pace.half / (float)FT_HALF_ONE;
 }
 
-/* Return thousandths, within what fits; a number that is none is largest. */
+/* Return thousandths, clamped to what fits; NaN gives the largest. */
 static int32_t in_millis(float x)
 {
     if (!(x < 2e6f))
@@ -118,8 +118,8 @@ uint32_t ft_report_word(const ft_view *v, uint32_t word)
     case 0: return bits((float)c->tau[j]);
     case 1: return bits((float)c->law.torque[j]);
     case 2: return bits(c->law.duty[j]);
-    case 3: return bits((float)(c->seen.u[j] * RATE_OF_U));
-    case 4: return bits((float)(target->u[j] * RATE_OF_U));
+    case 3: return bits((float)(c->seen.u[j] * VELOCITY_OF_U));
+    case 4: return bits((float)(target->u[j] * VELOCITY_OF_U));
     case 5: return (uint32_t)ft_position_to_wire(c->seen.q[j]);
     case 6: return (uint32_t)ft_position_to_wire(target->q[j]);
     default: return v->time->tick;
@@ -132,8 +132,8 @@ static void copy_control(ft_msg_status *s, const ft_control *c)
 
     s->mode = (uint8_t)ft_loops_mode(&c->step);
     copy_positions(s, &c->seen, target->q);
-    copy_rates(s->rate, c->seen.u);
-    copy_rates(s->target_rate, target->u);
+    copy_velocities(s->rate, c->seen.u);
+    copy_velocities(s->target_rate, target->u);
     copy_reals(s->torque_ff, c->tau);
     copy_reals(s->torque, c->law.torque);
     memcpy(s->duty, c->law.duty, sizeof s->duty);

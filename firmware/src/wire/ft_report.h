@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-/* Where the last tick has left its numbers: a debugger or a virtual board
- * reads them there, so that no tick has to copy them. */
+/* Where the last tick left its numbers: a debugger or a virtual board reads
+ * them in place, so that no tick has to copy them. */
 typedef struct {
     const ft_real *torque_ff, *torque;
     const float *duty;
-    const ft_real *u;              /* half increments: rates by 2 FT_TICK_HZ */
+    const ft_real *u;              /* half increments: times 2 FT_TICK_HZ */
     const ft_turn *position;
     ft_target *const *target;      /* where the target of this tick is */
     const volatile uint32_t *tick; /* the next one */

@@ -65,7 +65,7 @@ def test_the_branches_of_a_tick_are_found(image):
     assert len(found) > 250
     assert {"ft_law_tick", "ft_motion_tick", "ft_safety_tick", "ft_lab_plan", "ft_capture_tick", "starts_here",
             "react"} <= functions
-    assert not functions & {"ft_link_idle", "ft_app_idle", "ft_chip_start", "ft_watch_idle"}
+    assert not functions & {"ft_port_idle", "ft_app_idle", "ft_chip_start", "ft_watch_idle"}
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
@@ -74,7 +74,7 @@ def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in branches.TABLES}
     words = struct.unpack(f"<{len(flash.flash) // 4}I", flash.flash[:len(flash.flash) // 4 * 4])
     holders = {flash.function_at(FLASH_START + 4 * i) for i, word in enumerate(words) if word in functions}
-    assert holders == {"ft_vectors", "ft_link_idle", "requests", *branches.TABLES}
+    assert holders == {"ft_vectors", "ft_port_idle", "requests", *branches.TABLES}
 
 
 def test_a_way_that_was_not_gone_is_told(image):

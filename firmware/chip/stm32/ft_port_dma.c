@@ -11,7 +11,7 @@
 #include "ft_chip.h"
 #include "ft_parts.h"
 
-#if !FT_POLLED_LINK
+#if !FT_POLLED_PORT
 
 enum { FT_RECEIVE_SIZE = 2048 }; /* a power of two */
 
@@ -34,12 +34,12 @@ static void ft_receive_anew(void)
     ft_read = 0;
 }
 
-bool ft_link_chip_start(void)
+bool ft_port_chip_start(void)
 {
     if (!ft_usart_start())
         return false;
     ft_receive_anew();
-    ft_interrupt_enable(FT_LINK_INTERRUPT, FT_PRIORITY_LINK);
+    ft_interrupt_enable(FT_LINK_INTERRUPT, FT_PRIORITY_PORT);
     return ft_receive_runs();
 }
 
@@ -61,7 +61,7 @@ static void ft_send_on(void)
 }
 
 /* The line went idle, which wakes the main loop, or a byte came in wrong. */
-void ft_link_interrupt(void)
+void ft_port_interrupt(void)
 {
     if (ft_line_flags_clear())
         ft_errors++;

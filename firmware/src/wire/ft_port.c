@@ -1,8 +1,8 @@
-/* Frames: COBS, CRC-32, tag, sequence; see ft_link.h and ft_messages.h.
+/* Frames: COBS, CRC-32, tag, sequence; see ft_port.h and ft_messages.h.
  *
  * Knots are taken strictly in order (go-back-N): `wanted` is the next one, and
  * what STATUS acknowledges. Commands are executed once for each new token. */
-#include "ft_link.h"
+#include "ft_port.h"
 
 #include "ft_capture.h"  /* ft_capture_start, ft_capture_read */
 #include "ft_chip.h"     /* ft_chip_receive, ft_chip_send */
@@ -73,8 +73,8 @@ static void send_about(const ft_view *v)
         rx.about_due = false;
 }
 
-/* Add what the link knows. */
-static void copy_link(ft_msg_status *s)
+/* Add what the port counts. */
+static void copy_port(ft_msg_status *s)
 {
     s->ack = rx.wanted;
     s->frames = rx.frames;
@@ -84,14 +84,14 @@ static void copy_link(ft_msg_status *s)
 }
 
 /* Tell how things are. */
-static void send_status(const ft_link_ends *to)
+static void send_status(const ft_port_ends *to)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_status s;
 
     ft_report_status(&s, to->view);
     s.limits = (uint16_t)ft_law_take_limits(&to->control->law);
-    copy_link(&s);
+    copy_port(&s);
     ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_STATUS, FT_MSG_STATUS_SIZE))
         rx.status_at = s.tick + 1u; /* that tick is over */
@@ -125,7 +125,7 @@ static void send_drive(uint32_t tick)
 #endif
 
 /* Send what is due. */
-static void send_due(const ft_link_ends *to)
+static void send_due(const ft_port_ends *to)
 {
     if (rx.ident_due)
         send_ident();
@@ -145,7 +145,7 @@ static void send_due(const ft_link_ends *to)
 
 /* Post a request to the tick, unless it has been executed or another one is
  * still to be: the host repeats it. */
-static void post(const ft_link_ends *to, const ft_request *request)
+static void post(const ft_port_ends *to, const ft_request *request)
 {
     ft_safety *s = to->safety;
 
@@ -235,7 +235,7 @@ static const struct {
 };
 
 /* Post what a message asks for, if it asks for something. */
-static void request(const ft_link_ends *to, uint8_t type,
+static void request(const ft_port_ends *to, uint8_t type,
                     const uint8_t *payload)
 {
     uint32_t i;
@@ -279,7 +279,7 @@ static void on_read(const uint8_t *payload)
 
 /* Take the knot that is wanted; one from beyond it says that some were lost.
  * One from before it was sent twice, and says nothing. */
-static void on_knot(const ft_link_ends *to, uint16_t seq,
+static void on_knot(const ft_port_ends *to, uint16_t seq,
                     const uint8_t *payload)
 {
     const uint16_t beyond = (uint16_t)(seq - rx.wanted);
@@ -310,7 +310,7 @@ static void on_sense(uint32_t tick, const uint8_t *payload)
 #endif
 
 /* Do what a good frame says. POLL says only that the host is there. */
-static void dispatch(const ft_link_ends *to, uint8_t type, uint16_t seq,
+static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
                      const uint8_t *payload)
 {
     switch (type) {
@@ -336,7 +336,7 @@ static bool good(const uint8_t *frame, size_t size)
 }
 
 /* Take in one frame, `size` bytes unstuffed. */
-static void take_frame(const ft_link_ends *to, const uint8_t *frame,
+static void take_frame(const ft_port_ends *to, const uint8_t *frame,
                        size_t size)
 {
     if (!good(frame, size)) {
@@ -355,7 +355,7 @@ static void take_frame(const ft_link_ends *to, const uint8_t *frame,
 }
 
 /* Take in what has come since the last zero. */
-static void end_of_frame(const ft_link_ends *to)
+static void end_of_frame(const ft_port_ends *to)
 {
     size_t size = FT_COBS_BAD;
 
@@ -370,7 +370,7 @@ static void end_of_frame(const ft_link_ends *to)
 }
 
 /* Take in one byte. */
-static void take_byte(const ft_link_ends *to, uint8_t byte)
+static void take_byte(const ft_port_ends *to, uint8_t byte)
 {
     if (byte == 0u) {
         end_of_frame(to);
@@ -384,7 +384,7 @@ static void take_byte(const ft_link_ends *to, uint8_t byte)
 }
 
 /* Take in what the chip has received, a bounded part of it. */
-static void receive(const ft_link_ends *to)
+static void receive(const ft_port_ends *to)
 {
     uint8_t chunk[CHUNK];
     uint32_t round;
@@ -403,13 +403,13 @@ static void receive(const ft_link_ends *to)
 /* ---- start and main loop ---------------------------------------------- */
 
 /* Forget whatever came before. */
-void ft_link_start(void)
+void ft_port_start(void)
 {
     memset(&rx, 0, sizeof rx);
 }
 
 /* One round: forget the ring if asked to, listen, answer. */
-void ft_link_idle(const ft_link_ends *to)
+void ft_port_idle(const ft_port_ends *to)
 {
     ft_motion *m = &to->control->motion;
 

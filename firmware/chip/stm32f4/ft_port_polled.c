@@ -1,12 +1,12 @@
-/* The link by the processor, for emulators without DMA (FT_POLLED_LINK). */
+/* The link by the processor, for emulators without DMA (FT_POLLED_PORT). */
 #include "ft_board.h" /* FT_LINK_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-#if FT_POLLED_LINK
+#if FT_POLLED_PORT
 
-bool ft_link_chip_start(void)
+bool ft_port_chip_start(void)
 {
     USART_TypeDef *u = FT_LINK_USART;
     u->BRR = ft_clock_good() ? FT_LINK_BRR : FT_LINK_BRR_HSI;
@@ -40,7 +40,7 @@ uint32_t ft_chip_line_errors(void)
 }
 
 /* Never enabled. */
-void ft_link_interrupt(void)
+void ft_port_interrupt(void)
 {
 }
 
