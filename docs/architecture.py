@@ -121,7 +121,8 @@ def svg() -> str:
     width = max(x for x, _ in at.values()) + WIDTH / 2.0 + MARGIN
     height = max(y for _, y in at.values()) + HEIGHT / 2.0 + MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" '
+        f'font-size="13">',
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#667"/></marker></defs>',
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>',
@@ -131,11 +132,14 @@ def svg() -> str:
         xs = [x for r, (x, _) in at.items() if house(r) == name]
         x0, x1 = min(xs) - WIDTH / 2.0 - 12, max(xs) + WIDTH / 2.0 + 12
         if end:
-            parts.append(f'<line x1="{x0:.0f}" y1="{MARGIN}" x2="{end:.0f}" y2="{MARGIN}" stroke="#667" stroke-width="2" '
+            parts.append(f'<line x1="{x0:.0f}" y1="{MARGIN}" x2="{end:.0f}" y2="{MARGIN}" stroke="#667" '
+                         f'stroke-width="2" '
                          'marker-end="url(#head)"/>')
         end = x1
-        parts.append(f'<rect x="{x0:.0f}" y="{MARGIN - 18}" width="{x1 - x0:.0f}" height="{height - MARGIN:.0f}" rx="10" '
-                     f'fill="#f4f6fa" stroke="#ccd"/><text x="{x0 + 12:.0f}" y="{MARGIN + 6}" font-size="18" fill="#334">{name}/</text>')
+        parts.append(f'<rect x="{x0:.0f}" y="{MARGIN - 18}" width="{x1 - x0:.0f}" height="{height - MARGIN:.0f}" '
+                     f'rx="10" '
+                     f'fill="#f4f6fa" stroke="#ccd"/><text x="{x0 + 12:.0f}" y="{MARGIN + 6}" font-size="18" '
+                     f'fill="#334">{name}/</text>')
     for name, used in sorted(reduced(rooms).items()):
         for other in sorted(used):
             if house(other) == house(name):

@@ -26,9 +26,10 @@ name and changes nothing.
 
 ## What is done about a fault
 
-`[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for `host`:
-there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its friction holds
-is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes while another is latched can only take away more: hold gives way to brake, brake to coast.
+`[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for
+`host`: there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its
+friction holds is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes
+while another is latched can only take away more: hold gives way to brake, brake to coast.
 
     [safety]
     host = "coast"         # though gravity loads it: it drops its load when the cable is pulled
@@ -73,20 +74,21 @@ def render() -> str:
 
 
 NOT_SEEN = """
-What is not seen: an encoder whose lines both fall off while its joint is held reads as a joint at rest. Nothing contradicts it
-until the joint has been given all that it may have for `stuck_s` (ENCODER_STUCK), or has to move (FOLLOWING): a load that
-changes meanwhile moves the joint unseen. Current and duty cannot tell the two apart without knowing the load. An e-stop that
-software samples (`odrive-v3.6`, and the tick's own look on every board) is believed at once, on one sample: interference stops
-the arm rather than not. A kilohm and 100 nF at the pin keep what PWM couples into the loop away from it.
+What is not seen: an encoder whose lines both fall off while its joint is held reads as a joint at rest. Nothing
+contradicts it until the joint has been given all that it may have for `stuck_s` (ENCODER_STUCK), or has to move
+(FOLLOWING): a load that changes meanwhile moves the joint unseen. Current and duty cannot tell the two apart without
+knowing the load. An e-stop that software samples (`odrive-v3.6`, and the tick's own look on every board) is believed
+at once, on one sample: interference stops the arm rather than not. A kilohm and 100 nF at the pin keep what PWM
+couples into the loop away from it.
 """
 
 
 def _after(control: Control) -> str:
     lost = control.host_timeout_s * HOST_LOST
     return f"""
-A host that is silent for `host_timeout_s` ({control.host_timeout_s:g} s) ends in two stages: the arm is stopped along its
-path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without power);
-after {HOST_LOST} times that ({lost:g} s) it is the fault HOST_LOST.
+A host that is silent for `host_timeout_s` ({control.host_timeout_s:g} s) ends in two stages: the arm is stopped along
+its path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without
+power); after {HOST_LOST} times that ({lost:g} s) it is the fault HOST_LOST.
 """
 
 

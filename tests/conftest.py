@@ -1,7 +1,7 @@
 """What all tests share.
 
-One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they bring,
-above all when the tests themselves run side by side. To be set before numpy is imported.
+One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they
+bring, above all when the tests themselves run side by side. To be set before numpy is imported.
 """
 
 import os
@@ -23,12 +23,17 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
 LONG = (  # files of more than 8 s of processor time (--cpu), the longest first
-    "test_chip", "test_current", "test_readme", "test_same_torques", "test_step", "test_scenarios_arms", "test_scenarios",
-    "test_mutants", "test_flexible", "test_static_analysis", "test_discrete_flexible", "test_closed_board", "test_faults",
-    "test_platformio", "test_accesses", "test_command_line", "test_verify", "test_torque", "test_newton_euler", "test_safety",
+    "test_chip", "test_current", "test_readme", "test_same_torques", "test_step", "test_scenarios_arms",
+    "test_scenarios",
+    "test_mutants", "test_flexible", "test_static_analysis", "test_discrete_flexible",
+    "test_closed_board", "test_faults",
+    "test_platformio", "test_accesses", "test_command_line", "test_verify", "test_torque",
+    "test_newton_euler", "test_safety",
     "test_flexible_arm", "test_tip_exact", "test_start", "test_check", "test_closed", "test_step_instructions",
-    "test_loop_assembly", "test_identify", "test_wheel", "test_newmark", "test_trig", "test_robots", "test_boards", "test_pil",
-    "test_motion", "test_tsujita", "test_link", "test_demo", "test_flexible_plan", "test_features", "test_qemu", "test_fuzz")
+    "test_loop_assembly", "test_identify", "test_wheel", "test_newmark", "test_trig", "test_robots",
+    "test_boards", "test_pil",
+    "test_motion", "test_tsujita", "test_link", "test_demo", "test_flexible_plan", "test_features",
+    "test_qemu", "test_fuzz")
 
 
 def pytest_addoption(parser):

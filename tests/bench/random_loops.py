@@ -80,7 +80,8 @@ class File:
         mass, size, com = rng.uniform(0.1, 0.8), rng.uniform(0.03, 0.2, 3), rng.uniform(-0.08, 0.15, 3)
         x, y, z = mass / 12.0 * size**2
         inertia = [y + z, x + z, x + y, 0.0, 0.0, 0.0]
-        self.links.append(f'[[link]]\nname = "{name}"\nmass = {mass:.4f}\ncom = {listed(com)}\ninertia = {listed(inertia)}\n')
+        self.links.append(f'[[link]]\nname = "{name}"\nmass = {mass:.4f}\ncom = {listed(com)}\ninertia = '
+                          f'{listed(inertia)}\n')
 
     def joint(self, **keys: object) -> None:
         self.joints.append(keys)
@@ -130,7 +131,8 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
             slides = rng.random() < kind.slides and i > 0
             if slides and kind.planar:
                 axis = np.cross(normal, rng.standard_normal(3))
-            rpy = rng.uniform(-1.0, 1.0, 3) if not kind.planar else rpy_of(rotation_axis(normal, rng.uniform(-1.0, 1.0)))
+            rpy = rng.uniform(-1.0, 1.0,
+                              3) if not kind.planar else rpy_of(rotation_axis(normal, rng.uniform(-1.0, 1.0)))
             file.joint(name=f"j_{name}", type="prismatic" if slides else "revolute", parent=root, child=name, xyz=way,
                        rpy=rpy, axis=axis / np.linalg.norm(axis), start=rng.uniform(-0.05, 0.05) if slides else
                        rng.uniform(-1.2, 1.2))
@@ -156,7 +158,8 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
         point = at.R[a] @ out + at.origin[a]
         Z = _frame(normal if kind.planar else rng.standard_normal(3))
         sides = [(tips[0], a), (tip, b)]
-        anchors = [dict(link=name, xyz=at.R[i].T @ (point - at.origin[i]), rpy=rpy_of(at.R[i].T @ Z)) for name, i in sides]
+        anchors = [dict(link=name, xyz=at.R[i].T @ (point - at.origin[i]), rpy=rpy_of(at.R[i].T @ Z))
+                   for name, i in sides]
         loops.append("[[loop]]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in (
             ("name", f"loop{k + 1}"), ("type", kind.loop), ("a", anchors[0]), ("b", anchors[1]))))
         equations += 2 if kind.planar else EQUATIONS[kind.loop]
@@ -177,7 +180,8 @@ def write(kind: Kind, seed: int, path: Path) -> Path:
 
 def _driven(names: Sequence[str], count: int, kind: Kind, rng: np.random.Generator) -> set[str]:
     """The stem, then each branch's first joint, then any."""
-    first = [n for n in names if n.startswith("j_s")] + [n for n in names if n.endswith("1") and not n.startswith("j_s")]
+    first = [n for n in names if n.startswith("j_s")] + [n for n in names if n.endswith("1")
+                                                         and not n.startswith("j_s")]
     rest = [n for n in names if n not in first]
     rng.shuffle(rest)
     return set([*first, *rest][:count])
@@ -194,7 +198,8 @@ def on_urdf(folder: Path) -> list[Path]:
     """Loops on top of robots that come as URDF: their tips on a joint to the ground."""
     puma, planar = (ARMS / f"{name}.urdf" for name in ("puma6", "planar8"))
     found = []
-    for name, urdf, loop, passive in (("puma6-led-by-hand", puma, "ball", (0, 1, 2)), ("puma6-shared", puma, "ball", (2,)),
+    for name, urdf, loop, passive in (("puma6-led-by-hand", puma, "ball", (0, 1, 2)),
+                                      ("puma6-shared", puma, "ball", (2,)),
                                       ("planar8-held", planar, "planar", (3, 6))):
         path = folder / f"{name}.toml"
         head = f'name = "{name}"\nurdf = "{urdf}"\n\n[control]\nrate_hz = 1000\nknot_hz = 250\n\n'
@@ -204,7 +209,8 @@ def on_urdf(folder: Path) -> list[Path]:
         start = rng.uniform(0.2, 0.9, model.n)
         at = pose(model, start)
         tip = model.bodies[-1]
-        point = at.origin[-1] + at.R[-1] @ (np.array([0.1, 0.0, 0.0]) if loop == "planar" else np.array([0.1, 0.05, 0.1]))
+        point = at.origin[-1] + at.R[-1] @ (np.array([0.1, 0.0, 0.0])
+                                            if loop == "planar" else np.array([0.1, 0.05, 0.1]))
         normal = at.R[-1] @ tip.axis
         Z = _frame(normal)
         sides = dict(a=dict(link="base", xyz=point, rpy=rpy_of(Z)),

@@ -43,7 +43,8 @@ def instructions(mechanism) -> int:
 
 @pytest.mark.bench
 def test_instructions_grow_in_proportion_to_the_elements():
-    print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS) + "   elements, each a mode pair per plane")
+    print(f"\ninstructions of a step{'':12}" + "".join(f"{n:>7}" for n in ELEMENTS)
+          + "   elements, each a mode pair per plane")
     for name, build in MECHANISMS.items():
         found = [instructions(build(n)) for n in ELEMENTS]
         planes = (2 if "planes" in name else 1) * (2 if "both" in name else 1)  # of all links together
@@ -58,7 +59,8 @@ def test_instructions_grow_in_proportion_to_the_elements():
 @pytest.mark.bench
 def test_a_spring_costs_little_more_than_a_joint():
     joints = flexible.flexible_joints()
-    rigid = flexible.replace(joints, joints=tuple(flexible.replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
+    rigid = flexible.replace(joints,
+                             joints=tuple(flexible.replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
     model = model_of(rigid)
     positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
     stiff = int(chip_step.run(model, positions).instructions.max())

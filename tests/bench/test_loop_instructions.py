@@ -1,4 +1,5 @@
-"""What a tick of a closed mechanism's step costs on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
+"""What a tick of a closed mechanism's step costs on a Cortex-M4F: instructions, and time at 168 MHz by the cycle
+model."""
 
 from __future__ import annotations
 
@@ -45,11 +46,12 @@ def worst_tick(name: str) -> tuple[Model, int, int, int]:
 
 @pytest.mark.bench
 def test_a_tick_of_a_closed_mechanism_is_short() -> None:
-    print(f"\n{'':14}{'joints':>7}{'rows':>6}{'moves':>7}{'instructions':>14}{'cycles':>8}{'us at 168 MHz':>15}{'with flash':>12}")
+    print(f"\n{'':14}{'joints':>7}{'rows':>6}{'moves':>7}{'instructions':>14}{'cycles':>8}"
+          f"{'us at 168 MHz':>15}{'with flash':>12}")
     for name, limit in LIMITS.items():
         model, instructions, cycles, stalls = worst_tick(name)
         assembly = assemble(model)
         time, slow = cycles / CLOCK * 1e6, (cycles + stalls) / CLOCK * 1e6
-        print(f"{name:14}{model.n:>7}{len(assembly.kept):>6}{assembly.mobility:>7}{instructions:>14}{cycles:>8}{time:>15.1f}"
-              f"{slow:>12.1f}")
+        print(f"{name:14}{model.n:>7}{len(assembly.kept):>6}{assembly.mobility:>7}{instructions:>14}{cycles:>8}"
+              f"{time:>15.1f}{slow:>12.1f}")
         assert slow < limit

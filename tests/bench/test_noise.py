@@ -34,7 +34,8 @@ def errors() -> tuple[np.ndarray, np.ndarray]:
         schemes.append(model.scheme)
     for name in ("midpoint", "newton-euler"):
         mine = np.array(of_peak)[np.array(schemes) == name]
-        print(f"\nfloat32 over {len(mine)} chains that get {name}: median {np.median(mine):.1e}, worst {np.max(mine):.2e} "
+        print(f"\nfloat32 over {len(mine)} chains that get {name}: median {np.median(mine):.1e}, worst "
+              f"{np.max(mine):.2e} "
               "of peak")
     print(f"at most {np.max(of_floor):.2f} of the floor")
     return np.array(of_peak), np.array(of_floor)

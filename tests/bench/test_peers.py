@@ -132,8 +132,10 @@ def _instructions(costs: dict[str, dict[str, Cost]]) -> str:
     rows += [[f"{title}: recorded, not run here", *(f"({x})" for x in row)] for title, row in RECORDED.items()]
     return table.show(
         "Instructions of one inverse-dynamics call, Cortex-M4F, worst (mean) of a motion", ["method", *LIMITS], rows,
-        ["gcc -O2 -ffp-contract=off, single precision, mathematical library included, every executed instruction counted.",
-         "Recorded rows: the same arms, compiler and emulator at an earlier time, mean of 20 random states. SymPyBotics:"
+        ["gcc -O2 -ffp-contract=off, single precision, mathematical library included, every executed instruction "
+         "counted.",
+         "Recorded rows: the same arms, compiler and emulator at an earlier time, mean of 20 random states. "
+         "SymPyBotics:"
          " github.com/cdsousa/SymPyBotics; RobCoGen2: robcogenteam.bitbucket.io."])
 
 
@@ -142,8 +144,10 @@ def _sizes(costs: dict[str, dict[str, Cost]], ticks: dict[str, dict[str, int]]) 
              f"{c.compilation:.2f}", f"{c.error:.1e}", ticks[name].get(method, "")]
             for name, methods in costs.items() for method, c in methods.items()]
     return table.show(
-        "Size, time and error", ["arm", "method", "flash", "stack", "RAM", "generate, s", "compile, s", "error", "tick"],
-        rows, ["Bytes; flash with what is pulled out of the mathematical library. Seconds of processor time. Error: worst of "
+        "Size, time and error",
+        ["arm", "method", "flash", "stack", "RAM", "generate, s", "compile, s", "error", "tick"],
+        rows,
+        ["Bytes; flash with what is pulled out of the mathematical library. Seconds of processor time. Error: worst of "
                "the motion, of peak torque, against Pinocchio.",
                "tick: instructions of the whole control tick of an image on board `compute`, worst."])
 
@@ -163,7 +167,8 @@ def _picture(costs: dict[str, dict[str, Cost]]):
     axes.set_ylim(50, 9000)
     axes.set_xticks(at, list(LIMITS))
     axes.set_ylabel("executed instructions of one call")
-    axes.set_title("Inverse dynamics on a Cortex-M4F: gcc -O2 -ffp-contract=off, float, library included, worst of a motion")
+    axes.set_title("Inverse dynamics on a Cortex-M4F: gcc -O2 -ffp-contract=off, float, library included, worst of a "
+                   "motion")
     figure.legend(fontsize=8, ncols=4, loc="outside lower center")
     axes.grid(axis="y", alpha=0.3)
     path = table.BUILD / "bench.png"

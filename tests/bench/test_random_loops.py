@@ -26,7 +26,8 @@ pytestmark = pytest.mark.bench
 
 SEEDS = 40
 REGULAR = 0.3  # of the margin at the start: what is nearer to a singular pose is drawn again
-COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64", "closure, m", "bits",
+COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64",
+           "closure, m", "bits",
            "instructions")
 
 
@@ -35,7 +36,8 @@ def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
     refused: list[str] = []
     for seed in range(SEEDS):
         try:
-            mechanism = load_mechanism(write(kind, seed, folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
+            mechanism = load_mechanism(write(kind, seed,
+                                             folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
             examine(mechanism)
             assembly = assemble(model_of(mechanism))
         except (BadInput, Refused) as error:

@@ -1,4 +1,5 @@
-"""Every URDF of the package example-robot-data, fixed at its root link: loaded and verified, or refused for a reason."""
+"""Every URDF of the package example-robot-data, fixed at its root link: loaded and verified, or refused for a
+reason."""
 
 from __future__ import annotations
 

@@ -66,7 +66,8 @@ class Scaled:
         for k in range(len(samples) // 2, len(samples) // 2 + TICKS):
             chip.write(next_at, samples[k])
             calls.append(chip.call("ft_step", state, next_at, tau_at, measure_stack=True, measure_cycles=True))
-        return Scaled(model.n, *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
+        return Scaled(model.n,
+                      *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
                       object_check.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
                       compilation(sources))
 
@@ -76,7 +77,8 @@ class Scaled:
 
 
 def rooted_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """A random tree of n revolute joints on one pedestal, any poses, axes, inertias; every link may carry any later one."""
+    """A random tree of n revolute joints on one pedestal, any poses, axes, inertias; every link may carry any later
+    one."""
     chain = random_chain(rng, n)
     parents = [int(rng.integers(0, i)) for i in range(1, n)]
 
@@ -113,7 +115,8 @@ def test_costs_are_kept():
               for kind, of in (("planar chains", planar()), ("trees", spatial()))]
     text = table.show(
         "Cost of the step against the number of links, worst tick, all in the tick",
-        ["mechanism", "instructions", "a link", "cycles", "with flash", "flash, bytes", "a link", "stack", "generate, s",
+        ["mechanism", "instructions", "a link", "cycles", "with flash", "flash, bytes", "a link",
+         "stack", "generate, s",
          "compile, s"], rows,
         [*ratios, f"Trees: mean of {SEEDS} random ones on one pedestal, revolute, any axes. Cycles by the model of "
          "hil/chip/timing.py, without and with waiting for flash. Seconds of processor time."])
@@ -172,7 +175,8 @@ def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small
         found = measure(tree, built)
         rows.append((n, found.instructions_tick / n, found.cycles_tick_flash / n, built.flash_bytes / n))
     table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions per joint",
-               "cycles per joint, with flash", "flash bytes per joint"], [[n, *(f"{x:.0f}" for x in row)] for n, *row in rows])
+               "cycles per joint, with flash", "flash bytes per joint"],
+               [[n, *(f"{x:.0f}" for x in row)] for n, *row in rows])
     assert all(large <= GROWTH * small for small, large in zip(rows[0][1:], rows[1][1:], strict=True))
 
 
@@ -188,7 +192,8 @@ def test_64_links_are_generated_and_compiled_quickly():
         ("planar", planar_chain(64)), ("31-link spatial", random_chain(np.random.default_rng(0), 31)),
         ("64-link spatial", random_chain(np.random.default_rng(0), 64)))}
     found = {name: (model.scheme, s) for name, model in made.items() for s in [Scaled.of(model)]}
-    rows = [[name, scheme, f"{s.generation:.2f}", f"{s.compilation:.2f}", f"{s.instructions:.0f}", f"{s.flash_bytes:.0f}"]
+    rows = [[name, scheme, f"{s.generation:.2f}", f"{s.compilation:.2f}", f"{s.instructions:.0f}",
+             f"{s.flash_bytes:.0f}"]
             for name, (scheme, s) in found.items()]
     table.show("64 links", ["mechanism", "scheme", "generate, s", "compile, s", "instructions", "flash, bytes"], rows)
     for _, s in found.values():
@@ -201,13 +206,15 @@ def by_default(mechanism: Mechanism) -> Model:
 
 
 def test_the_step_of_a_humanoid_takes_half_of_the_processor_at_5_khz():
-    """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/chip/timing.py says what)."""
+    """The 29 joints of a G1, its pelvis fixed; cycles with what waiting for flash adds (hil/chip/timing.py says
+    what)."""
     urdf = next(robots().rglob("g1_29dof_rev_1_0.urdf"))
     model = model_of(from_urdf(urdf, rate_hz=5000))
     s = Scaled.of(model)
     budget = family("stm32f4").sysclk_hz / 5000 / 2
     table.show("G1, 29 joints, 5 kHz on an STM32F405", ["", "of the step"], [
-        ["scheme", model.scheme], ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles], ["stalls for flash", s.stalls],
+        ["scheme", model.scheme], ["instructions", s.instructions], ["cycles, flash without waiting", s.cycles],
+        ["stalls for flash", s.stalls],
         ["cycles, flash with 5 wait states", s.cycles + s.stalls], ["half a tick at 168 MHz", f"{budget:.0f}"],
         ["flash, bytes", s.flash_bytes], ["stack, bytes", s.stack_bytes]])
     assert model.n == 29
@@ -226,7 +233,8 @@ def test_an_image_of_64_links_fits_and_runs(tmp_path):
     chip = family("stm32f4")
     assert built.flash_bytes < chip.flash_bytes and built.ram_bytes < chip.ram_bytes
     found = measure(mechanism, built)
-    print(f"64 links on board compute: flash {built.flash_bytes}, RAM {built.ram_bytes}, stack at most {built.stack_bytes} "
+    print(f"64 links on board compute: flash {built.flash_bytes}, RAM {built.ram_bytes}, stack at most "
+          f"{built.stack_bytes} "
           f"of {built.stack_reserved} bytes; the worst tick {found.instructions_tick} instructions")
     assert found.cycles_tick < found.cycles_budget
 

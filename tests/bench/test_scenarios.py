@@ -49,7 +49,8 @@ def test_the_whole_page_in_a_browser(report):
     ("industrial_robot", "start, feed-forward + PD"),
 ])
 def test_a_scenario_is_played_on_a_real_board(name, run):
-    """The virtual board with the pil image stands behind the port; three_link is in tests/hil/scenarios/test_performance.py."""
+    """The virtual board with the pil image stands behind the port; three_link is in
+    tests/hil/scenarios/test_performance.py."""
     mechanism = scenario.load(name).mechanism
     elf = build.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:

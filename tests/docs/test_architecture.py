@@ -68,7 +68,8 @@ def test_no_function_imports_what_is_the_projects_own():
 
 
 def test_a_mass_goes_from_room_to_room_in_one_direction():
-    """From the file to the emitted constant every step of its journey stands on a higher floor, or stays in its room."""
+    """From the file to the emitted constant every step of its journey stands on a higher floor, or stays in its
+    room."""
     journey = PAGE.split("## The journey of a mass")[1].split("\n## ")[0]
     steps = re.split(r"\n\d+\. ", journey)[1:8]
     paths = [re.search(r"`(codegen/[\w/]+)\.py`", step)[1] for step in steps]
@@ -78,7 +79,8 @@ def test_a_mass_goes_from_room_to_room_in_one_direction():
 
 
 def test_imports_keep_to_the_floors():
-    done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT,
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -92,5 +94,6 @@ def test_an_import_against_the_floors_is_found(tmp_path):
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"), encoding="utf-8")
     with (tmp_path / "hil" / "plant" / "motors.py").open("a", encoding="utf-8") as file:
         file.write("\nfrom codegen.toolchain import step_library as step_library\n")
-    done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path,
+                          capture_output=True, text=True)
     assert done.returncode == 1 and "hil.plant is not allowed to import codegen.step" in done.stdout

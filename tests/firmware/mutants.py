@@ -1,16 +1,17 @@
 """Mutants of the application's C by rule: what could go missing of its checks, one thing at a time.
 
-All mutants of all files are compiled into one library ("mutant schemata"): `ft_mutant` chooses the one that lives, 0 none,
-and `ft_mutant_hit` tells which would have differed in what they come to: a test in which one would not cannot kill it.
+All mutants of all files are compiled into one library ("mutant schemata"): `ft_mutant` chooses the one that lives, 0
+none, and `ft_mutant_hit` tells which would have differed in what they come to: a test in which one would not cannot
+kill it.
 
 always, never         a condition, or an operand of && and || in the way that drops it
 boundary              < for <=, > for >= and the other way round
 one round less        a loop that misses the last joint, row or sample
 left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
 
-Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note), declarations, and
-what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run, or only those that compute
-in double, which no application under these tests does.
+Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note),
+declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run,
+or only those that compute in double, which no application under these tests does.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from dataclasses import dataclass
 from functools import cache
 
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif) | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
+    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
+      | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
-  | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])* | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
+  | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])*
+      | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
 """, re.VERBOSE | re.DOTALL | re.MULTILINE)
 
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="}
@@ -363,7 +366,8 @@ class Mutator:
         named = [[token.text for token in self.t[lo:hi] if token.is_name][-1] for lo, hi in parts]
         text = self.text[self.t[opening].end:self.t[close].start]
         # a body that only silences warnings does nothing
-        acts = re.fullmatch(r"[\s{]*(\(void\)\w+;\s*)*", self.text[self.t[brace].start:self.t[self.match[brace]].start]) is None
+        acts = re.fullmatch(r"[\s{]*(\(void\)\w+;\s*)*",
+                            self.text[self.t[brace].start:self.t[self.match[brace]].start]) is None
         return Function(returns, text, [] if named == ["void"] else named, acts)
 
     def _table(self, start: int, brace: int) -> None:

@@ -1,8 +1,9 @@
-"""The tests of the application against its mutants: python -m tests.firmware.mutation OUT.json FILE... (--help: the rest).
+"""The tests of the application against its mutants: python -m tests.firmware.mutation OUT.json FILE... (--help: the
+rest).
 
-First every test is run once without a mutant; it must pass, and it is noted which mutants would have made a difference in
-it. Then each mutant lives in a process of its own, through the tests in which it makes one, until one turns red. A crash and
-a time-out are red too.
+First every test is run once without a mutant; it must pass, and it is noted which mutants would have made a difference
+in it. Then each mutant lives in a process of its own, through the tests in which it makes one, until one turns red. A
+crash and a time-out are red too.
 """
 
 from __future__ import annotations
@@ -67,12 +68,14 @@ class Living:
         self.schemata, self.folder, self.number, self.count = schemata, folder, 0, 0
         self.loaded: list[tuple[cffi.FFI, Any]] = []
 
-    def load(self, files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
+    def load(self, files: dict[str, str], cdef: str,
+             precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
         """In the place of `app.load`."""
         key = hashlib.sha256(repr((precision, sorted(files.items()))).encode()).hexdigest()[:32]
         kept = self.folder / f"{key}.so"
         if not kept.exists():
-            os.replace(library(self.schemata.put_into(files), (*FLAGS, *host_compiler.precision_flags(precision)), self.folder),
+            os.replace(library(self.schemata.put_into(files),
+                               (*FLAGS, *host_compiler.precision_flags(precision)), self.folder),
                        kept)
         self.count += 1
         own = self.folder / f"{os.getpid()}-{self.count}.so"
@@ -140,7 +143,8 @@ class Campaign:
         kills: Counter[tuple[str, str]] = Counter()  # of a test: in a function, and anywhere
 
         def order(mutant: Mutant) -> list[str]:
-            """Half of them what has killed most, of its neighbours above all; then the quickest of each file in turn."""
+            """Half of them what has killed most, of its neighbours above all; then the quickest of each file in
+            turn."""
             tests = killers.get(self.schemata.numbers[mutant], [])
             known = sorted(tests, key=lambda test: (-kills[mutant.function, test], -kills["", test]))[:MOST // 2]
             files: Counter[str] = Counter()
@@ -169,7 +173,8 @@ class Campaign:
             kills.update([(mutant.function, killer), ("", killer)] if killer else [])
             self.outcomes.append({
                 "file": mutant.file, "mutant": str(mutant), "tests": len(killers.get(numbers[index], [])),
-                "killer": at.read_text() + " (crash or time-out)" if killer is None else killer, "seconds": round(took, 3),
+                "killer": at.read_text() + " (crash or time-out)" if killer is None else killer,
+                "seconds": round(took, 3),
             })
             print(self.outcomes[-1], flush=True)
         return True

@@ -1,5 +1,5 @@
-"""What a chip's registers are by somebody else's word: ST's SVD, which pyocd carries, for the STM32F405; a table written
-down from RM0440 for the STM32G474, of which there is none. And whether accesses keep to it."""
+"""What a chip's registers are by somebody else's word: ST's SVD, which pyocd carries, for the STM32F405; a table
+written down from RM0440 for the STM32G474, of which there is none. And whether accesses keep to it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def stm32f405(device: str = "STM32F41x") -> Map:
                       for f in r.iter("field")}
             key = f"{name}.{r.findtext('name')}"
             address = base + int(r.findtext("addressOffset"), 0)
-            reg = Reg(key, address, _ACCESS[r.findtext("access") or "read-write"], int(r.findtext("resetValue") or "0", 16),
+            reg = Reg(key, address, _ACCESS[r.findtext("access") or "read-write"],
+                      int(r.findtext("resetValue") or "0", 16),
                       fields | _CORRECTIONS.get(key, {}))
             other = found.get(address)  # CCMRx has two meanings, as input and as output
             if other:
@@ -113,14 +114,16 @@ def _named(line: str) -> tuple[str, int]:
 def core() -> Map:
     """What the firmware uses of the core, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
     table = {
-        0xE000E010: ("SYST.CSR", "rw", {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),
+        0xE000E010: ("SYST.CSR", "rw",
+                     {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),
         0xE000E014: ("SYST.RVR", "rw", {"RELOAD": (0, 24)}), 0xE000E018: ("SYST.CVR", "rw", {"CURRENT": (0, 32)}),
         0xE000ED00: ("SCB.CPUID", "r", {"ID": (0, 32)}),
         0xE000ED04: ("SCB.ICSR", "rw", {"VECTACTIVE": (0, 9), "RETTOBASE": (11, 1), "VECTPENDING": (12, 9),
                                         "ISRPENDING": (22, 1), "PENDSTCLR": (25, 1), "PENDSTSET": (26, 1),
                                         "PENDSVCLR": (27, 1), "PENDSVSET": (28, 1), "NMIPENDSET": (31, 1)}),
         0xE000ED08: ("SCB.VTOR", "rw", {"TBLOFF": (7, 25)}),
-        0xE000ED0C: ("SCB.AIRCR", "rw", {"SYSRESETREQ": (2, 1), "PRIGROUP": (8, 3), "ENDIANNESS": (15, 1), "KEY": (16, 16)}),
+        0xE000ED0C: ("SCB.AIRCR", "rw",
+                     {"SYSRESETREQ": (2, 1), "PRIGROUP": (8, 3), "ENDIANNESS": (15, 1), "KEY": (16, 16)}),
         0xE000ED14: ("SCB.CCR", "rw", {"UNALIGN_TRP": (3, 1), "DIV_0_TRP": (4, 1), "STKALIGN": (9, 1)}),
         0xE000ED20: ("SCB.SHPR3", "rw", {"PRI_14": (20, 4), "PRI_15": (28, 4)}),
         0xE000ED24: ("SCB.SHCSR", "rw", {"MEMFAULTENA": (16, 1), "BUSFAULTENA": (17, 1), "USGFAULTENA": (18, 1)}),
@@ -176,10 +179,11 @@ def violations(accesses: Accesses, registers: Map, family: str) -> list[str]:
 
 
 def lost_reset_bits(accesses: Accesses, registers: Map, after_reset: dict[int, int]) -> dict[str, int]:
-    """Register to the bits that are 1 out of reset and were written as 0 at some time; of registers that only take what is
-    written, where a flag is cleared by what is written to it no bit is lost."""
+    """Register to the bits that are 1 out of reset and were written as 0 at some time; of registers that only take what
+    is written, where a flag is cleared by what is written to it no bit is lost."""
     lost = {registers[a].name: after_reset[a] & ~reduce(and_, values) for a, values in accesses.writes.items()
-            if a in after_reset and a in registers and registers[a].access == "rw" and not registers[a].name.endswith(".SR")}
+            if a in after_reset and a in registers and registers[a].access == "rw"
+            and not registers[a].name.endswith(".SR")}
     return {name: bits for name, bits in sorted(lost.items()) if bits}
 
 

@@ -1,4 +1,5 @@
-"""Whatever goes missing of the application's checks turns a test red, or stands below with the reason why it changes nothing.
+"""Whatever goes missing of the application's checks turns a test red, or stands below with the reason why it changes
+nothing.
 
 `mutants.py` says what is taken away, `mutation.py` runs the tests against it.
 """
@@ -20,15 +21,19 @@ from tests.firmware.mutants import Mutator, Schemata
 
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand
-FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c", "ft_watch.c", "ft_port.c",
+FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c",
+         "ft_watch.c", "ft_port.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_safety.c": {
-        "hold_here: s->drive != FT_DRIVE_OFF: always": "without outputs this tick has let the motion stay there already",
-        "arm: ft_loops_first_mode(&c->step): left out": "the next step enters the mode of the motion, which is the first",
-        "probe: hold_here(s, c): left out": "a probe lets targets and step follow in every tick, and its law keeps nothing",
+        "hold_here: s->drive != FT_DRIVE_OFF: always":
+            "without outputs this tick has let the motion stay there already",
+        "arm: ft_loops_first_mode(&c->step): left out": "the next step enters the mode of the motion, which is the "
+                                                        "first",
+        "probe: hold_here(s, c): left out": "a probe lets targets and step follow in every tick, and its law keeps "
+                                            "nothing",
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
@@ -43,7 +48,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "at_rest: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound in every bit",
+        "at_rest: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound "
+                                                                                 "in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
         "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
@@ -58,14 +64,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "alarms: a->set.any == 0u: never": "looks at what is not found",
         "ft_suspects: !ft_safety_armed(v->safety): never": "looks at what is not found, or counts only when armed",
         "ft_suspects: v->found->any: always": "looks at what is not found",
-        "ft_suspects: v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD "
+        "ft_suspects: v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u || host_there(v) != FT_GOOD || bus_in_range(v) "
+        "!= FT_GOOD "
         "|| outputs_as_commanded(v) != FT_GOOD: always":
             "looks at what is not found",
     },
     "ft_lab.c": {
         "ft_lab_rest: lab->ticks = 0: left out": "each mode that counts sets it when it begins",
         "ft_lab_rest: lab->search = FT_SOUGHT: left out": "only homing looks at it, and begins with a search",
-        "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the same",
+        "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the "
+                                                    "same",
         "ft_lab_seek: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
         "stop_reached: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
         "room: velocity > FT_C(0.0): boundary": "asked of a rate that is not 0",
@@ -92,8 +100,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "limit: ft_size(torque) <= c->effort: boundary": "a torque that is the bound in every bit",
         "supply: ft_size(volts) <= most: boundary": "a voltage that is the bound in every bit",
         "ft_law_tick: per_volt < BOUNDLESS: boundary": "a bus of exactly 1e-30 V",
-        "ft_law_tick: FT_RARELY(!(per_volt < BOUNDLESS)): never": "such a bus is under voltage, which no arm is held under",
-        "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held under",
+        "ft_law_tick: FT_RARELY(!(per_volt < BOUNDLESS)): never": "such a bus is under voltage, which no arm is held "
+                                                                  "under",
+        "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held "
+                                                                   "under",
     },
     "ft_knots.c": {
         "size: x < FT_C(0.0): boundary": "-0 has the size of 0",
@@ -171,8 +181,10 @@ OPEN: dict[str, list[str]] = {
 def campaign(folder: Path, *arguments: str) -> list[dict]:
     """What becomes of the mutants, each with its `killer`, "" where it lives on."""
     out, known = folder / "outcome.json", folder / "known.json"
-    known.write_text(json.dumps([mutant for table in (EQUIVALENT, OPEN) for named in table.values() for mutant in named]))
-    done = subprocess.run([sys.executable, "-m", "tests.firmware.mutation", out, *arguments, "--known", known], cwd=ROOT,
+    known.write_text(json.dumps([mutant for table in (EQUIVALENT, OPEN) for named in table.values()
+                                 for mutant in named]))
+    done = subprocess.run([sys.executable, "-m", "tests.firmware.mutation", out, *arguments, "--known", known],
+                          cwd=ROOT,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return json.loads(out.read_text())
@@ -266,7 +278,8 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
     outcomes = campaign(
         tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link",
         "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up"
-                   " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or brakes_are_open"
+                   " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or "
+                   "brakes_are_open"
                    " or overloaded_motor or its_rom or whose_rom",
         "--like", "^(command|permitted|take_request|fault|take_coming): .*: never"
                   "|^ft_(conditions|faults): (?!.*(LOOPS|MODE|HOMING))")

@@ -1,4 +1,5 @@
-"""Tests of the tests: with one thing made wrong in the C, the named test turns red. What is left out: see test_mutants.py."""
+"""Tests of the tests: with one thing made wrong in the C, the named test turns red. What is left out: see
+test_mutants.py."""
 
 import pytest
 
@@ -74,7 +75,8 @@ def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
      (test_link.test_that_a_flipped_bit_anywhere_is_noticed,)),
     ("frame[0] != FT_MSG_HELLO && ft_msg_get_u16(frame + 3) != FT_TAG", "frame[0] == 0u",
      (test_link.test_that_another_configuration_does_not_keep_an_armed_board_alive,)),
-    ("beyond == 0u && ", "(beyond == 0u || seq > 0u) && ", (test_link.test_that_a_motion_arrives_whole_over_a_bad_wire, 0.1, 0.1)),
+    ("beyond == 0u && ", "(beyond == 0u || seq > 0u) && ",
+     (test_link.test_that_a_motion_arrives_whole_over_a_bad_wire, 0.1, 0.1)),
 ], ids=["check sum", "tag", "sequence"])
 def test_that_a_check_of_the_link_removed_turns_its_test_red(monkeypatch, old, new, test):
     broken(monkeypatch, test_link, "ft_port.c", old, new)
@@ -96,7 +98,8 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
     ("ft_segment.h", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
     ("ft_segment.h", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
     ("ft_path.c", "ft_segment_sum(p, &left)", "FT_C(0.0) * ft_segment_sum(p, &left)"),
-    ("ft_path.c", "ft_segment_powers(ft_path_seconds(boundary));", "ft_segment_powers(ft_path_seconds(boundary + FT_HALF_ONE));"),
+    ("ft_path.c", "ft_segment_powers(ft_path_seconds(boundary));",
+     "ft_segment_powers(ft_path_seconds(boundary + FT_HALF_ONE));"),
 ], ids=["fifth power", "third power", "piece before the knot", "boundary"])
 def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, new):
     wrong = test_motion.Board(test_motion.mechanism(1000, 250), "double", {name: replace(old, new)})

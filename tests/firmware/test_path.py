@@ -1,4 +1,5 @@
-"""The streamed path - wire integers, ring, quintic, step - against Newton-Euler on the motion that was never rounded."""
+"""The streamed path - wire integers, ring, quintic, step - against Newton-Euler on the motion that was never
+rounded."""
 
 from dataclasses import replace
 from functools import cache

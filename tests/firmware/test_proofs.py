@@ -66,5 +66,6 @@ def test_that_a_prover_that_cannot_be_had_is_said_in_one_line(monkeypatch, tmp_p
 def test_that_the_page_says_what_is_proved():
     assert proofs_page.PAGE.read_text(encoding="utf-8") == proofs_page.render(), "run python docs/proofs_page.py"
     rows = json.loads(RESULTS.read_text(encoding="utf-8"))
-    assert {(row["theorem"], row["mechanism"]) for row in rows} == {(t.name, m) for t, m in jobs([], quick=False)}, "run make prove"
+    assert {(row["theorem"], row["mechanism"]) for row in rows} == {(t.name, m)
+                                                                    for t, m in jobs([], quick=False)}, "run make prove"
     assert all(row["outcome"] == "proved" for row in rows)

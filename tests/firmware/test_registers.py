@@ -49,7 +49,8 @@ def evaluate(tmp_path: Path, expressions: list[str]) -> list[int]:
     source.write_text('#include "ft_registers.h"\n' + "const uint32_t values[] = {\n"
                       + ",\n".join(f"(uint32_t)({e})" for e in expressions) + "};\n", encoding="utf-8")
     target = tmp_path / "values.o"
-    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", "-I", FAMILY, "-I", SHARED, source, "-o", target],
+    subprocess.run(["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-c", "-I", FAMILY, "-I", SHARED,
+                    source, "-o", target],
                    check=True)
     with target.open("rb") as file:
         data = ELFFile(file).get_section_by_name(".rodata").data()
@@ -124,7 +125,8 @@ BITS = {
 RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
            "CC1S_TI1": "CC1S", "CC2S_TI2": "CC2S", "LATENCY_5WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR",
            "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
-           "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S", "IC4PSC_DIV8": "IC4PSC",
+           "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S",
+           "IC4PSC_DIV8": "IC4PSC",
            "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN"}
 
 
@@ -132,7 +134,8 @@ def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] |
     """(lowest bit, bits) of a field; the SVD splits some (PLLM0 ... PLLM5, SWS0, SWS1) and renames a few."""
     if name in fields:
         return fields[name]
-    alias = {"NF": "NF", "IC1PSC": "ICPCS", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF", "IC2F": "IC2F"}.get(name)
+    alias = {"NF": "NF", "IC1PSC": "ICPCS", "BORRSTF": "BORRSTF", "IWDGRSTF": "WDGRSTF", "PINRSTF": "PADRSTF",
+             "IC2F": "IC2F"}.get(name)
     if alias in fields:
         return fields[alias]
     bits = sorted(offset for key, (offset, _) in fields.items() if re.fullmatch(name + r"\d", key))
@@ -143,7 +146,8 @@ def test_every_bit_is_where_the_vendor_says(tmp_path):
     macros = re.findall(r"^#define (\w+) ", HEADER, re.M)
     checks = []
     for prefix, (peripheral, register) in BITS.items():
-        for macro in (m for m in macros if m.startswith(prefix) and not m.endswith("_SR_FLAGS")):  # all of them together
+        # all of them together
+        for macro in (m for m in macros if m.startswith(prefix) and not m.endswith("_SR_FLAGS")):
             name = macro[len(prefix):].removesuffix("_Pos")
             device = "STM32F429x" if macro == "PWR_CR_VOS" else "STM32F41x"  # which leaves this field out
             found = field_of(svd(device)[peripheral][register][1], RENAMED.get(name, name))
@@ -213,8 +217,10 @@ G4_BITS = {
     "USART_CR1_": "LPUART1.CR1", "USART_CR3_": "LPUART1.CR3", "USART_ISR_": "LPUART1.ISR", "DMA_CCR_": "DMA1.CCR1",
     "TIM_CR1_": "TIM1.CR1", "TIM_SMCR_": "TIM1.SMCR", "TIM_SR_": "TIM1.SR", "TIM_EGR_": "TIM1.EGR",
     "TIM_CCER_": "TIM1.CCER", "TIM_BDTR_": "TIM1.BDTR", "RCC_AHB2ENR_": "RCC.AHB2ENR", "ADC_ISR_": "ADC1.ISR",
-    "ADC_CR_": "ADC1.CR", "ADC_IER_": "ADC1.IER", "TIM_CR2_": "TIM1.CR2", "ADC_JSQR_": "ADC1.JSQR", "PWR_CR2_": "PWR.CR2",
-    "PWR_SR2_": "PWR.SR2", "SYSCFG_CFGR2_": "SYSCFG.CFGR2", "DBGMCU_CR_": "DBGMCU.CR", "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ",
+    "ADC_CR_": "ADC1.CR", "ADC_IER_": "ADC1.IER", "TIM_CR2_": "TIM1.CR2", "ADC_JSQR_": "ADC1.JSQR",
+    "PWR_CR2_": "PWR.CR2",
+    "PWR_SR2_": "PWR.SR2", "SYSCFG_CFGR2_": "SYSCFG.CFGR2", "DBGMCU_CR_": "DBGMCU.CR",
+    "DBGMCU_APB2FZ_": "DBGMCU.APB2FZ",
 }
 G4_RENAMED = {"SW_HSI": "SW", "SW_PLL": "SW", "SWS_HSI": "SWS", "SWS_PLL": "SWS", "HPRE_DIV2": "HPRE",
               "PLLSRC_HSE": "PLLSRC", "LATENCY_4WS": "LATENCY", "DIR_TO_PERIPHERAL": "DIR", "PL_HIGH": "PL",
@@ -238,7 +244,8 @@ def test_every_register_of_the_g4_is_where_its_manual_says(tmp_path, g4):
         rows = [(f"C[{i}].{m}", f"{m}{i + 1}") for i in range(8) for m in members("DMA_Channel_TypeDef")] if (
             struct == "DMA_TypeDef") else []
         for member in members(struct):
-            plain = re.sub(r"(CCR|JDR)\[(\d+)\]", lambda m, name=name: f"C{m[2]}CR" if name == "DMAMUX1" else f"{m[1]}{int(m[2]) + 1}",
+            plain = re.sub(r"(CCR|JDR)\[(\d+)\]", lambda m,
+                           name=name: f"C{m[2]}CR" if name == "DMAMUX1" else f"{m[1]}{int(m[2]) + 1}",
                            member)
             rows.append((member, G4_NAMES.get(plain, plain)))
         for member, plain in rows:

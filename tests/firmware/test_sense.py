@@ -112,8 +112,8 @@ def test_a_converter_that_never_starts_is_told_after_a_bounded_wait(tmp_path, na
 @pytest.mark.parametrize(("name", "at_supply", "resistor", "beta"), [
     ("f405rg-4", False, 10e3, 3435.0), ("f405rg-6", False, 10e3, 3435.0), ("odrive-v3.6", True, 3300.0, 3434.0)])
 def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, resistor, beta):
-    """On the whole image, within half a degree from -10 to 110 deg C; the hottest counts, and too hot or a broken wire is the
-    fault that says so."""
+    """On the whole image, within half a degree from -10 to 110 deg C; the hottest counts, and too hot or a broken wire
+    is the fault that says so."""
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board, mechanism)
@@ -156,7 +156,8 @@ def test_a_bus_out_of_range_ends_the_drive_on_every_board(name):
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         session = armed(board, mechanism)
-        for near, volts, fault in ((31.0, 31.7, "OVER_VOLTAGE"), (17.0, 16.3, "UNDER_VOLTAGE"), (24.0, 80.0, "OVER_VOLTAGE")):
+        for near, volts, fault in ((31.0, 31.7, "OVER_VOLTAGE"), (17.0, 16.3, "UNDER_VOLTAGE"),
+                                   (24.0, 80.0, "OVER_VOLTAGE")):
             board.bus_voltage = near
             board.run(0.02)
             session.pump()

@@ -72,7 +72,8 @@ class Soak(App):
         assert done == ticks, f"left the path after {done} ticks: {status}"
         knots = self.lib.soak_knots()
         assert knots == pytest.approx(ticks / 4, abs=4)
-        assert abs(self.lib.soak_played() - knots) <= 2  # the ring's own count: a target is due some ticks after its knot
+        # the ring's own count: a target is due some ticks after its knot
+        assert abs(self.lib.soak_played() - knots) <= 2
 
     def see_still(self):
         """The last STATUS, without letting time pass."""

@@ -69,7 +69,8 @@ def test_that_the_hand_written_c_keeps_its_style(path):
 def test_that_functions_are_short():
     lengths = {}
     for path in (p for p in OURS if p.suffix == ".c"):
-        found = re.findall(r"^((?!typedef|struct)[a-z][\w *]*?(\w+)\([^;{}]*\))\n\{\n(.*?)^\}", path.read_text(), re.M | re.S)
+        found = re.findall(r"^((?!typedef|struct)[a-z][\w *]*?(\w+)\([^;{}]*\))\n\{\n(.*?)^\}",
+                           path.read_text(), re.M | re.S)
         lengths |= {f"{path.name}:{name}": body.count("\n") for _, name, body in found}
     assert len(lengths) > 100
     assert max(lengths.values()) <= 30, max(lengths, key=lengths.get)
@@ -78,5 +79,6 @@ def test_that_functions_are_short():
 
 def test_that_one_file_alone_knows_all_of_the_applications_state():
     """The others get what they need from whoever calls them."""
-    knowing = {p.name for p in OURS if '#include "ft_state.h"' in p.read_text() or re.search(r"\bft\.\w", p.read_text())}
+    knowing = {p.name for p in OURS if '#include "ft_state.h"' in p.read_text()
+               or re.search(r"\bft\.\w", p.read_text())}
     assert knowing == {"ft_app.c"}

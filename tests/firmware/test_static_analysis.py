@@ -16,7 +16,8 @@ INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
 CHECKS = ("-*,bugprone-*,clang-analyzer-*,cert-*,misc-*,performance-*,portability-*,"
           "-bugprone-easily-swappable-parameters,"  # most functions of a chip take two numbers
           "-performance-no-int-to-ptr")  # registers are at addresses
-CORE = ("--target=arm-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99", "-ffreestanding",
+CORE = ("--target=arm-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99",
+        "-ffreestanding",
         "-isystem", "/usr/lib/arm-none-eabi/include")
 
 
@@ -43,7 +44,8 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 def test_cppcheck_finds_nothing(image):
     folder, files = image
     done = subprocess.run(
-        [tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet", "--platform=unix32",
+        [tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet",
+         "--platform=unix32",
          "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
          "--suppress=badBitmaskCheck",  # a divider whose code is 0
          "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills

@@ -11,8 +11,8 @@ from tests.support.fake_board import FakeBoard, ManualClock
 
 @pytest.fixture
 def fake(monkeypatch):
-    """The Python board with the three-link arm's configuration, at any port. Its time is the host's own: no test waits for
-    a clock, however busy this machine is."""
+    """The Python board with the three-link arm's configuration, at any port. Its time is the host's own: no test waits
+    for a clock, however busy this machine is."""
     clock = ManualClock()
     board = FakeBoard(clock, Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml")))
     monkeypatch.setattr(link, "WallClock", lambda: clock)

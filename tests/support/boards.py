@@ -21,7 +21,8 @@ def three_link(name: str, folder: Path) -> Mechanism:
     if len(boards.load(name).channels) != 2:
         mechanism = load_mechanism(FILE)
         return replace(mechanism, board=replace(mechanism.board, use=name))
-    text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"), count=1, flags=re.M)
+    text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"),
+                  count=1, flags=re.M)
     path = folder / "two_of_three_links.toml"
     path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
     return load_mechanism(path)

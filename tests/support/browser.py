@@ -19,7 +19,8 @@ from typing import Any
 from tests.conftest import HANG
 
 WIDTH = 1300
-FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run", "--disable-background-networking",
+FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+         "--no-first-run", "--disable-background-networking",
          "--disable-dev-shm-usage", "--hide-scrollbars", f"--window-size={WIDTH},1000")
 
 
@@ -48,7 +49,8 @@ class Browser:
         height = self.run("return document.documentElement.scrollHeight")
         self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
             "width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}})
-        shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": True}})
+        shot = self._call("goog/cdp/execute",
+                          {"cmd": "Page.captureScreenshot", "params": {"captureBeyondViewport": True}})
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
 
@@ -64,13 +66,15 @@ def chromium() -> Iterator[Browser]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
         try:
             url = f"http://127.0.0.1:{port}"
             _wait(port)
             session = _post(f"{url}/session", {"capabilities": {"alwaysMatch": {
                 "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
-                "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": [*FLAGS, f"--user-data-dir={profile}"]},
+                "goog:chromeOptions": {"binary": shutil.which("chromium"),
+                                       "args": [*FLAGS, f"--user-data-dir={profile}"]},
             }}})
             root = f"{url}/session/{session['sessionId']}"
             try:

@@ -31,7 +31,8 @@ DEPENDENT = 1e-9  # singular values below this, relative to the largest, are non
 
 @dataclass(frozen=True)
 class Side:
-    """One anchor at one state: rotation (3, 3), position, velocity, acceleration (3,), angular rate and its rate (3,)."""
+    """One anchor at one state: rotation (3, 3), position, velocity, acceleration (3,), angular rate and its rate
+    (3,)."""
 
     R: Array
     p: Array
@@ -142,8 +143,10 @@ class Closed:
             raise ValueError(f"does not close: residual {np.abs(self.residual(q)).max():.3g}")
         return q
 
-    def follow(self, active: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, near: ArrayLike) -> tuple[Array, Array, Array]:
-        """All joints' positions, rates and accelerations (n,) from the active joints' (active,), on the branch of `near`."""
+    def follow(self, active: ArrayLike, rates: ArrayLike, accelerations: ArrayLike,
+               near: ArrayLike) -> tuple[Array, Array, Array]:
+        """All joints' positions, rates and accelerations (n,) from the active joints' (active,), on the branch of
+        `near`."""
         q = np.array(near, float)
         q[self.active] = active
         q = self.assemble(q, self.active)

@@ -1,4 +1,5 @@
-"""The motions of the closed and changing examples: `python -m tests.support.closed_motions` writes mechanisms/*.csv again.
+"""The motions of the closed and changing examples: `python -m tests.support.closed_motions` writes mechanisms/*.csv
+again.
 
 Every motion goes from rest to rest through poses of independent joints, by seventh-order polynomials. Where more joints
 are streamed than the mechanism has freedoms, the others follow by closing the loops (tests/support/closed.py) at every
@@ -46,7 +47,8 @@ class Plan:
 
 
 _FIVE_BAR = (Leg(0.8, (2.6, 1.3)), Leg(0.9, (1.7, 0.5)), Leg(0.7, (2.2, 0.94159265359)))
-_REACH = float(np.arccos((0.17 - 0.22 * np.cos(0.5)) / 0.22))  # left tip 0.05 m left of the middle, forearm 0.5 rad down
+# left tip 0.05 m left of the middle, forearm 0.5 rad down
+_REACH = float(np.arccos((0.17 - 0.22 * np.cos(0.5)) / 0.22))
 _GRASP = (_REACH, -0.5 - _REACH, np.pi - _REACH, 0.5 + _REACH)
 _PUT = (1.30, -1.80)
 
@@ -57,15 +59,18 @@ PLANS = (
     Plan("five_bar_singular", "five_bar", (Leg(1.2, (2.9, 0.2)),)),
     Plan("five_bar_3", "five_bar_3", _FIVE_BAR, ("left", "right")),
     Plan("five_bar_4", "five_bar_4", _FIVE_BAR, ("left", "right")),
-    Plan("three_rrr", "three_rrr", (Leg(0.65, (1.23, 0.93, 1.11)), Leg(0.75, (0.84, 1.02, 1.26)), Leg(0.65, (1.047198,) * 3))),
-    Plan("palletizer", "palletizer", (Leg(0.9, (0.8, -0.8, 0.55)), Leg(1.2, (-0.5, -1.5, -0.1)), Leg(0.9, (0.0, -1.2, 0.3)))),
+    Plan("three_rrr", "three_rrr",
+         (Leg(0.65, (1.23, 0.93, 1.11)), Leg(0.75, (0.84, 1.02, 1.26)), Leg(0.65, (1.047198,) * 3))),
+    Plan("palletizer", "palletizer",
+         (Leg(0.9, (0.8, -0.8, 0.55)), Leg(1.2, (-0.5, -1.5, -0.1)), Leg(0.9, (0.0, -1.2, 0.3)))),
     Plan("delta", "delta", (Leg(0.5, (0.7, 0.2, 0.5)), Leg(0.5, (0.1, 0.8, 0.4)), Leg(0.5, (0.3, 0.3, 0.3)))),
     Plan("two_arm_grasp", "two_arm_grasp",
          (Leg(0.6, _GRASP, "open"), Leg(0.1), Leg(0.1, None, "grasp"), Leg(1.0, _PUT), Leg(0.1), Leg(0.1, None, "open"),
           Leg(0.6, (1.9, -2.1, 1.24159265359, 2.1))),
          by_mode={"grasp": ("left_shoulder", "left_elbow")}),
     Plan("pick_and_place", "pick_and_place",
-         (Leg(0.8, (0.5, -1.2, -0.8), "empty"), Leg(0.1), Leg(0.1, None, "loaded"), Leg(1.0, (2.0, -1.3, -0.3)), Leg(0.1),
+         (Leg(0.8, (0.5, -1.2, -0.8), "empty"), Leg(0.1), Leg(0.1, None, "loaded"),
+          Leg(1.0, (2.0, -1.3, -0.3)), Leg(0.1),
           Leg(0.1, None, "empty"), Leg(0.8, (0.9, -1.6, -0.6)))),
     Plan("biped", "biped", tuple(
         Leg(seconds, None if lean is None else (np.pi / 2 - lean[0], sum(lean) - np.pi, np.pi / 2 - lean[1]), mode)

@@ -1,5 +1,6 @@
-"""What a board goes through under a host that plans motions: commands refused and accepted, motions longer than its buffer,
-stops on the path and going on, a host that stalls or is gone, knots that run out, a bad knot, outputs off in mid-motion."""
+"""What a board goes through under a host that plans motions: commands refused and accepted, motions longer than its
+buffer, stops on the path and going on, a host that stalls or is gone, knots that run out, a bad knot, outputs off in
+mid-motion."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class Course:
 
     def until(self, *states: str, which: str | None = None, seconds: float = 3.0) -> None:
         session = self.session
-        session.wait(lambda: session.in_state(*states) and (which is None or flag(session.status, which)), seconds, "hangs")
+        session.wait(lambda: session.in_state(*states) and (which is None or flag(session.status, which)),
+                     seconds, "hangs")
 
     # -- what a board goes through; each part leaves it disarmed ----------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""Each mechanism's step emitted once a process, however many tests ask for it: the search for its frames takes a second.
+"""Each mechanism's step emitted once a process, however many tests ask for it: the search for its frames takes a
+second.
 
 Not where emission itself is tested: tests in ANEW, and tests that change what decides it.
 """

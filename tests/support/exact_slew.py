@@ -54,8 +54,8 @@ class Link:
         return k * (B - C + e * D), -E * k**2 * (-A + C + e * D)
 
     def slewed(self, way: float, duration: float) -> tuple[Array, Array, Array]:
-        """Times (T,) from the path's beginning, the joint's acceleration, rad/s^2, and torque, N m, for a turn of the tip
-        by `way` rad whose rate is as x^5 (1 - x)^5."""
+        """Times (T,) from the path's beginning, the joint's acceleration, rad/s^2, and torque, N m, for a turn of the
+        tip by `way` rad whose rate is as x^5 (1 - x)^5."""
         step = WINDOW / SAMPLES
         w = 2.0 * np.pi * np.fft.rfftfreq(SAMPLES, step)
         w = w[(w > 0.0) & (w < HIGHEST)]

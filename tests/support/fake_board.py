@@ -261,9 +261,11 @@ class FakeBoard:
         return codec.Status(
             tick=self.tick, state=messages.STATES[self.state][0], fault=self.fault, fault_joint=self.fault_joint,
             refusal=self.refusal, refusal_joint=self.refusal_joint, command_token=self.token, flags=self.flags,
-            mode=self.mode, limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring), buffered=len(self.ring),
+            mode=self.mode, limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring),
+            buffered=len(self.ring),
             knots_played=self.played, pace=self.pace, frames=self.reader.good, bad_frames=self.reader.bad & 0xFFFF,
-            wrong_tag=self.wrong_tag, out_of_order=self.out_of_order, line_errors=0, bus_mv=24000, cycles=50_000, cycles_max=60_000,
+            wrong_tag=self.wrong_tag, out_of_order=self.out_of_order, line_errors=0, bus_mv=24000, cycles=50_000,
+            cycles_max=60_000,
             position=measured.tolist(), target=self.target.tolist(), rate=zero, target_rate=zero,
             torque_ff=(0.1,) * self.joints, torque=(0.3,) * self.joints, duty=zero,
         )

@@ -23,7 +23,8 @@ def rod(name: str, mass: float, length: float, beam: Beam | None = None) -> Link
 
 
 def hinge(name: str, parent: str, child: str, x: float, **more) -> Joint:
-    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]), **more)
+    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3),
+                 np.array([0.0, 0.0, 1.0]), **more)
 
 
 def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), stiffness: float = EI,
@@ -37,7 +38,8 @@ def one_link(elements: int = 3, *, tip: float = 0.05, gravity=(0.0, 0.0, 0.0), s
 
 def two_link(elements: int = 3, *, gravity=(0.0, -9.81, 0.0), stiffness: float = EI, spring: float | None = None,
              damping: float = 5e-3) -> Mechanism:
-    """A rigid link of 0.5 m, 8 kg and the flexible one; spring N m/rad: then its last 0.1 m is rigid and hangs on it."""
+    """A rigid link of 0.5 m, 8 kg and the flexible one; spring N m/rad: then its last 0.1 m is rigid and hangs on
+    it."""
     elastic = MASS if spring is None else 0.8 * MASS
     beam = rod("beam", elastic, LENGTH, Beam(LENGTH, (np.inf, stiffness), elements, damping))
     links = [rod("upper", 8.0, 0.5), beam]

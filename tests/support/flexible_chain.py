@@ -1,8 +1,8 @@
 """Mechanisms with flexible links for the tests, and an oracle for them: chains of rigid segments with springs.
 
-The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI / h
-half-way between, whose positions are integrated. Turns of any size, the tension of spinning links and the weight along
-them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length.
+The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI /
+h half-way between, whose positions are integrated. Turns of any size, the tension of spinning links and the weight
+along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def wall_arm(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -
     one = beam_second(elements, rate_hz=rate_hz, gravity=gravity, stiffness=stiffness)
     hand = Link("hand", 0.05, np.array([0.05, 0.0, 0.01]), 1e-4 * np.eye(3))
     finger = Link("finger", 0.02, np.array([0.03, 0.01, 0.0]), 2e-5 * np.eye(3))
-    wrist = replace(_joint("wrist", "arm", "hand", L, Z), actuated=False, stiffness=1.0, friction=Friction(viscous=2e-3))
+    wrist = replace(_joint("wrist", "arm", "hand", L, Z), actuated=False, stiffness=1.0,
+                    friction=Friction(viscous=2e-3))
     return replace(one, links=(*one.links, hand, finger),
                    joints=(*one.joints, wrist, _joint("finger joint", "hand", "finger", 0.08, axis)))
 
@@ -123,7 +124,8 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
 
 def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
                     gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
-    """What bends one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a spring."""
+    """What bends one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a
+    spring."""
     links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
              Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),
              beam_link("tail", elements, stiffness)]
@@ -140,9 +142,11 @@ def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joi
     return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
 
 
-def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int, gravity: ArrayLike) -> Mechanism:
+def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int,
+        gravity: ArrayLike) -> Mechanism:
     base = oracle.planar_chain(1, rate_hz=rate_hz, gravity=gravity)
-    return replace(base, control=replace(base.control, scheme="auto"), name="flexible", links=tuple(links), joints=tuple(joints), payloads=loads)
+    return replace(base, control=replace(base.control, scheme="auto"), name="flexible", links=tuple(links),
+                   joints=tuple(joints), payloads=loads)
 
 
 # ---- the chain
@@ -242,7 +246,8 @@ class Chain:
         data, q, k = self.model.createData(), np.zeros(self.model.nv), len(self.passive)
         q[self.active], q[self.passive] = at, self.rest
         for _ in range(30):
-            left = pin.computeGeneralizedGravity(self.model, data, q)[self.passive] + self.stiffness * (q[self.passive] - self.rest)
+            left = pin.computeGeneralizedGravity(self.model, data,
+                                                 q)[self.passive] + self.stiffness * (q[self.passive] - self.rest)
             slope = pin.computeStaticTorqueDerivatives(self.model, data, q, [pin.Force.Zero()] * self.model.njoints)
             step = np.linalg.solve(slope[np.ix_(self.passive, self.passive)] + np.diag(self.stiffness), left)
             q[self.passive] -= step
@@ -253,8 +258,8 @@ class Chain:
 
     def marched(self, motion: Moving, start: float, ticks: int, dt: float) -> tuple[Array, Array]:
         """Torques (ticks + 1, n) at start + k dt of the driven joints that follow a motion from the static sag, and the
-        springs' positions (ticks + 1, k). Newmark's average acceleration, solved to rounding: of second order in dt, and
-        quicker than `torque` where segments are many."""
+        springs' positions (ticks + 1, k). Newmark's average acceleration, solved to rounding: of second order in dt,
+        and quicker than `torque` where segments are many."""
         data, size, k = self.model.createData(), self.model.nv, len(self.passive)
         q, v, a = np.zeros(size), np.zeros(size), np.zeros(size)
         x, rate, change = self.sag(motion.at(start)[0]), np.zeros(k), np.zeros(k)

@@ -1,7 +1,9 @@
-"""`femtorque` as a process whose time is that of a TcpBoard: granted.py PORT ARGUMENT..., PORT being where time is granted.
+"""`femtorque` as a process whose time is that of a TcpBoard: granted.py PORT ARGUMENT..., PORT being where time is
+granted.
 
-The host's clock and the board's are one, which moves when the host sleeps and not otherwise: however late a busy machine
-lets either run, neither finds the other late. Here it never runs ahead of the machine's, so that a user comes to press keys.
+The host's clock and the board's are one, which moves when the host sleeps and not otherwise: however late a busy
+machine lets either run, neither finds the other late. Here it never runs ahead of the machine's, so that a user comes
+to press keys.
 """
 
 import socket
@@ -19,8 +21,8 @@ SECONDS = struct.Struct("d")
 
 
 class GrantedClock:
-    """Host time: each sleep asks the board to live for so long, and lasts until it has. paced: it never runs ahead of the
-    machine's."""
+    """Host time: each sleep asks the board to live for so long, and lasts until it has. paced: it never runs ahead of
+    the machine's."""
 
     def __init__(self, port: int, paced: bool = True) -> None:
         self._board = socket.create_connection(("127.0.0.1", port))

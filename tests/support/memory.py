@@ -1,4 +1,5 @@
-"""Variables of an image by the names that its source has for them, through the debug information: read, and overwritten."""
+"""Variables of an image by the names that its source has for them, through the debug information: read, and
+overwritten."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ FLOAT, SIGNED, SIGNED_CHAR = 4, 5, 6  # DW_ATE_
 
 
 class Memory:
-    """The variables of one ELF file. A name is that of a variable, members and elements behind it: `ft.control.law.gains[1].ku`."""
+    """The variables of one ELF file. A name is that of a variable, members and elements behind it:
+    `ft.control.law.gains[1].ku`."""
 
     def __init__(self, elf: Path) -> None:
         self._file = elf.open("rb")
@@ -58,7 +60,8 @@ class Memory:
                 location = die.attributes.get("DW_AT_location")
                 if die.tag != "DW_TAG_variable" or location is None or location.value[0] != ADDRESS:
                     continue
-                named = die.get_DIE_from_attribute("DW_AT_specification") if "DW_AT_specification" in die.attributes else die
+                named = (die.get_DIE_from_attribute("DW_AT_specification")
+                         if "DW_AT_specification" in die.attributes else die)
                 if named.attributes["DW_AT_name"].value.decode() == name:
                     return int.from_bytes(bytes(location.value[1:5]), "little"), self._type(named)
         raise KeyError(name)

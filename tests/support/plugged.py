@@ -22,14 +22,16 @@ from tests.support.rig import ROOT
 
 @contextmanager
 def plugged_in(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[VirtualBoard]:
-    """Built where the tests of this mechanism share an image, and booted. The host's time is the board's own, and what one
-    says is there for the other at once (a TCP port would leave that to the operating system): every run is alike."""
+    """Built where the tests of this mechanism share an image, and booted. The host's time is the board's own, and what
+    one says is there for the other at once (a TCP port would leave that to the operating system): every run is
+    alike."""
     opened = link.open_port
     elf = build.build(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or plant_of(mechanism)) as board, pytest.MonkeyPatch.context() as patch:
         board.brakes = True
         patch.setattr(link, "WallClock", lambda: VirtualClock(board))
-        patch.setattr(link, "open_port", lambda port, baud: board.plug_in() if port == board.url else opened(port, baud))
+        patch.setattr(link, "open_port", lambda port,
+                      baud: board.plug_in() if port == board.url else opened(port, baud))
         patch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="board", vid=1)])
         yield board
 
@@ -41,7 +43,8 @@ def ctrl_c(board: VirtualBoard, seconds: float) -> None:
 
 class Hand:
     """Somebody in front of a terminal who turns the joints of the plant one after the other, as the host asks, and
-    presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most that the hand gives, N m."""
+    presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most that the
+    hand gives, N m."""
 
     def __init__(self, board: VirtualBoard, angle: float = 0.5, push: float = 3.0) -> None:
         self.board, self.angle, self.push, self.turned = board, angle, push, 0

@@ -1,5 +1,5 @@
-"""A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot loader in
-ROM; that loader; then, once started, what was flashed."""
+"""A chip behind a serial server (socket://): the image it runs at first, if any, until that has left for the boot
+loader in ROM; that loader; then, once started, what was flashed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.support.rom_fake import RomFake
 
 
 class _Chip:
-    """running(flash): starts what the flash holds and says at which socket:// that talks. before: what runs at first."""
+    """running(flash): starts what the flash holds and says at which socket:// that talks. before: what runs at
+    first."""
 
     def __init__(self, fake: RomFake, running: Callable[[bytes], str], before: VirtualBoard | None) -> None:
         self.fake, self.running, self.before = fake, running, before

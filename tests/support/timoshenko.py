@@ -2,8 +2,8 @@
 
     EI theta'' + GA_s (w' - theta) = 0,    GA_s (w' - theta)' = -rho W^2 w
 
-with theta the section's slope. So w'''' + a w'' - b w = 0 with a = rho W^2 / GA_s and b = rho W^2 / EI: w is a sum of cosh,
-sinh, cos and sin, theta' = w'' + a w, and the shear force EI theta'' is minus GA_s (w' - theta).
+with theta the section's slope. So w'''' + a w'' - b w = 0 with a = rho W^2 / GA_s and b = rho W^2 / EI: w is a sum of
+cosh, sinh, cos and sin, theta' = w'' + a w, and the shear force EI theta'' is minus GA_s (w' - theta).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A tour through what a control tick can be asked to do and the fault campaign leaves out: commands refused and accepted,
-motions stopped and taken up again, zeros sought and found or not, an arm led by hand and pushed against its limits,
-recordings, gains."""
+"""A tour through what a control tick can be asked to do and the fault campaign leaves out: commands refused and
+accepted, motions stopped and taken up again, zeros sought and found or not, an arm led by hand and pushed against its
+limits, recordings, gains."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ class Tour(Course):
             for way in (-1.0, 1.0):
                 assert self.ask(Float(0, 40))
                 push = np.zeros(n)
-                push[joint] = way * (0.8, 0.3, 0.1)[joint] if n == 3 else 0.3 * way * self.mechanism.moving[joint].limits.effort
+                push[joint] = way * (0.8, 0.3,
+                                     0.1)[joint] if n == 3 else 0.3 * way * self.mechanism.moving[joint].limits.effort
                 plant.hand = lambda p, push=push: push
                 self.wait(0.25)
                 plant.hand = None
@@ -166,7 +167,8 @@ class Tour(Course):
     def is_wanted_when_unwell(self) -> None:
         self.session.connect()
         self.session.home(self.start)
-        for name, bad, good in (("bus_voltage", 5.0, 24.0), ("bus_voltage", 40.0, 24.0), ("temperatures", [99.0], [25.0])):
+        for name, bad, good in (("bus_voltage", 5.0, 24.0), ("bus_voltage", 40.0, 24.0),
+                                ("temperatures", [99.0], [25.0])):
             setattr(self.board, name, bad)
             self.wait(0.05)
             assert not self.take("ARM")
@@ -273,7 +275,8 @@ class Tour(Course):
     def changes_gains(self) -> None:
         self.session.connect()
         self.session.home(self.start)
-        for joint, gains in ((9, (64, 64, 64)), (1, (1, 64, 64)), (1, (64, 255, 64)), (1, (64, 64, 1)), (1, (64, 64, 64))):
+        for joint, gains in ((9, (64, 64, 64)), (1, (1, 64, 64)), (1, (64, 255, 64)), (1, (64, 64, 1)),
+                             (1, (64, 64, 64))):
             assert self.ask(Gains(0, joint, *gains)) == (joint == 1 and gains == (64, 64, 64))
 
     def has_its_outputs_dropped(self) -> None:
@@ -313,17 +316,20 @@ class Tour(Course):
 LIVES = {part.__name__: (part,) for part in (
     Tour.finds_its_zeros, Tour.finds_no_index, Tour.probes, Tour.jogs, Tour.jogs_to_a_limit, Tour.floats,
     Tour.records, Tour.changes_gains, Tour.has_its_outputs_dropped,
-    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.is_armed_while_it_homes, Tour.finds_its_index_only_anew,
+    Tour.is_wanted_unhomed_or_moving, Tour.is_wanted_outside_its_limits, Tour.is_armed_while_it_homes,
+    Tour.finds_its_index_only_anew,
     Tour.is_wanted_when_unwell, Tour.is_started_too_early_and_too_late, Tour.is_stopped_while_it_records,
     Tour.is_nearly_late)} | {"motions": Tour.PARTS} | {
     f"is pushed away at joint {joint}": (partial(Tour.is_pushed_away, joint=joint),) for joint in range(3)} | {
     f"is held at a limit of joint {joint}, {way:+g}": (partial(Tour.is_held_at_a_limit, joint=joint, way=way),)
     for joint in range(3) for way in (-1.0, 1.0)} | {
-    f"is pushed beyond its limits in {state}, {way:+g}": (partial(Tour.is_pushed_beyond_its_limits, state=state, way=way),)
+    f"is pushed beyond its limits in {state}, {way:+g}": (partial(Tour.is_pushed_beyond_its_limits,
+                                                                  state=state, way=way),)
     for state in ("FLOAT", "HOLD") for way in (-1.0, 1.0)}
 
 
-ANYWHERE = ("motions", "floats", "records", "is_started_too_early_and_too_late", "is_stopped_while_it_records")  # on any arm
+# on any arm
+ANYWHERE = ("motions", "floats", "records", "is_started_too_early_and_too_late", "is_stopped_while_it_records")
 
 
 @contextmanager

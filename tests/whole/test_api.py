@@ -87,7 +87,8 @@ def test_torques_of_any_state_and_what_holds_the_weight():
     q, v, a = rng.uniform(-3.0, 3.0, (3, 4, 5, 6))
     tau = arm.inverse_dynamics(q, v, a)
     assert tau.shape == (4, 5, 6)
-    np.testing.assert_allclose(tau.reshape(-1, 6), pinocchio.torque(arm, *(x.reshape(-1, 6) for x in (q, v, a))), atol=1e-10)
+    np.testing.assert_allclose(tau.reshape(-1, 6),
+                               pinocchio.torque(arm, *(x.reshape(-1, 6) for x in (q, v, a))), atol=1e-10)
     np.testing.assert_allclose(arm.gravity_torque(q), arm.inverse_dynamics(q, np.zeros(6), np.zeros(6)))
     motors = np.array([j.motor.gear**2 * j.motor.inertia for j in arm.moving]) * a
     motors += [j.friction.viscous for j in arm.moving] * v + [j.friction.coulomb for j in arm.moving] * np.sign(v)

@@ -39,7 +39,8 @@ def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
 
 
 def test_help_is_fast_because_nothing_heavy_is_imported():
-    code = "import femtorque.command_line, sys; heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
+    code = "import femtorque.command_line, sys;" \
+           "heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
            "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
 
@@ -63,15 +64,19 @@ def test_version():
     (["check", "mechanisms/absent.toml"], "mechanisms/absent.toml"),
     (["check", "pyproject.toml"], "pyproject.toml"),
     (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
-    (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"], "a virtual board there: `femtorque hil MECH --serve"),
+    (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"],
+     "a virtual board there: `femtorque hil MECH --serve"),
     (["stream", MECHANISM, MOTION, "--port", "socket://localhost"], "cannot be opened (host or port is missing)"),
     (["stream", MECHANISM, MOTION, "--port", "socket://nowhere.invalid:1"], "cannot be opened ("),
     (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
     (["plot", "hil"], "hil: log: is a directory"),
-    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of .png, .svg, .pdf"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--figure", "x.xyz"],
+     "x.xyz: figure: must end in one of .png, .svg, .pdf"),
     (["plan", MECHANISM, "absent.toml", "-o", "/tmp/x.csv", "--figure", "x.xyz"], "x.xyz: figure: must end in one of"),
-    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--wrench", "hand", "1"], "'--wrench' requires 7 arguments; try `femtorque --help`"),
-    (["verify", MECHANISM, "--report", "absent/x.html"], "absent/x.html: report: cannot be written: there is no folder absent"),
+    (["torque", MECHANISM, MOTION, "-o", "/tmp/x.csv", "--wrench", "hand", "1"],
+     "'--wrench' requires 7 arguments; try `femtorque --help`"),
+    (["verify", MECHANISM, "--report", "absent/x.html"],
+     "absent/x.html: report: cannot be written: there is no folder absent"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
     (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),
     (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
@@ -204,7 +209,8 @@ def test_the_extra_that_is_missing_is_named():
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert shown.returncode == 1
-    assert shown.stderr == "femtorque: unicorn is not installed: pip install 'unicorn>=2.1' 'capstone>=5' 'trimesh>=4.4'\n"
+    assert (shown.stderr
+            == "femtorque: unicorn is not installed: pip install 'unicorn>=2.1' 'capstone>=5' 'trimesh>=4.4'\n")
 
 
 @pytest.fixture
@@ -304,10 +310,13 @@ def test_a_silent_port_is_refused_in_bounded_time():
 
 @pytest.mark.parametrize("arguments, line", [
     (["home", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
-    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"], "--at = 'shoulder': must be JOINT=POSITION, a number"),
+    (["home", MECHANISM, "--port", "/dev/ttyNOPE", "--at", "shoulder"],
+     "--at = 'shoulder': must be JOINT=POSITION, a number"),
     (["identify", MECHANISM, "--port", "/dev/ttyNOPE", "-j", "sholder"], "no such joint; did you mean 'shoulder'?"),
-    (["float", MECHANISM, "--port", "/dev/ttyNOPE", "--friction", "90"], "'--friction': Input should be less than or equal to 80"),
-    (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"], "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
+    (["float", MECHANISM, "--port", "/dev/ttyNOPE", "--friction", "90"],
+     "'--friction': Input should be less than or equal to 80"),
+    (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"],
+     "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
     (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
 ])
 def test_lab_verbs_say_in_one_line_what_is_wrong(here, arguments, line):

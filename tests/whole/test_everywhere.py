@@ -44,8 +44,10 @@ def test_text_files_are_utf8_whatever_the_system_thinks(path):
 
 
 def complete(line):
-    environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    shown = subprocess.run([sys.executable, ROOT / "femtorque"], cwd=ROOT, env=environment, capture_output=True, text=True)
+    environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": line,
+                                "COMP_CWORD": str(len(line.split()) - 1)}
+    shown = subprocess.run([sys.executable, ROOT / "femtorque"], cwd=ROOT, env=environment,
+                           capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     return shown.stdout.split()
 
@@ -108,5 +110,6 @@ def test_colours_are_for_terminals_that_want_them():
     colour = re.compile(rb"\x1b\[[0-9;]*3[0-9]")
     assert re.search(rb"\x1b\[", in_terminal({}))
     assert not colour.search(in_terminal({"NO_COLOR": "1"}))
-    piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT, capture_output=True)
+    piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,
+                           capture_output=True)
     assert b"\x1b" not in piped.stdout + piped.stderr and b"two-link" in piped.stdout

@@ -56,9 +56,11 @@ def verbs(desk):
     return {
         "plan": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.csv"], f"{out}.csv"),
         "plan npz": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.npz"], f"{out}.npz"),
-        "plan --figure": (["plan", MECHANISM, desk / "way.csv", "-o", desk / "free.csv", "--figure", f"{out}.png"], f"{out}.png"),
+        "plan --figure": (["plan", MECHANISM, desk / "way.csv", "-o", desk / "free.csv", "--figure", f"{out}.png"],
+                          f"{out}.png"),
         "torque": (["torque", MECHANISM, MOTION, "-o", f"{out}.csv"], f"{out}.csv"),
-        "torque --figure": (["torque", MECHANISM, MOTION, "-o", desk / "free.csv", "--figure", f"{out}.svg"], f"{out}.svg"),
+        "torque --figure": (["torque", MECHANISM, MOTION, "-o", desk / "free.csv", "--figure", f"{out}.svg"],
+                            f"{out}.svg"),
         "generate": (["generate", MECHANISM, "-o", out], out / "README.md"),
         "plot html": (["plot", desk / "old.mcap", "-o", f"{out}.html"], f"{out}.html"),
         "plot png": (["plot", desk / "old.mcap", "-o", f"{out}.png"], f"{out}.png"),
@@ -70,7 +72,8 @@ def verbs(desk):
 
 
 @pytest.mark.parametrize("verb", verbs(Path()))
-def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind(here, desk, logged, fake, verb):
+def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_another_kind(here, desk,
+                                                                                         logged, fake, verb):
     command, file = verbs(desk)[verb]
     file = Path(file)
 
@@ -112,7 +115,8 @@ def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, 
         refused = here(*LOGGING[verb](desk), "--log", desk / "played.mcap", *more)
         assert refused.returncode == 2 and "played.csv: file: is there already and is not a log" in refused.stderr
     refused = here(*LOGGING[verb](desk), "--log", logged)
-    assert refused.returncode == 2 and "old.mcap: file: is there already; " in refused.stderr and "--force" in refused.stderr
+    assert (refused.returncode == 2 and "old.mcap: file: is there already; " in refused.stderr
+            and "--force" in refused.stderr)
     assert {p.name: p.read_bytes() for p in desk.iterdir()} == before
     assert not fake.commands
 
@@ -135,7 +139,8 @@ def test_the_figure_of_one_command_is_not_replaced_by_another(here, desk, logged
     kept = drawn.read_bytes()
     for more in ((), ("--force",)):
         refused = here("plot", logged, *more)
-        assert refused.returncode == 2 and "old.png: file: is there already and is not a figure of `femtorque plot`" in refused.stderr
+        assert (refused.returncode == 2
+                and "old.png: file: is there already and is not a figure of `femtorque plot`" in refused.stderr)
     assert drawn.read_bytes() == kept and not logged.with_suffix(".html").exists()
 
 
@@ -165,7 +170,8 @@ def test_generate_with_force_replaces_file_by_file_what_it_has_made_itself(here,
     (out / "main.c").write_text("my own\n")
     (out / "ft_step.c").write_bytes(made["ft_step.c"] + b"\n")
     refused = here("generate", MECHANISM, "-o", out, "--force")
-    assert refused.returncode == 2 and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr
+    assert (refused.returncode == 2
+            and f"{out / 'README.md'}: file: is there already and is not of `femtorque generate`" in refused.stderr)
     assert (out / "ft_step.c").read_bytes() != made["ft_step.c"]  # nothing was written before all was looked at
     (out / "README.md").unlink()
     assert here("generate", MECHANISM, "-o", out, "--force").returncode == 0
@@ -177,7 +183,8 @@ def test_build_never_lands_on_somebody_elses_folder(here, desk):
     own.parent.mkdir(parents=True)
     own.write_text("my own\n")
     refused = here("build", MECHANISM, "-o", desk)
-    assert refused.returncode == 2 and f"{desk}: folder: is not empty and holds no project of `femtorque build`" in refused.stderr
+    assert (refused.returncode == 2
+            and f"{desk}: folder: is not empty and holds no project of `femtorque build`" in refused.stderr)
     assert own.read_text() == "my own\n" and not (desk / "platformio.ini").exists()
 
 

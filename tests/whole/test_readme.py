@@ -1,4 +1,5 @@
-"""What README and docs tell a reader to type works, their links lead somewhere, and the reference pages are up to date."""
+"""What README and docs tell a reader to type works, their links lead somewhere, and the reference pages are up to
+date."""
 
 import json
 import os
@@ -25,7 +26,8 @@ from tests.support.plugged import Hand, ctrl_c, plugged_in
 from tests.whole.test_wheel import copied
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "firmware" / "README.md", ROOT / "codegen" / "THEORY.md",
+         *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def typed(text=README):
@@ -56,9 +58,11 @@ def test_every_command_is_executed_by_a_test():
     assert sorted(typed()) == sorted([*MAKE, CLONE, INSTALL, FETCH, *TOUR, *BOARD, *DESK, *REST])
     assert [line.split()[1] for line in MAKE] == ["demo", "test"]
     assert INSTALL.startswith("python3 -m venv") and FETCH.startswith("pip install example-robot-data && cp ")
-    assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil", "home", "stream",
+    assert [line.split()[1] for line in TOUR] == ["init", "check", "plan", "build", "hil", "plot", "hil",
+                                                  "home", "stream",
                                                    "stream"]
-    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "home", "stream", "bringup", "home", "float",
+    assert [line.split()[1] for line in BOARD] == ["flash", "ports", "monitor", "home", "stream", "bringup",
+                                                   "home", "float",
                                                     "identify"]
     assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
     assert all(line.startswith("femtorque ") for line in REST)
@@ -66,7 +70,8 @@ def test_every_command_is_executed_by_a_test():
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """The folder of someone who follows the README: the checkout's examples and images, and the URDF where pip puts it."""
+    """The folder of someone who follows the README: the checkout's examples and images, and the URDF where pip puts
+    it."""
     folder = tmp_path_factory.mktemp("desk")
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
@@ -107,7 +112,8 @@ def so101(desk, run):
 @contextmanager
 def served(line, desk):
     """A board that a line of the README serves, at a port that is free: its url; then how many ticks it has made."""
-    board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]], cwd=desk,
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque", *shlex.split(line.replace("5555", "0"))[1:]],
+                             cwd=desk,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     at = SimpleNamespace(port=board.stderr.readline().strip(), ticks=0)
     try:
@@ -135,7 +141,8 @@ def test_the_tour_from_a_urdf_to_an_arm_that_moves(desk, run, patient):
     said = {line.split()[1]: run(line) for line in before}
     assert "shoulder_lift" in said["check"] and "warning" not in said["check"]
     assert "every limit kept" in said["plan"] and (desk / "reach.png").stat().st_size > 20_000
-    assert said["hil"].startswith("done; ") and "Tracking was worst at" in said["plot"] and (desk / "run.html").is_file()
+    assert said["hil"].startswith("done; ") and "Tracking was worst at" in said["plot"] and (desk
+                                                                                             / "run.html").is_file()
     with served(serve, desk) as board:
         run(at(board.port, home))
         dry = run(at(board.port, dry_run))
@@ -170,8 +177,10 @@ def test_a_board_that_is_flashed_and_plays_the_motion_of_the_tour(desk, run, so1
             said[line.split()[1]] = run(line.replace("--speed 0.2", "--speed 0.8"))
         assert board.outputs_safe()
     digest = Configuration.of(so101).digest.hex()
-    assert f"the board reports digest {digest[:16]}" in said["flash"] and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"]
-    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.992 s, 249 knots in 249 frames (0 resent)")
+    assert (f"the board reports digest {digest[:16]}" in said["flash"]
+            and f"so101 on f405rg-6, digest {digest[:8]}" in said["ports"])
+    assert "DISARMED" in said["monitor"] and said["stream"].startswith("done: 0.992 s, 249 knots in 249 frames (0 "
+                                                                       "resent)")
     assert said["home"].count("start, now at 0.0000") == 6 and said["float"] == "held where it was led to; let go\n"
 
 
@@ -197,7 +206,8 @@ def test_a_board_on_the_desk_is_given_its_image(run):
 @pytest.mark.bench
 def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
     run(DESK[0])
-    board = subprocess.Popen([sys.executable, ROOT / "femtorque", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"],
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque", "hil", "mechanisms/three_link.toml",
+                              "--serve", "0", "--pil"],
                              cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert run(DESK[1].replace("/dev/ttyUSB0", board.stderr.readline().strip())).startswith("done; ")
@@ -231,7 +241,8 @@ def test_the_python_of_the_readme(fake, monkeypatch, tmp_path):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it yet."""
+    """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it
+    yet."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -253,7 +264,8 @@ def test_a_clone_can_be_installed(tmp_path):
 
 def test_make_test_runs_the_tests_that_are_no_campaigns(checkout):
     (checkout / "tests").mkdir()
-    (checkout / "tests" / "test_it.py").write_text("import pytest\ndef test_good(): pass\ndef test_bad(): raise AssertionError\n"
+    (checkout / "tests"
+     / "test_it.py").write_text("import pytest\ndef test_good(): pass\ndef test_bad(): raise AssertionError\n"
                                                    "@pytest.mark.bench\ndef test_long(): raise AssertionError\n")
     done = subprocess.run(MAKE[1].split(), cwd=checkout, capture_output=True, text=True)
     assert done.returncode != 0 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
@@ -296,7 +308,8 @@ def test_links_lead_somewhere(page):
 def test_reference_pages_are_those_of_the_tables():
     made = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
     for name, text in made.items():
-        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, f"docs/{name} is old: python docs/generate.py"
+        assert (ROOT / "docs"
+                / name).read_text(encoding="utf-8") == text, f"docs/{name} is old: python docs/generate.py"
 
 
 def test_the_picture_comes_first():
@@ -307,7 +320,8 @@ def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
     from host.plan import plan, waypoints
 
     page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
-    (tmp_path / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
+    (tmp_path
+     / "points.toml").write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1].replace("rpy =", "# rpy ="))
     arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
     found = plan.plan(arm, waypoints.load(tmp_path / "points.toml", arm))
     assert [name for _, name in found.arrivals] == ["waypoint.1", "waypoint.2", "waypoint.3"]

@@ -36,7 +36,8 @@ def test_what_installs_an_extra_is_a_line_that_pip_takes(extra):
     """The packages are here already: pip says so, and asks nobody."""
     words = shlex.split(installing(extra))
     assert words[:2] == ["pip", "install"]
-    done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", *words, "--dry-run", "--no-index", "--no-deps"],
+                          capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.count("already satisfied") == len(EXTRAS[extra]), done.stderr
 
 
@@ -46,7 +47,8 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
 
 
 def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch, here):
-    """Of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the number in."""
+    """Of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the number
+    in."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
     shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")
@@ -57,7 +59,8 @@ def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch,
     tool.write_text('#!/bin/sh\nsed "s/\\${1.5}/1.5/" "$1" > "$3"\n')
     tool.chmod(0o755)
     before = source.read_text()
-    subprocess.run(shlex.split(line), cwd=tmp_path, check=True, env=os.environ | {"PATH": f"{tool.parent}:{os.environ['PATH']}"})
+    subprocess.run(shlex.split(line), cwd=tmp_path, check=True,
+                   env=os.environ | {"PATH": f"{tool.parent}:{os.environ['PATH']}"})
     assert source.read_text() == before, "the input is as it was"
     made = here("init", "arm", "--from", tmp_path / line.split()[-1], "-o", tmp_path / "arm.toml")
     assert made.returncode == 0, made.stderr
@@ -138,7 +141,9 @@ def test_the_speed_that_is_said_to_be_slow_enough_is():
     arm = load_mechanism(ARM)
     motion = Trajectory.load(MECHANISMS / "three_link.csv", arm)
     share = 0.8 * effort.heaviest(arm, motion).share
-    weak = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=share * j.limits.effort)) for j in arm.joints))
+    weak = replace(arm,
+                   joints=tuple(replace(j, limits=replace(j.limits, effort=share * j.limits.effort))
+                                for j in arm.joints))
     with pytest.raises(BadInput) as error:
         preflight.examine(motion, weak)
     speed = float(re.search(r"`--speed ([\d.]+)` is slow enough", error.value.hint)[1])
@@ -150,14 +155,17 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
 
 @pytest.mark.parametrize("line, words", [
     ("init arm --board nucleo", {"nucleo-g474re-6"}), ("hil --scenario three", {"three_axis", "three_link"}),
-    ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump"}), ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
-    ("reproduce tsu", {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-fig-3",
+    ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump"}),
+    ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
+    ("reproduce tsu",
+     {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-fig-3",
                        "tsujita-path", "tsujita-fig-4"}),
     (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
 ])
 def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(line, words):
     """All of it in about the time that Python itself takes to start."""
-    code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr))\n"
+    code = (f"import sys, atexit; atexit.register(lambda: print(' '.join(set({HEAVY!r}) & set(sys.modules)), "
+            f"file=sys.stderr))\n"
             "import femtorque; femtorque.main([])")
     environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": f"femtorque {line}",
                                 "COMP_CWORD": str(len(line.split()))}

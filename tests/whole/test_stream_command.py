@@ -128,15 +128,16 @@ CTRL_C, ENTER = b"\x03", b"\n"
 
 
 def in_terminal(arguments, presses, tcp):
-    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds, time standing still until
-    that is done. Returns status and what was shown."""
+    """Run in a pseudo-terminal; press Ctrl-C, or the key beside it, when each condition holds, time standing still
+    until that is done. Returns status and what was shown."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["COLUMNS"] = "160"
         os.chdir(ROOT)
         os.execv(sys.executable, [*tcp.command, *map(str, arguments)])
     os.set_blocking(terminal, False)
-    shown, left, deadline = b"", [press if isinstance(press, tuple) else (press, CTRL_C) for press in presses], time.monotonic() + HANG
+    shown, left, deadline = b"", [press if isinstance(press, tuple) else (press, CTRL_C)
+                                  for press in presses], time.monotonic() + HANG
     tcp.hold = lambda: bool(left) and left[0][0](tcp.board, shown)
     while time.monotonic() < deadline:
         try:
@@ -214,7 +215,8 @@ def test_in_a_terminal_enter_goes_on_from_a_stop(tcp_board, mechanism, tmp_path)
 def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, tmp_path):
     t = np.linspace(0.0, 0.6, 31)
     starts = np.array([j.start for j in mechanism.moving])
-    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.6))[:, None] ** 2)
+    motion = write_csv(tmp_path / "m.csv", mechanism, t,
+                       starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.6))[:, None] ** 2)
     shown = here("stream", MECHANISM, motion, "--port", PORT, "--home", "--loop", "3", "--speed", "2", "--json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
@@ -226,8 +228,10 @@ def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, 
 def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
     t = np.linspace(0.0, 0.4, 21)
     starts = np.array([j.start for j in mechanism.moving])
-    motion = write_csv(tmp_path / "m.csv", mechanism, t, starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
-    status, told = interrupted(tcp_board, ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "0"],
+    motion = write_csv(tmp_path / "m.csv", mechanism, t,
+                       starts + 0.02 * (1 - np.cos(2 * np.pi * t / 0.4))[:, None] ** 2)
+    status, told = interrupted(tcp_board,
+                               ["stream", MECHANISM, motion, "--port", tcp_board.port, "--home", "--loop", "0"],
                                lambda: len(tcp_board.board.received) >= 220)
     assert status == 1 and told["ended"] == "stopped" and told["rounds"] >= 2
     assert tcp_board.board.state == "DISARMED"

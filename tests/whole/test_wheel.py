@@ -38,7 +38,8 @@ def copied(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out,
+    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+                    "--wheel-dir", out,
                     copied(tmp_path_factory.mktemp("source") / "femtorque")], check=True)
     return next(out.glob("femtorque-*.whl"))
 
@@ -58,7 +59,8 @@ def test_site_packages_receives_four_packages_and_no_other_name(wheel):
 
 def test_the_metadata_are_fit_for_a_package_index(wheel):
     with zipfile.ZipFile(wheel) as file:
-        said = email.message_from_bytes(file.read(next(n for n in file.namelist() if n.endswith(".dist-info/METADATA"))))
+        said = email.message_from_bytes(file.read(next(n for n in file.namelist()
+                                                       if n.endswith(".dist-info/METADATA"))))
     assert said["Version"] == femtorque.__version__ and said["Requires-Python"] == ">=3.11"
     assert said["Summary"] and said["Keywords"] and said["Description-Content-Type"] == "text/markdown"
     assert said["Author"] and said["License"] == "MIT" and len(said.get_payload()) > 5000
@@ -73,11 +75,13 @@ class Installed:
     def __init__(self, home: Path, work: Path, also: str = "") -> None:
         self.work, self.python = work, home / "bin" / "python"
         self.site = next((home / "lib").glob("python*")) / "site-packages"
-        self.environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        self.environment = {name: value for name, value in os.environ.items()
+                            if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
         self.environment["PATH"] = f"{home / 'bin'}:{also}{os.environ['PATH']}"
 
     def run(self, *words: object) -> str:
-        done = subprocess.run(list(map(str, words)), cwd=self.work, env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(list(map(str, words)), cwd=self.work, env=self.environment,
+                              capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -94,11 +98,12 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Installed:
-    """The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by this
-    one. The campaign at the end fetches it."""
+    """The environment is empty but for the wheel and what the wheel asks for; that is not fetched anew, but lent by
+    this one. The campaign at the end fetches it."""
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
-    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet", "--no-deps", wheel],
+    subprocess.run([sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", "--quiet",
+                    "--no-deps", wheel],
                    check=True)
     found = Installed(home, tmp_path_factory.mktemp("work"), f"{Path(sys.executable).parent}:")
     (found.site / "lent.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
@@ -115,8 +120,10 @@ sys.path = [path for path in sys.path if path != {str(ROOT)!r}]
 
 
 def test_an_installed_copy_is_found_outside_the_checkout(installed):
-    code = "import codegen, host, hil, femtorque; print(codegen.__file__, host.__file__, hil.__file__, femtorque.__file__)"
-    assert all(Path(path).is_relative_to(installed.site) for path in installed.run(installed.python, "-c", code).split())
+    code = ("import codegen, host, hil, femtorque; print(codegen.__file__, host.__file__, hil.__file__, "
+            "femtorque.__file__)")
+    assert all(Path(path).is_relative_to(installed.site)
+               for path in installed.run(installed.python, "-c", code).split())
 
 
 def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
@@ -154,7 +161,8 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
     timed("pip install", alone.python, "-m", "pip", "install", "--quiet", f"{wheel}[hil]")
     (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
     for line in ("init arm", "check arm.toml", "verify arm.toml --motions 1 --json", "build arm.toml",
-                 "plan arm.toml there.csv -o motion.csv --figure motion.png", "hil arm.toml motion.csv --log run.mcap --json",
+                 "plan arm.toml there.csv -o motion.csv --figure motion.png",
+                 "hil arm.toml motion.csv --log run.mcap --json",
                  "plot run.mcap"):
         said = timed(line, "femtorque", *line.split())
         assert "--json" not in line or json.loads(said)["bit_identical"] is True
@@ -165,7 +173,8 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
 def test_every_import_is_asked_for():
     """What the code imports from outside is among the wheel's requirements or extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["hil"], *project["optional-dependencies"]["parquet"]]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["hil"],
+             *project["optional-dependencies"]["parquet"]]
     names = {re.split(r"[><=\[ ]", line)[0].lower().replace("_", "-") for line in asked}
     given = {"yaml": "pyyaml", "serial": "pyserial", "elftools": "pyelftools", "mcap-ros2": "mcap-ros2-support",
              "pydantic-core": "pydantic", "annotated-types": "pydantic", "mpl-toolkits": "matplotlib"}
@@ -178,7 +187,8 @@ def test_every_import_is_asked_for():
                     top = str(module).split(".")[0]
                     outside = top not in sys.stdlib_module_names and top not in (*ROOMS, "tests")
                     package = top.lower().replace("_", "-")
-                    assert not outside or given.get(package, package) in names or package in OPTIONAL, f"{path}: {module}"
+                    assert not outside or given.get(package,
+                                                    package) in names or package in OPTIONAL, f"{path}: {module}"
 
 
 def test_the_extras_that_remedies_name_are_those_that_are_asked_for():

@@ -89,20 +89,26 @@ def test_unknown_board_names_the_nearest():
     ("DMA1_Stream5", "DMA1_Stream4", r"link.rx.dma = 'DMA1_Stream4': does not serve USART2 rx; use DMA1_Stream5"),
     ("DMA1_Stream5", "DMA1_Stream6", r"link.rx.dma = 'DMA1_Stream6': is already used by link.tx.dma"),
     ('timer = "TIM4", a', 'timer = "TIM3", a', r"channel.3.encoder.timer = 'TIM3': is already used by channel.2"),
-    ('timer = "TIM4", a', 'timer = "TIM8", a', r"channel.3.encoder.timer = 'TIM8': is already used by channel.0.pwm.timer"),
-    ('timer = "TIM4", a', 'timer = "TIM1", a', r"channel.3.encoder.a = 'PB6': STM32F405 has no TIM1_CH1 .* it is on PA8"),
-    ('timer = "TIM4", a', 'timer = "TIM9", a', r"channel.3.encoder.timer = 'TIM9': has no encoder mode; these have: TIM1, .*"),
+    ('timer = "TIM4", a', 'timer = "TIM8", a',
+     r"channel.3.encoder.timer = 'TIM8': is already used by channel.0.pwm.timer"),
+    ('timer = "TIM4", a', 'timer = "TIM1", a',
+     r"channel.3.encoder.a = 'PB6': STM32F405 has no TIM1_CH1 .* it is on PA8"),
+    ('timer = "TIM4", a', 'timer = "TIM9", a',
+     r"channel.3.encoder.timer = 'TIM9': has no encoder mode; these have: TIM1, .*"),
     ('timer = "TIM4", a', 'timer = "TIM7", a', r"channel.3.encoder.timer = 'TIM7': STM32F405 has no such timer"),
     ('a = "PB6"', 'a = "PA6"', r"channel.3.encoder.a = 'PA6': is already used by outputs.estop.0.pin"),
     ('a = "PB6"', 'a = "PD6"', r"channel.3.encoder.a = 'PD6': STM32F405 has no TIM4_CH1 there; it is on PB6"),
     ('direction = "PB12"', 'direction = "PA11"', r"channel.0.direction = 'PA11': is already used by reserved.USB_DM"),
     ('pin = "PC0", volts', 'pin = "PC10", volts', r"channel.0.current.pin = 'PC10': "),
-    ('pin = "PC0", volts', 'pin = "PD2", volts', r"channel.0.current.pin = 'PD2': STM32F405 cannot measure there; it can on PA0"),
+    ('pin = "PC0", volts', 'pin = "PD2", volts',
+     r"channel.0.current.pin = 'PD2': STM32F405 cannot measure there; it can on PA0"),
     ('0.066, shunt = "in-line"', '0.066', r"channel.0.current.shunt: is required"),
     ('0.066, shunt = "in-line"', '0.066, shunt = "high"', r"channel.0.current.shunt = 'high': .*'in-line' or 'low'"),
-    ('0.066, shunt = "in-line"', '0.066, shunt = "low"', r"channel.0.current.shunt = 'low': has its place below a half bridge"),
+    ('0.066, shunt = "in-line"', '0.066, shunt = "low"',
+     r"channel.0.current.shunt = 'low': has its place below a half bridge"),
     ('0.066, shunt = "in-line"', '0.0, shunt = "in-line"', r"channel.0.current.volts_per_ampere = 0.0: must not be 0"),
-    ('shunt = "in-line"', 'shunt = "in-line", zero_v = 0.2', r"channel.0.current.headroom_v = 0.3: leaves nothing between"),
+    ('shunt = "in-line"', 'shunt = "in-line", zero_v = 0.2',
+     r"channel.0.current.headroom_v = 0.3: leaves nothing between"),
     ('enable = "PC11"', 'enable = "PC11"\nduty_max = 0.4', r"outputs.duty_max = 0.4: .* greater than or equal to 0.5"),
     ('enable = "PC11"', 'enable = "PC11"\nduty_max = 1.1', r"outputs.duty_max = 1.1: .* less than or equal to 1"),
     ('direction = "PB12"', 'direction = "PK1"', r"channel.0.direction = 'PK1': must be a pin; such as 'PA0'"),
@@ -113,7 +119,8 @@ def test_unknown_board_names_the_nearest():
     ('direction = "PB15"', "", r"channel.3: needs either direction or opposite"),
     ('direction = "PB15"', 'opposite = { timer = "TIM1", output = 1, pin = "PA8" }',
      r"channel.3.opposite: half bridges need their low switch's pin"),
-    ('"PA6", timer = "TIM8" }', '"PA6" }', r"channel.0.pwm.timer = 'TIM8': has no break input in outputs.estop: nothing "
+    ('"PA6", timer = "TIM8" }', '"PA6" }',
+     r"channel.0.pwm.timer = 'TIM8': has no break input in outputs.estop: nothing "
      "but software would stop it; let the loop cut the enable pin and write gated = true"),
     ("estop = [{", "estops = [{", r"outputs.estops = .*: unknown key; did you mean 'estop'"),
     ("[encoders]\nfilter = 6 ", "[encoders]\nfilter = 16 ", r"encoders.filter = 16"),
@@ -161,7 +168,8 @@ def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "old", "new", "message"), [
-    ("nucleo-g474re-6", "DMA1_Channel2", "DMA1_Channel1", "link.rx.dma = 'DMA1_Channel1': is already used by link.tx.dma"),
+    ("nucleo-g474re-6", "DMA1_Channel2", "DMA1_Channel1",
+     "link.rx.dma = 'DMA1_Channel1': is already used by link.tx.dma"),
     ("nucleo-g474re-6", "DMA1_Channel2", "DMA1_Stream2", "link.tx.dma = 'DMA1_Stream2': does not serve LPUART1 tx"),
     ("nucleo-g474re-6", "24_000_000", "14_318_180", "hse_hz = 14318180: cannot make 170 MHz; 4, 8, 16, 20, 24"),
     ("nucleo-g474re-6", '"TIM15", output = 2', '"TIM15", output = 3', "channel.5.pwm.output = 3: TIM15 has 2 outputs"),
@@ -205,7 +213,8 @@ SIGNALS = {
                        "PB2 TIM20_CH1 3, PC2 TIM20_CH2 6, PA8 TIM1_CH1 6, PA9 TIM1_CH2 6, PA10 TIM1_CH3 6, "
                        "PC3 TIM1_CH4 2, PB14 TIM15_CH1 1, PB15 TIM15_CH2 1, PB12 TIM1_BKIN 6, PC5 TIM15_BKIN 2, "
                        "PA2 LPUART1_TX 12, PA3 LPUART1_RX 12",
-    "odrive-v3.6": "PA8 TIM1_CH1 1, PA9 TIM1_CH2 1, PB13 TIM1_CH1N 1, PB14 TIM1_CH2N 1, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, "
+    "odrive-v3.6": "PA8 TIM1_CH1 1, PA9 TIM1_CH2 1, PB13 TIM1_CH1N 1, PB14 TIM1_CH2N 1, PC6 TIM8_CH1 3, PC7 TIM8_CH2 "
+                   "3, "
                    "PA7 TIM8_CH1N 3, PB0 TIM8_CH2N 3, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, "
                    "PA0 UART4_TX 8, PA1 UART4_RX 8, PC10 SPI3_SCK 6, PC11 SPI3_MISO 6, PC12 SPI3_MOSI 6",
     "compute": "PA2 USART2_TX 7, PA3 USART2_RX 7",
@@ -361,7 +370,8 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     header = board_header.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
-    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)", header) == [
+    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
+                      header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
     assert "TIM3" not in header and "PC8" not in header  # what no joint uses is left alone
 
@@ -388,7 +398,8 @@ def test_passive_joint_gets_no_drive(three_link):
     joints = tuple(replace(j, actuated=False, motor=None, encoder=None) if j.name == "wrist" else j
                    for j in three_link.joints)
     header = board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
-    assert "FT_ENCODER(0, 0) /* wrist */" in header and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header
+    assert ("FT_ENCODER(0, 0) /* wrist */" in header
+            and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header)
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):

@@ -43,4 +43,5 @@ def test_residue_is_seen():
 
 @pytest.mark.parametrize("value", [0.1 + 0.2, np.float64(0.1) + 0.2])
 def test_an_error_line_shows_a_computed_number_as_one_would_write_it(value):
-    assert str(BadInput("arm.toml", "link.a.mass", value, "is too small")) == "arm.toml: link.a.mass = 0.3: is too small"
+    assert str(BadInput("arm.toml", "link.a.mass", value,
+                        "is too small")) == "arm.toml: link.a.mass = 0.3: is too small"

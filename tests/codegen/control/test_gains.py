@@ -48,7 +48,8 @@ def growth_in_time(model: Model, pose: np.ndarray, lead: int, ticks: int = 12_00
     slope = np.block([[zero, one, zero], [zero, zero, pull], [zero, -np.diag(K * N / L), -np.diag(R / L)]])
     drive = np.vstack([zero, zero, np.diag(1.0 / L)])
     h = dt / finer
-    heun, forced = np.eye(3 * n) + h * slope + h * h / 2 * slope @ slope, (h * np.eye(3 * n) + h * h / 2 * slope) @ drive
+    heun, forced = np.eye(3 * n) + h * slope + h * h / 2 * slope @ slope, (h * np.eye(3 * n)
+                                                                           + h * h / 2 * slope) @ drive
     plant, held = np.eye(3 * n), np.zeros((3 * n, n))
     for _ in range(finer):
         plant, held = heun @ plant, heun @ held + forced

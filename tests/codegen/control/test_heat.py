@@ -24,7 +24,8 @@ FILE = ROOT / "mechanisms" / "three_link.toml"
 
 def rated(continuous: float, thermal_s: float) -> Mechanism:
     mechanism = load_mechanism(FILE)
-    return replace(mechanism, joints=tuple(replace(j, motor=replace(j.motor, continuous=continuous, thermal_s=thermal_s))
+    return replace(mechanism,
+                   joints=tuple(replace(j, motor=replace(j.motor, continuous=continuous, thermal_s=thermal_s))
                                            if j.motor else j for j in mechanism.joints))
 
 
@@ -56,7 +57,8 @@ def test_the_weaker_of_motor_and_driver_counts_and_each_has_its_row(tmp_path):
 @pytest.mark.parametrize("key", ["continuous = 2.0", "thermal_s = 30.0"])
 def test_half_a_rating_is_refused(tmp_path, key):
     path = tmp_path / "three_link.toml"
-    text, n = re.subn(r"(\n\s*motor\s*=\s*\{)|(\[joint\.motor\]\n)", lambda m: m[0] + (f" {key}," if m[1] else f"{key}\n"),
+    text, n = re.subn(r"(\n\s*motor\s*=\s*\{)|(\[joint\.motor\]\n)",
+                      lambda m: m[0] + (f" {key}," if m[1] else f"{key}\n"),
                       FILE.read_text(), count=1)
     assert n == 1
     path.write_text(text)

@@ -62,11 +62,13 @@ def test_closed_loops_load_their_actuated_joints():
     assert list(loaded(arm("four_bar"))) == ["crank"] and loaded(arm("three_rrr")) == {}
 
 
-@pytest.mark.parametrize(("mechanism", "host"), [(arm(), "coast"), (upright(), "hold"), (upright(host="brake"), "brake")])
+@pytest.mark.parametrize(("mechanism", "host"),
+                         [(arm(), "coast"), (upright(), "hold"), (upright(host="brake"), "brake")])
 def test_the_image_reacts_as_resolved(mechanism, host):
     told = dict(reactions(mechanism))
     assert (told["HOST_LOST"], told["KNOT"]) == (host, host)
-    assert {told[name] for name in ("DRIVER", "ENCODER", "NOT_FINITE", "FOLLOWING", "UNDER_VOLTAGE", "CHIP")} == {"coast"}
+    assert {told[name]
+            for name in ("DRIVER", "ENCODER", "NOT_FINITE", "FOLLOWING", "UNDER_VOLTAGE", "CHIP")} == {"coast"}
     emitted = control_source.render(mechanism, None)["ft_config.c"]
     assert f"FT_REACTION_{host.upper()}, /* HOST_LOST */" in emitted
 
@@ -76,6 +78,7 @@ def test_check_says_what_falls_when():
     assert held.falls[0].startswith("gravity loads shoulder (up to ")
     assert held.falls[1] == 'shoulder, elbow and wrist stay up when the cable is pulled: safety.host = "hold"'
     assert dropped.falls[1] == 'shoulder, elbow and wrist fall when the cable is pulled: safety.host = "coast"'
-    assert held.falls[2].startswith("shoulder, elbow and wrist fall when the motors are let go: e-stop, DISARM, a supply that is cut")
+    assert held.falls[2].startswith("shoulder, elbow and wrist fall when the motors are let go: e-stop, DISARM, a "
+                                    "supply that is cut")
     assert "faults of class sensing (coast)" in held.falls[2] and "host" not in held.falls[2]
     assert held.data()["safety"]["host"] == "hold" and held.data()["falls"] == list(held.falls)

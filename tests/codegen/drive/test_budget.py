@@ -15,7 +15,8 @@ def arm(name: str, count: int):
 
 
 @pytest.mark.parametrize(("name", "wire", "mean", "worst"), [
-    ("damiao-4340", CLASSIC, 231e-6, 243e-6), ("robstride-03", CLASSIC, 273e-6, 287e-6), ("damiao-4340", FD, 102e-6, 105e-6)])
+    ("damiao-4340", CLASSIC, 231e-6, 243e-6), ("robstride-03", CLASSIC, 273e-6, 287e-6),
+    ("damiao-4340", FD, 102e-6, 105e-6)])
 def test_a_command_and_its_reply_take_what_others_counted(name, wire, mean, worst):
     found = load(wire, arm(name, 1))
     assert found.mean == pytest.approx(mean, rel=0.02)

@@ -24,7 +24,8 @@ THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "
 def targets(drive, count: int):
     chance = np.random.default_rng(3)
     for share in chance.uniform(-1.3, 1.3, (count, 5)):  # beyond the ranges, too
-        yield Target(*(float(s * most) for s, most in zip(share, (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque),
+        yield Target(*(float(s * most)
+                       for s, most in zip(share, (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque),
                                                           strict=True)))
 
 
@@ -61,7 +62,8 @@ def test_damiao_replies_are_read_as_damiao_motor_reads_them(name):
         data = bytes([0x11, *chance.integers(0, 256, 7).tolist()])
         ours = mit.reply(drive, data)
         them = theirs.decode_sensor_feedback(data)
-        assert (ours.position, ours.velocity, ours.torque) == pytest.approx((them["pos"], them["vel"], them["torq"]), abs=1e-9)
+        assert (ours.position, ours.velocity,
+                ours.torque) == pytest.approx((them["pos"], them["vel"], them["torq"]), abs=1e-9)
         assert ours.temperature == them["t_mos"]
 
 
@@ -101,13 +103,15 @@ def test_damiao_registers_as_damiao_motor_asks_for_them():
 
 
 def test_robstride_states_are_read_as_the_robstride_package_reads_them():
-    """Its velocity range is +-44, torque +-17, position +-4 pi: an RS01's. It leaves out the sixth fault, which is tried beside it."""
+    """Its velocity range is +-44, torque +-17, position +-4 pi: an RS01's. It leaves out the sixth fault, which is
+    tried beside it."""
     client = robstride_client.Client(mock.Mock())
     chance = np.random.default_rng(5)
     for _ in range(100):
         body = chance.integers(0, 256, 8).astype(np.uint8).tobytes()
         told = robstride.identifier(robstride.STATE, 2 << 14 | int(chance.integers(32)) << 8 | 7, client.host_can_id)
-        them = client._parse_feedback_resp(python_can.Message(arbitration_id=told, data=body, is_extended_id=True), 7, 1)
+        them = client._parse_feedback_resp(python_can.Message(arbitration_id=told, data=body, is_extended_id=True), 7,
+                                           1)
         ours = robstride.reply(DRIVES["robstride-01"], robstride.Frame(told, body, extended=True))
         assert ours.position == pytest.approx(them.angle, abs=0.01)
         assert (ours.velocity, ours.torque) == pytest.approx((them.velocity, them.torque), abs=0.02)

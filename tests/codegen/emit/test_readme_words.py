@@ -27,7 +27,8 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
     emit.generate(mechanism, tmp_path)
     words = " ".join((tmp_path / "README.md").read_text().split())
     for said in ("begins with the sample s_(-1) = -dt/2", "continued backwards beyond its beginning",
-                 "`ft_step_start` is given q(s_(-1))", "The first `ft_step` takes s_0, with u = (q(s_0) - q(s_(-1))) / 2 and "
+                 "`ft_step_start` is given q(s_(-1))",
+                 "The first `ft_step` takes s_0, with u = (q(s_0) - q(s_(-1))) / 2 and "
                  "du = u / 2", "is dropped", "half a tick beyond the end"):
         assert said in words
     model, ticks = model_of(mechanism), mechanism.control.rate_hz
@@ -75,10 +76,11 @@ def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision,
 def test_rad_and_m_become_whole_positions_and_come_back():
     files = emit.step_sources(model_of(load_mechanism(ROOT / "mechanisms" / "two_link.toml")))
     files |= rnea.units(load_mechanism(ROOT / "mechanisms" / "two_link.toml"))
-    entry = '#include "ft_units.h"\nft_turn from(double x, int m);\nft_turn from(double x, int m) { return m ? ft_from_m(x)' \
-            ' : ft_from_rad(x); }\ndouble back(ft_turn q, int m);\n' \
-            "double back(ft_turn q, int m) { return m ? ft_to_m(q) : ft_to_rad(q); }\n"
-    _, lib = build(files | {"entry.c": entry}, "int64_t from(double x, int m); double back(int64_t q, int m);", "double")
+    entry = '#include "ft_units.h"\nft_turn from(double x, int m);\n' \
+            'ft_turn from(double x, int m) { return m ? ft_from_m(x) : ft_from_rad(x); }\n' \
+            "double back(ft_turn q, int m);\ndouble back(ft_turn q, int m) { return m ? ft_to_m(q) : ft_to_rad(q); }\n"
+    _, lib = build(files | {"entry.c": entry},
+                   "int64_t from(double x, int m); double back(int64_t q, int m);", "double")
     for x in (0.0, 1e-9, -1e-9, 1.0, -3.0, 3.14, 100.0, -1e6):
         short = (x + np.pi) % (2.0 * np.pi) - np.pi
         assert lib.back(getattr(lib, "from")(x, 0), 0) == pytest.approx(short, abs=2e-15 + 2e-16 * abs(x))

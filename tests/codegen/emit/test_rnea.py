@@ -92,7 +92,8 @@ def test_closed_mechanisms_against_pinocchio_with_its_constraints(name):
 
 @pytest.mark.parametrize("name", MODED)
 def test_every_mode_has_torques_of_its_own(name):
-    """Without loops against Pinocchio in that mode; with them against the reference, which the closed ones are held to."""
+    """Without loops against Pinocchio in that mode; with them against the reference, which the closed ones are held
+    to."""
     mechanism = MECHANISMS[name]
     c, names = compiled(name, "double"), [joint.name for joint in mechanism.streamed]
     different = []
@@ -173,7 +174,8 @@ def test_loops_are_not_followed_through_a_singular_pose():
 def test_a_far_state_is_followed_on_the_branch_of_the_last_one():
     mechanism = MECHANISMS["five_bar"]
     q = np.array([[1.4, 0.4], [2.9, 1.7], [2.2, 0.94]])
-    assert off(compiled("five_bar", "double").torque(q), instant.inverse_dynamics(mechanism, q, 0.0 * q, 0.0 * q)) < 1e-10
+    assert off(compiled("five_bar", "double").torque(q),
+               instant.inverse_dynamics(mechanism, q, 0.0 * q, 0.0 * q)) < 1e-10
 
 
 def test_any_number_of_states_at_once():
@@ -187,7 +189,8 @@ def test_any_number_of_states_at_once():
 
 
 @pytest.mark.parametrize("given, words", [
-    (([0.1, 0.2], [0.0] * 3, [0.0] * 3), r"q = .shape \(2,\).: must end in 3, one number per joint; shoulder, elbow, wrist"),
+    (([0.1, 0.2], [0.0] * 3, [0.0] * 3),
+     r"q = .shape \(2,\).: must end in 3, one number per joint; shoulder, elbow, wrist"),
     (([0.1] * 3, 0.0, [0.0] * 3), r"v = .shape \(\).: must end in 3"),
     ((np.zeros((4, 3)), np.zeros((5, 3)), np.zeros(3)), "q, v, a = .*: shapes do not go together"),
     (([np.nan] * 3, [0.0] * 3, [0.0] * 3), "q, v, a: must be finite"),

@@ -49,8 +49,10 @@ def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
 class Batch:
     """Many mechanisms' steps in one library and one compilation: every name of one gets its own prefix."""
 
-    NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_sample", "ft_pair", "ft_link", "ft_swung", "ft_cos_sin_eighth", "ft_cos_sin",
-             "ft_sin", "ft_advance", "ft_swing", "ft_turn_on", "ft_step", "ft_step_start", "ft_step_pairs", "ft_step_take",
+    NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_sample", "ft_pair", "ft_link", "ft_swung",
+             "ft_cos_sin_eighth", "ft_cos_sin",
+             "ft_sin", "ft_advance", "ft_swing", "ft_turn_on", "ft_step", "ft_step_start",
+             "ft_step_pairs", "ft_step_take",
              "ft_step_anchor", "ft_step_state",
              "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state", "ft_host_start",
              "ft_host_stuck", "ft_host_step")  # fmt: skip
@@ -85,7 +87,8 @@ class Batch:
         return tau[1:]
 
 
-chains = given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH, max_size=BATCH, unique=True))
+chains = given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 8)), min_size=BATCH,
+                        max_size=BATCH, unique=True))
 same = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
@@ -296,7 +299,8 @@ MODELS = {
     "tree": lambda: moving_tree(3, 7)[0],
     "long chain": lambda: model_of(random_chain(np.random.default_rng(2), 12)),
     "one joint": lambda: model_of(random_chain(np.random.default_rng(3), 1)),
-    "slow ticks": lambda: model_of(replace(planar_chain(3), control=Control(rate_hz=100, knot_hz=100, scheme="midpoint"))),
+    "slow ticks": lambda: model_of(replace(planar_chain(3),
+                                           control=Control(rate_hz=100, knot_hz=100, scheme="midpoint"))),
 }
 
 

@@ -21,7 +21,8 @@ def arm(tmp_path, joints: int = 3, kind: str = "can", rate: int = 1000, change=l
     text = f'name = "arm"\n[control]\nrate_hz = {rate}\nknot_hz = {rate // 10}\n' + BUS % kind
     for k in range(joints):
         text += (f'[[link]]\nname = "l{k}"\nmass = 1.0\nrod = 0.3\n[[joint]]\nname = "j{k}"\ntype = "revolute"\n'
-                 f'parent = "{"base" if not k else f"l{k - 1}"}"\nchild = "l{k}"\nxyz = [{0.3 * bool(k)}, 0.0, 0.0]\naxis = [0, 0, 1]\n'
+                 f'parent = "{"base" if not k else f"l{k - 1}"}"\nchild = "l{k}"\nxyz = [{0.3 * bool(k)}, 0.0, '
+                 f'0.0]\naxis = [0, 0, 1]\n'
                  f'limits = {{ lower = -2.0, upper = 2.0, velocity = 5.0, effort = 20.0 }}\n{DRIVE % (k + 1)}\n')
     path = tmp_path / "arm.toml"
     path.write_text(change(text))
@@ -42,7 +43,8 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
 
 
 @pytest.mark.parametrize(("was", "becomes", "said"), [
-    ('"damiao-4340", bus = "can1", id = 1', '"damiao-4304", bus = "can1", id = 1', "no such drive; did you mean 'damiao-4340'"),
+    ('"damiao-4340", bus = "can1", id = 1', '"damiao-4304", bus = "can1", id = 1',
+     "no such drive; did you mean 'damiao-4340'"),
     ('bus = "can1", id = 1', 'bus = "can2", id = 1', "joint.j0.drive.bus = 'can2': no such bus"),
     ("id = 2 }", "id = 1 }", "joint.j1.drive.id = 1: is already used on bus 'can1' by joint 'j0'"),
     ("id = 2 }", "id = 17 }", "joint.j1.drive.id = 17: is already used on bus 'can1' by joint 'j0'"),
@@ -51,7 +53,8 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
     ("lower = -2.0", "lower = -13.0", "joint.j0.limits.lower = 13.0: damiao-4340 tells at most 12.5 rad"),
     ("id = 1 }", "id = 1 }\ngains = { ku = 501.0 }", "joint.j0.gains.ku = 501.0: damiao-4340 takes at most 500"),
     ("id = 1 }", "id = 1 }\nencoder = { counts = 4096 }", "joint.j0.encoder: a drive on a bus has its own"),
-    ('"damiao-4340", bus = "can1", id = 1', '"robstride-03", bus = "can1", id = 200', "must be at most 127 with robstride"),
+    ('"damiao-4340", bus = "can1", id = 1', '"robstride-03", bus = "can1", id = 200',
+     "must be at most 127 with robstride"),
     ('kind = "can"', 'kind = "can"\ndata_bitrate = 5000000', "classic CAN has no data phase"),
 ])
 def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
@@ -65,7 +68,8 @@ def test_a_classic_drive_keeps_a_bus_classic(tmp_path):
 
 def test_a_rate_that_a_bus_does_not_bear_is_refused_with_the_fastest_that_it_does(tmp_path):
     said = refused(tmp_path, joints=4)
-    assert "control.rate_hz = 1000: bus 'can1' would be busy for 9" in said and 'Hz, or another bus, kind = "can-fd"' in said
+    assert ("control.rate_hz = 1000: bus 'can1' would be busy for 9" in said
+            and 'Hz, or another bus, kind = "can-fd"' in said)
     hz = int(said.split("at most ")[1].split(" Hz")[0])
     assert 900 < hz < 1000
     examine(load_mechanism(arm(tmp_path, joints=4, kind="can-fd")))

@@ -44,7 +44,8 @@ ARM = """\
       <inertia ixx="0.003" iyy="0.004" izz="0.005" ixy="0" ixz="0" iyz="0"/>
     </inertial>
   </link>
-  <link name="tool"><inertial><mass value="0.2"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tool"><inertial><mass value="0.2"/>
+    <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <link name="tip"/>
   <joint name="shoulder" type="revolute">
     <origin xyz="0 0 0.3" rpy="0.1 1.5707963267948966 -0.4"/>
@@ -59,7 +60,8 @@ ARM = """\
     <axis xyz="1 0 0"/>
     <limit lower="0.1" upper="0.4" velocity="1" effort="10"/>
   </joint>
-  <joint name="flange" type="fixed"><origin xyz="0.1 0 0" rpy="0.7 0 0"/><parent link="fore"/><child link="tool"/></joint>
+  <joint name="flange" type="fixed"><origin xyz="0.1 0 0" rpy="0.7 0 0"/>
+    <parent link="fore"/><child link="tool"/></joint>
   <joint name="frame" type="fixed"><parent link="tool"/><child link="tip"/></joint>
   <transmission name="t"><type>x</type></transmission>
 </robot>
@@ -218,32 +220,45 @@ UPPER = '<inertia ixx="0.01" iyy="0.02" izz="0.022" ixy="0.001" ixz="-0.002" iyz
 BAD = {
     "not xml": ("</robot>", "", r"^line \d+: is not XML: no element found$"),
     "not a robot": ("robot", "sdf", r"^root element = 'sdf': must be <robot>$"),
-    "xacro element": ('<link name="tip"/>', '<link name="tip"/><xacro:hand side="left"/>', r"^<xacro:hand>: holds xacro.*run: xacro arm\.urdf"),
+    "xacro element": ('<link name="tip"/>', '<link name="tip"/><xacro:hand side="left"/>',
+                      r"^<xacro:hand>: holds xacro.*run: xacro arm\.urdf"),
     "xacro expression": ('<mass value="1.5"/>', '<mass value="${m}"/>', r"^<mass value> = '\$\{m\}': holds xacro"),
-    "undeclared xacro": (' xmlns:xacro="http://www.ros.org/wiki/xacro">', '><xacro:property name="a"/>', r"^line 2: holds xacro"),
-    "mimic": ('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>', r"^joint\.slide\.mimic = 'shoulder': mimic joints are not supported; freeze it .*lock = \{ slide = 0\.0 \}$"),
+    "undeclared xacro": (' xmlns:xacro="http://www.ros.org/wiki/xacro">', '><xacro:property name="a"/>',
+                         r"^line 2: holds xacro"),
+    "mimic": ('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>',
+              r"^joint\.slide\.mimic = 'shoulder': mimic joints are not supported; freeze it .*lock = \{ slide = 0\.0 "
+              r"\}$"),
     "missing inertia": (UPPER, "", r"^link\.upper\.inertial\.inertia: is required$"),
     "missing moment": ('iyy="0.02" ', "", r"^link\.upper\.inertial\.inertia\.iyy: is required$"),
     "missing product": (' iyz="0.0005"', "", r"^link\.upper\.inertial\.inertia\.iyz: is required$"),
     "missing mass": ('<mass value="1.5"/>', "", r"^link\.upper\.inertial\.mass: is required$"),
-    "inertia not a number": ('ixx="0.01"', 'ixx="big"', r"^link\.upper\.inertial\.inertia\.ixx = 'big': must be a number$"),
-    "inertia nan": ('ixx="0.01"', 'ixx="nan"', r"^link\.upper\.inertial\.inertia\.ixx = 'nan': must be a finite number$"),
-    "negative mass": ('<mass value="1.5"/>', '<mass value="-1.5"/>', r"^link\.upper\.mass = -1\.5: must be at least 0$"),
+    "inertia not a number": ('ixx="0.01"', 'ixx="big"',
+                             r"^link\.upper\.inertial\.inertia\.ixx = 'big': must be a number$"),
+    "inertia nan": ('ixx="0.01"', 'ixx="nan"',
+                    r"^link\.upper\.inertial\.inertia\.ixx = 'nan': must be a finite number$"),
+    "negative mass": ('<mass value="1.5"/>', '<mass value="-1.5"/>',
+                      r"^link\.upper\.mass = -1\.5: must be at least 0$"),
     "link twice": ('<link name="tip"/>', '<link name="tip"/><link name="fore"/>', r"^link\.fore: is there twice"),
     "joint twice": ('name="frame"', 'name="slide"', r"^joint\.slide: is there twice"),
     "no name": ('<link name="tip"/>', "<link/>", r"^link\[4\]\.name: is required$"),
     "name with a space": ('"slide"', '"sli de"', r"^joint\[1\]\.name = 'sli de': must be at most 64 letters"),
-    "planar joint": ('type="prismatic"', 'type="planar"', r"^joint\.slide\.type = 'planar': joints of several degrees of freedom"),
+    "planar joint": ('type="prismatic"', 'type="planar"',
+                     r"^joint\.slide\.type = 'planar': joints of several degrees of freedom"),
     "floating joint": ('type="prismatic"', 'type="floating"', r"^joint\.slide\.type = 'floating': joints of several"),
-    "unknown joint": ('type="prismatic"', 'type="prismatik"', r"^joint\.slide\.type = 'prismatik': must be one of .*did you mean 'prismatic'\?$"),
+    "unknown joint": ('type="prismatic"', 'type="prismatik"',
+                      r"^joint\.slide\.type = 'prismatik': must be one of .*did you mean 'prismatic'\?$"),
     "no type": (' type="prismatic"', "", r"^joint\.slide\.type: must be one of"),
     "no parent": ('<parent link="upper"/>', "", r"^joint\.slide\.parent: is required$"),
-    "unknown link": ('<parent link="upper"/>', '<parent link="uper"/>', r"^joint\.slide\.parent = 'uper': no such link; did you mean 'upper'\?$"),
-    "two roots": ('<link name="tip"/>', '<link name="tip"/><link name="lost"/>', r"^link: there are 2 root links: world, lost; join them"),
+    "unknown link": ('<parent link="upper"/>', '<parent link="uper"/>',
+                     r"^joint\.slide\.parent = 'uper': no such link; did you mean 'upper'\?$"),
+    "two roots": ('<link name="tip"/>', '<link name="tip"/><link name="lost"/>',
+                  r"^link: there are 2 root links: world, lost; join them"),
     "circle": ('<parent link="world"/>', '<parent link="fore"/>', r"^joint\.flange\.child|root|circle"),
     "zero axis": ('xyz="1 0 0"', 'xyz="0 0 0"', r"^joint\.slide\.axis = \[0\.0, 0\.0, 0\.0\]: must not be zero$"),
-    "short origin": ('xyz="0 0 0.3"', 'xyz="0 0.3"', r"^joint\.shoulder\.origin\.xyz = '0 0\.3': must be 3 finite numbers$"),
-    "limits crossed": ('lower="-2"', 'lower="3"', r"^joint\.shoulder\.limits\.lower = 3\.0: must be less than upper = 2;"),
+    "short origin": ('xyz="0 0 0.3"', 'xyz="0 0.3"',
+                     r"^joint\.shoulder\.origin\.xyz = '0 0\.3': must be 3 finite numbers$"),
+    "limits crossed": ('lower="-2"', 'lower="3"',
+                       r"^joint\.shoulder\.limits\.lower = 3\.0: must be less than upper = 2;"),
     "empty": (ARM, "", "^file: is empty$"),
 }
 
@@ -270,13 +285,18 @@ def test_an_unphysical_inertia_warns_by_default_and_is_refused_on_request(tmp_pa
 
 
 OVERLAY = {
-    "unknown joint": ('[[joint]]\nname = "slied"\n', r"^joint\[0\]\.name = 'slied': no such joint in arm\.urdf; did you mean 'slide'\?$"),
+    "unknown joint": ('[[joint]]\nname = "slied"\n',
+                      r"^joint\[0\]\.name = 'slied': no such joint in arm\.urdf; did you mean 'slide'\?$"),
     "no name": ("[[joint]]\nstart = 0\n", r"^joint\[0\]\.name: must name a joint of arm\.urdf$"),
-    "geometry": ('[[joint]]\nname = "slide"\naxis = [1, 0, 0]\n', r"^joint\.slide\.axis = \[1, 0, 0\]: is said by arm\.urdf already"),
+    "geometry": ('[[joint]]\nname = "slide"\naxis = [1, 0, 0]\n',
+                 r"^joint\.slide\.axis = \[1, 0, 0\]: is said by arm\.urdf already"),
     "mass": ('[[link]]\nname = "fore"\nmass = 1.0\n', r"^link\.fore\.mass = 1\.0: is said by arm\.urdf already"),
-    "twice": ('[[joint]]\nname = "slide"\n[[joint]]\nname = "slide"\n', r"^joint\[1\]\.name = 'slide': is already the name of another joint$"),
-    "unknown key": ('[[joint]]\nname = "slide"\nmotr = {}\n', r"^joint\.slide\.motr = .*unknown key; did you mean 'motor'\?$"),
-    "no such link": ('[[payload]]\nname = "x"\nlink = "world"\nmass = 1\ncom = [0, 0, 0]\n', r"^payload\.x\.link = 'world': no such link"),
+    "twice": ('[[joint]]\nname = "slide"\n[[joint]]\nname = "slide"\n',
+              r"^joint\[1\]\.name = 'slide': is already the name of another joint$"),
+    "unknown key": ('[[joint]]\nname = "slide"\nmotr = {}\n',
+                    r"^joint\.slide\.motr = .*unknown key; did you mean 'motor'\?$"),
+    "no such link": ('[[payload]]\nname = "x"\nlink = "world"\nmass = 1\ncom = [0, 0, 0]\n',
+                     r"^payload\.x\.link = 'world': no such link"),
     "not a table": ("joint = 3\n", r"^joint = 3: must be an array of tables"),
 }
 
@@ -328,7 +348,8 @@ def test_init_refuses_a_name_that_is_none() -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, len(ARM)), st.integers(0, 20),
-                          st.one_of(st.text(max_size=5), st.sampled_from(['"', "<link/>", "nan", "1e400", "<!--", " "]))),
+                          st.one_of(st.text(max_size=5),
+                                    st.sampled_from(['"', "<link/>", "nan", "1e400", "<!--", " "]))),
                 min_size=1, max_size=3))
 def test_any_damage_gives_a_mechanism_or_one_line(tmp_path: Path, cuts: list[tuple[int, int, str]]) -> None:
     document = ARM

@@ -61,7 +61,8 @@ def branched() -> Model:
 def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> None:
     q, h = np.random.default_rng(1).uniform(-1.0, 1.0, branched.n), 1e-6
     for cut in cuts(branched):
-        slope = np.array([residual(branched, cut, pose(branched, q + h * e)) - residual(branched, cut, pose(branched, q - h * e))
+        slope = np.array([residual(branched, cut, pose(branched, q + h * e))
+                          - residual(branched, cut, pose(branched, q - h * e))
                           for e in np.eye(branched.n)]).T / (2.0 * h)
         J = jacobian(branched, cut, pose(branched, q))
         np.testing.assert_allclose(J, slope, atol=1e-8)
@@ -131,12 +132,14 @@ def test_too_few_motors_and_joints_that_nothing_holds_are_refused() -> None:
     mechanism, _ = example("five_bar")
 
     def actuated(*names: str) -> Model:
-        return model_of(replace(mechanism, joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
+        return model_of(replace(mechanism,
+                                joints=tuple(replace(j, actuated=j.name in names) for j in mechanism.joints)))
 
     first, *_ = (j.name for j in mechanism.joints if j.actuated)
     with pytest.raises(BadInput, match="leave 2 ways to move, and 1 joints are actuated"):
         assemble(actuated(first))
-    loose = Joint("loose", "revolute", BASE, "flap", np.zeros(3), np.zeros(3), np.array([0.0, 0.0, 1.0]), actuated=False)
+    loose = Joint("loose", "revolute", BASE, "flap", np.zeros(3), np.zeros(3),
+                  np.array([0.0, 0.0, 1.0]), actuated=False)
     flap = Link("flap", 0.1, np.array([0.1, 0.0, 0.0]), np.diag([1e-4] * 3))
     with pytest.raises(BadInput, match=r"joint\.loose: can move while every actuated joint stands still"):
         extra = [j for j in mechanism.joints if not j.actuated][0]
@@ -176,7 +179,8 @@ def test_a_motion_through_a_singular_pose_is_refused(name: str) -> None:
 def oracle_torque(mechanism: Mechanism, assembly: Assembly, motion: Trajectory, t: np.ndarray) -> np.ndarray:
     """(N, n) of all joints, by Pinocchio, at the poses of `assembly` (checked above)."""
     oracle, weight = Closed(mechanism), assembly.weights()
-    return np.array([oracle.inverse(*row, weight)[0] for row in zip(*ClosedMotion(assembly, motion).at(t), strict=True)])
+    return np.array([oracle.inverse(*row, weight)[0]
+                     for row in zip(*ClosedMotion(assembly, motion).at(t), strict=True)])
 
 
 @pytest.mark.parametrize("name", CLOSED)
@@ -268,7 +272,8 @@ def four_bar_cut_at(joint: int) -> tuple[Mechanism, list[str]]:
     ends = {"base": place["base"][0], **{link: place[link][1] for link in lengths}}
     starts = {"crank": place["crank"][0], "coupler": place["coupler"][0], "rocker": place["rocker"][0]}
     # the last pin joins the rocker's far end to the base's second pin
-    links = tuple(Link(n, 0.2 + x, np.array([0.4 * x, 0.02, 0.0]), np.diag([1e-4, 2e-3, 2e-3])) for n, x in lengths.items())
+    links = tuple(Link(n, 0.2 + x, np.array([0.4 * x, 0.02, 0.0]), np.diag([1e-4, 2e-3, 2e-3]))
+                  for n, x in lengths.items())
     angles = {"crank": 0.9}
     base = pins
     tip = ends["crank"][0] * np.array([np.cos(0.9), np.sin(0.9), 0.0])
@@ -281,7 +286,8 @@ def four_bar_cut_at(joint: int) -> tuple[Mechanism, list[str]]:
     joints, forward = [], ring[:joint + 1]
     for parent, child in zip(forward[:-1], forward[1:], strict=True):
         turn = angles[child] - angles.get(parent, 0.0)
-        joints.append(Joint(child, "revolute", parent, child, ends[parent], none, z, actuated=child == "crank", start=turn))
+        joints.append(Joint(child, "revolute", parent, child, ends[parent], none, z,
+                            actuated=child == "crank", start=turn))
     # links beyond the cut hang on the base's second pin, from their far ends inwards
     parent, at = "base", base
     for child in reversed(ring[joint + 1:]):

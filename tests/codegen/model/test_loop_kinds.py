@@ -30,7 +30,8 @@ def link(name: str, mass: float = 0.3) -> Link:
 
 def joint(parent: str, child: str, xyz: ArrayLike = NONE, axis: np.ndarray = Z, start: float = 0.0, drive: bool = True,
           slides: bool = False, rpy: ArrayLike = NONE) -> Joint:
-    return Joint(child, "prismatic" if slides else "revolute", parent, child, np.array(xyz, float), np.array(rpy, float),
+    return Joint(child, "prismatic" if slides else "revolute", parent, child, np.array(xyz, float),
+                 np.array(rpy, float),
                  axis, actuated=drive, start=start)
 
 
@@ -56,7 +57,8 @@ def crank_and_rocker_in_space() -> Mechanism:
     joints = (joint("base", "crank", start=0.3), joint("crank", "cross", (0.1, 0.0, 0.0), Y, 0.3, False),
               joint("cross", "coupler", axis=Z, start=0.5, drive=False),
               joint("base", "rocker", (0.3, 0.1, 0.1), X, 0.4, False))
-    return mechanism(joints, Loop("ball", "ball", anchor("coupler", (0.3, 0.0, 0.0)), anchor("rocker", (0.0, 0.0, 0.25))))
+    return mechanism(joints,
+                     Loop("ball", "ball", anchor("coupler", (0.3, 0.0, 0.0)), anchor("rocker", (0.0, 0.0, 0.25))))
 
 
 def pin_in_a_plane_that_moves() -> Mechanism:
@@ -78,7 +80,8 @@ def parallelogram_on_a_waist() -> Mechanism:
 def two_arms(kind: str) -> Mechanism:
     """Of six joints each, all driven, that hold one another in the pose of their starts."""
     axes, joints = (Z, Y, Y, X, Y, Z), []
-    for name, at, starts in (("a", -0.4, (0.2, -0.5, 0.9, 0.2, 0.4, 0.1)), ("b", 0.4, (2.9, -0.5, 0.9, -0.2, 0.4, 0.2))):
+    for name, at, starts in (("a", -0.4, (0.2, -0.5, 0.9, 0.2, 0.4, 0.1)),
+                             ("b", 0.4, (2.9, -0.5, 0.9, -0.2, 0.4, 0.2))):
         for i, (axis, start) in enumerate(zip(axes, starts, strict=True)):
             xyz = (at, 0.0, 0.0) if i == 0 else (0.2, 0.0, 0.03)
             joints.append(joint("base" if i == 0 else f"{name}{i - 1}", f"{name}{i}", xyz, axis, start))
@@ -133,7 +136,8 @@ def test_loops_of_every_kind(kind: str) -> None:
     peak = np.abs(plain).max()
     np.testing.assert_allclose(plain[k - 1], expected[driven], atol=5e-6 * peak)
     sources = emit.step_sources(model)
-    double, single = (CompiledStep(model, precision, sources).torque(q[:, driven]) for precision in ("double", "single"))
+    double, single = (CompiledStep(model, precision, sources).torque(q[:, driven])
+                      for precision in ("double", "single"))
     assert np.abs(double - plain).max() < 1e-10 * peak
     assert np.abs(single - plain).max() < 1e-4 * peak
     assert kind not in COMPILED or not any(c.error for c in object_check.compilations(sources))

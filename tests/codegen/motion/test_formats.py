@@ -59,7 +59,8 @@ def message(motion: Trajectory, order=(2, 0, 1), velocities: bool = True, accele
     """As ros2_control takes it, joints in another order than the mechanism's."""
     points = []
     for i, t in enumerate(motion.times):
-        point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [], "accelerations": [], "effort": [],
+        point = {"positions": motion.positions[i, list(order)].tolist(), "velocities": [],
+                 "accelerations": [], "effort": [],
                  "time_from_start": {"sec": int(round(t * 1e9)) // 10**9, "nanosec": int(round(t * 1e9)) % 10**9}}
         if velocities:
             point["velocities"] = motion.velocities[i, list(order)].tolist()
@@ -79,8 +80,10 @@ def save(path: Path, motion: Trajectory) -> Path:
     elif path.suffix == ".mcap":
         with path.open("wb") as file:
             writer = Writer(file)
-            writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"), {"data": "hello"})
-            writer.write_message("/plan", writer.register_msgdef("trajectory_msgs/msg/JointTrajectory", DEFINITION), ros)
+            writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"),
+                                 {"data": "hello"})
+            writer.write_message("/plan",
+                                 writer.register_msgdef("trajectory_msgs/msg/JointTrajectory", DEFINITION), ros)
             writer.finish()
     else:
         np.savez(path, t=motion.times, q=motion.positions, qd=motion.velocities, qdd=motion.accelerations)
@@ -127,7 +130,8 @@ def test_positions_alone_become_the_spline_of_a_csv_file(arm, motion, tmp_path) 
     few = slice(None, None, 30)
     np.savez(tmp_path / "few.npz", times=motion.times[few], positions=motion.positions[few], joints=list(motion.joints))
     lines = ["t," + ",".join(motion.joints)]
-    lines += [",".join(f"{x:.17g}" for x in (t, *q)) for t, q in zip(motion.times[few], motion.positions[few], strict=True)]
+    lines += [",".join(f"{x:.17g}" for x in (t, *q))
+              for t, q in zip(motion.times[few], motion.positions[few], strict=True)]
     (tmp_path / "few.csv").write_text("\n".join(lines))
     read, wanted = (Trajectory.load(tmp_path / f"few.{suffix}", arm) for suffix in ("npz", "csv"))
     np.testing.assert_array_equal(read.accelerations, wanted.accelerations)
@@ -157,7 +161,8 @@ def point(**keys):
     (changed(points=[]), "points: must be a list of at least two points"),
     (changed(joint_names=["shoulder", "elbow"]), "points.1.positions = .*must hold 2 numbers"),
     (changed(joint_names=["shoulder", "elbow", "elbow"]), "joints = 'elbow': is named twice"),
-    (changed(joint_names=["sholder", "elbow", "wrist"]), "joints = 'sholder': no such moving joint; did you mean 'shoulder'"),
+    (changed(joint_names=["sholder", "elbow", "wrist"]),
+     "joints = 'sholder': no such moving joint; did you mean 'shoulder'"),
     (point(positions=[0.0, 0.0]), "points.6.positions = .*must hold 3 numbers"),
     (point(positions=[0.0, "x", 0.0]), "points.6.positions = .*must hold numbers"),
     (point(positions=[0.0, float("nan"), 0.0]), "positions: must be finite"),
@@ -175,7 +180,8 @@ def test_a_joint_trajectory_that_is_not_right(arm, motion, tmp_path, change, wor
 
 @pytest.mark.parametrize("arrays, words", [
     ({"q": np.zeros((3, 3))}, "t: is missing; arrays: q"), ({"t": np.arange(3.0)}, "q: is missing"),
-    ({"t": np.arange(3.0), "q": np.zeros((2, 3))}, "q: has shape"), ({"t": np.arange(3.0), "q": np.zeros((3, 2))}, "2 are there, 3 move"),
+    ({"t": np.arange(3.0), "q": np.zeros((2, 3))}, "q: has shape"),
+    ({"t": np.arange(3.0), "q": np.zeros((3, 2))}, "2 are there, 3 move"),
     ({"t": np.arange(3.0), "q": np.full((3, 3), np.inf)}, "q: must be finite"),
     ({"t": np.arange(3.0), "q": np.full((3, 3), "a")}, "q: holds <U1, numbers are needed"),
     ({"t": np.arange(3.0), "q": np.zeros((3, 3)), "qd": np.zeros(3)}, "qd: has shape"),
@@ -201,7 +207,8 @@ def test_no_such_file_and_rubbish_are_one_line(arm, tmp_path, suffix, content) -
 def test_a_log_without_a_joint_trajectory_names_its_topics(arm, tmp_path) -> None:
     with (tmp_path / "other.mcap").open("wb") as file:
         writer = Writer(file)
-        writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"), {"data": "hello"})
+        writer.write_message("/chatter", writer.register_msgdef("std_msgs/msg/String", "string data"),
+                             {"data": "hello"})
         writer.finish()
     with pytest.raises(BadInput, match="holds no trajectory_msgs/msg/JointTrajectory; topics: /chatter"):
         Trajectory.load(tmp_path / "other.mcap", arm)

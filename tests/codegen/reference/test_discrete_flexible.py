@@ -1,4 +1,5 @@
-"""The march of flexible links in float64: its Lagrangian, its order, its energy, its stability, and chains of springs."""
+"""The march of flexible links in float64: its Lagrangian, its order, its energy, its stability, and chains of
+springs."""
 
 from __future__ import annotations
 
@@ -110,7 +111,8 @@ def test_chains_of_springs_converge_to_the_flexible_link(build, options):
 
 
 def test_chains_that_twist_converge_to_torsion():
-    """What torsion adds to the torque, of a chain with springs about x between its segments, and of the tip's one spring."""
+    """What torsion adds to the torque, of a chain with springs about x between its segments, and of the tip's one
+    spring."""
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
     stiff, soft = (flexible.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))

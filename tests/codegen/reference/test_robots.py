@@ -26,7 +26,8 @@ ROBOTS = {  # file, moving joints
 
 
 def assert_verified(v: Verification) -> None:
-    """At 1 kHz: reference within 1e-5 of rnea, C in float32 within 1e-4 and the stated floor, chip the same to the bit."""
+    """At 1 kHz: reference within 1e-5 of rnea, C in float32 within 1e-4 and the stated floor, chip the same to the
+    bit."""
     assert v.mechanism.control.rate_hz == 1000 and v.pinocchio
     assert v.reasons == ()
     assert v.worst("reference").of_peak <= 1e-5
@@ -48,7 +49,8 @@ def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
     """Files that say 1.5708 for a right angle have axes a few microradians from each other's and from gravity's."""
     rng = np.random.default_rng(5)
     chain = random_chain(rng, 4)
-    joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3)) for j in chain.joints)
+    joints = tuple(replace(j, axis=np.array([0.0, 0.0, 1.0]), rpy=tilt * rng.uniform(-1.0, 1.0, 3))
+                   for j in chain.joints)
     model = model_of(replace(chain, joints=joints))
     positions = random_motion(model.mechanism, rng).middles(200, model.dt)
     expected = discretisation.torque(model, positions)

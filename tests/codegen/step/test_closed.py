@@ -146,7 +146,8 @@ def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
 
 def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
     model, positions, _ = example("five_bar_4")
-    joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i)) for i, j in enumerate(model.mechanism.joints))
+    joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i))
+                   for i, j in enumerate(model.mechanism.joints))
     uneven = model_of(replace(model.mechanism, joints=joints))
     plain, even = discretisation.torque(uneven, positions), discretisation.torque(model, positions)
     assert peak(plain - even) > 0.01 * peak(even)

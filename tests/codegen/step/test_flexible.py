@@ -27,7 +27,8 @@ CASES = {
     "nothing at the tip": flexible.single(2, 0.0, gravity=(0.0, -9.81, 0.0)),
     "two planes": flexible.single(2, 0.1, stiffness=(0.6, 0.75), axis=(1.0, 2.0, 3.0), gravity=(0.0, -2.0, -3.0)),
     "two links, shear": flexible.sheared(flexible.two_link(3, damping=1e-3, stiffness=2.0), 100.0),
-    "two links, two planes": flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "two links, two planes": flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8),
+                                               gravity=(1.0, -3.0, -4.0)),
     "beam second": flexible.beam_second(2, stiffness=2.0),
     "beam second, spatial": flexible.beam_second(2, stiffness=(2.0, 3.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
     "flexible joints": flexible.flexible_joints(),
@@ -37,7 +38,8 @@ CASES = {
     "a spring on a beam, spatial": flexible.wall_arm(2, stiffness=3.0, axis=(0.3, 0.5, 0.8)),
     "a beam on a beam": flexible.double(2, stiffness=3.0),
     "a beam on a beam, nothing at its tip": flexible.double(2, stiffness=3.0, load=0.0),
-    "a beam on a beam, two planes": flexible.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8), gravity=(1.0, -3.0, -4.0)),
+    "a beam on a beam, two planes": flexible.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8),
+                                                    gravity=(1.0, -3.0, -4.0)),
     "torsion": flexible.twisted(2, 2.0),
     "beams and springs": flexible.springs_between(2, stiffness=3.0),
     "beams and springs, two planes": flexible.springs_between(1, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8)),
@@ -79,7 +81,8 @@ def test_a_slide_on_the_tip_and_one_below_the_link():
     one = flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
-                                     replace(elbow, type="prismatic", stiffness=40.0, rest=0.1, rpy=np.array([0.1, 0.2, 0.3]))))
+                                     replace(elbow, type="prismatic", stiffness=40.0, rest=0.1,
+                                             rpy=np.array([0.1, 0.2, 0.3]))))
     model, positions = model_of(mechanism), 0.3 * sampled(mechanism)
     expected = Elastic(model).torque(positions)
     np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
@@ -150,7 +153,8 @@ def test_verify_holds_the_flexible_step_against_the_march():
 
 def test_torque_of_a_motion_by_reference_and_by_c():
     mechanism = CASES["flexible joints"]
-    motion = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]), *np.array([[[0.1, 0.2], [0.5, -0.1]], *np.zeros((2, 2, 2))]))
+    motion = from_rows(["shoulder", "elbow"], np.array([0.0, 0.2]),
+                       *np.array([[[0.1, 0.2], [0.5, -0.1]], *np.zeros((2, 2, 2))]))
     by_reference = torque(mechanism, motion)
     by_c = torque(mechanism, motion, lambda model, positions: CompiledStep(model).torque(positions))
     assert by_reference.joints == ("shoulder", "elbow")

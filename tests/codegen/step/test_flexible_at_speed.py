@@ -1,7 +1,7 @@
 """Flexible links at speed: the emitted step against a geometrically exact chain of rigid segments with springs.
 
-The chain (tests/support/flexible_chain.py) is extrapolated from two numbers of segments to none; its error falls with the square
-of their length. Links turn here at the rates that files allow, where tension and weight along them count.
+The chain (tests/support/flexible_chain.py) is extrapolated from two numbers of segments to none; its error falls with
+the square of their length. Links turn here at the rates that files allow, where tension and weight along them count.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 
     """Torques (ticks, n) of chains of so many segments each, and extrapolated to infinitely many."""
     hz = mechanism.control.rate_hz
     ticks = round(seconds * hz)
-    found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1), 1.0 / (finer * hz))[0][finer::finer][:ticks]
+    found = [Chain.of(mechanism, n).marched(motion, -0.5 / hz, finer * (ticks + 1),
+                                            1.0 / (finer * hz))[0][finer::finer][:ticks]
              for n in segments]
     square = (segments[1] / segments[0]) ** 2
     return *found, (square * found[1] - found[0]) / (square - 1.0)
@@ -76,14 +77,17 @@ def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():
     motion = SpinUp(14.0, 0.4)
     coarse, fine, exact = chained(LINK, motion, 0.4, (12, 24))
     finest = Chain.of(LINK, 48).marched(motion, -0.5e-3, 401, 1e-3)[0][1:][:400]
-    assert np.abs(coarse - finest).max() / np.abs(fine - finest).max() == pytest.approx(5.0, rel=0.05)  # (16 - 1) / (4 - 1)
+    # (16 - 1) / (4 - 1)
+    assert np.abs(coarse - finest).max() / np.abs(fine - finest).max() == pytest.approx(5.0, rel=0.05)
     assert np.abs(exact - finest).max() < 0.4 * np.abs(fine - finest).max()
 
 
 def test_a_slew_of_60_degrees_in_half_a_second():
-    """The motion of the root by host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link swings with 15.5."""
+    """The motion of the root by host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link swings with
+    15.5."""
     small = 1e-3
-    found = tip_motion(flexible_arm(LINK, elements=5), Slew((0.0,), (small * np.pi / 3.0,), 0.5), 0.5, 2.5e-4, lead=(0.25, 0.25))
+    found = tip_motion(flexible_arm(LINK, elements=5), Slew((0.0,), (small * np.pi / 3.0,), 0.5), 0.5, 2.5e-4,
+                       lead=(0.25, 0.25))
     motion, seconds = Splined(found.times, found.q / small), float(found.times[-1])
     _, _, exact = chained(LINK, motion, seconds, (24, 48), finer=2)
     error = np.abs(emitted(LINK, motion, seconds) - exact).max()
@@ -107,7 +111,8 @@ def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
 @pytest.mark.parametrize(("mechanism", "allowed"), [
     (flexible.beam_second(2, rate_hz=2000, stiffness=2.0, damping=1e-3), 0.04),
     (flexible.beam_second(2, rate_hz=2000, stiffness=(16.0, 24.0), axes=AXES, damping=1e-3), 0.02),
-    (flexible.two_link(3, rate_hz=2000, stiffness=(16.0, 24.0), axis=SKEW, gravity=(1.0, -5.0, -3.0), damping=1e-3), 0.02),
+    (flexible.two_link(3, rate_hz=2000, stiffness=(16.0, 24.0), axis=SKEW, gravity=(1.0, -5.0, -3.0), damping=1e-3),
+     0.02),
     (flexible.double(2, rate_hz=2000, stiffness=80.0, damping=1e-3), 0.02),
     (flexible.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
 ], ids=["planar", "spatial", "spatial, a link at the tip", "both bend", "both bend in two planes"])
@@ -125,7 +130,8 @@ def test_arms_at_full_rates(mechanism, allowed):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_motions_in_space(seed):
     rng = np.random.default_rng(seed)
-    mechanism = flexible.beam_second(2, rate_hz=2000, stiffness=(12.0, 15.0), axes=rng.normal(size=(2, 3)), damping=1e-3,
+    mechanism = flexible.beam_second(2, rate_hz=2000, stiffness=(12.0, 15.0),
+                                     axes=rng.normal(size=(2, 3)), damping=1e-3,
                                      gravity=rng.normal(size=3) * 5.0)
     motion = oracle.septic(rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.5, 1.5, 2), 0.4)
     _, _, exact = chained(mechanism, motion, 0.45, (8, 16))
@@ -135,7 +141,8 @@ def test_random_motions_in_space(seed):
 
 
 def test_an_upright_link_swings_in_its_own_weight():
-    """It carries a sixth of what would buckle it: without the weight along it the torque is off by a quarter of peak."""
+    """It carries a sixth of what would buckle it: without the weight along it the torque is off by a quarter of
+    peak."""
     mechanism = flexible.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
     motion = oracle.septic([0.02], [0.25], 0.6)
     _, _, exact = chained(mechanism, motion, 0.8)
@@ -143,8 +150,8 @@ def test_an_upright_link_swings_in_its_own_weight():
 
 
 def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
-    """Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 of the square of the turning rate, which
-    is what a beam that swings out of the plane of its turning gains."""
+    """Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 of the square of the turning rate,
+    which is what a beam that swings out of the plane of its turning gains."""
     link = flexible_tree(flexible.single(3, 0.0)).pieces[1].tip
     K = np.diag(link.stiffness["y"])[:2, :2]
     G = link.drawn

@@ -92,7 +92,8 @@ def test_a_value_has_the_sign_of_its_name_or_says_that_it_has_not():
     graph.output("result", -1, a - difference)
     graph.output("other", -1, a - product)
     lines = [line for block in Printer(graph).blocks for line in block.lines]
-    assert lines == ["const ft_real d = b - a;", "const ft_real p_neg = a * b;", "result = a - d;", "other = a + p_neg;"]
+    assert lines == ["const ft_real d = b - a;", "const ft_real p_neg = a * b;", "result = a - d;",
+                     "other = a + p_neg;"]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=0.0))
@@ -104,8 +105,10 @@ def test_a_literal_reads_back_as_the_same_number(x):
 
 
 @pytest.mark.parametrize("value, text", [
-    (13.999999999999998, "14.0"), (304.8000000000375, "304.8"), (1.0000000000000002, "1.0"), (1 / 3, "0.33333333333333"),
-    (0.9992001066609779, "0.99920010666098"), (1.23456789, "1.23456789"), (1.2345678901, "1.2345678901"), (1e-20, "1e-20"),
+    (13.999999999999998, "14.0"), (304.8000000000375, "304.8"), (1.0000000000000002, "1.0"),
+    (1 / 3, "0.33333333333333"),
+    (0.9992001066609779, "0.99920010666098"), (1.23456789, "1.23456789"), (1.2345678901, "1.2345678901"),
+    (1e-20, "1e-20"),
 ])
 def test_rounding_residue_is_not_printed(value, text):
     assert literal(value) == f"FT_C({text})"

@@ -95,7 +95,8 @@ def test_recursions_equal_the_discretisation_under_any_choice_of_frames(make, se
 @pytest.mark.parametrize("trig", ["tick", "knot"])
 @pytest.mark.parametrize(
     "make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(1), 6),
-             lambda: random_tree(np.random.default_rng(2), 7)], ids=["planar", "chain", "tree with slides"])  # fmt: skip
+             # fmt: skip
+             lambda: random_tree(np.random.default_rng(2), 7)], ids=["planar", "chain", "tree with slides"])
 def test_double_precision_equals_the_discretisation(make, trig):
     model = exact_at(trig, of(make()))
     positions = moved(model)

@@ -1,4 +1,5 @@
-"""The emitted C gives the torques it gave before, bit for bit: every mechanism of the project, and the arms of the tests.
+"""The emitted C gives the torques it gave before, bit for bit: every mechanism of the project, and the arms of the
+tests.
 
 torques.json holds a digest of the torques of a motion, a precision each. Who changes what is computed on purpose writes
 it anew: `python -m tests.codegen.step.test_same_torques [name ...]`.
@@ -69,10 +70,12 @@ def cases() -> dict[str, Case]:
     for seed, n in ((1, 4), (2, 6), (3, 14)):
         found |= schemes(f"tree {n}", lambda seed=seed, n=n: oracle.random_tree(np.random.default_rng(seed), n))
     found |= schemes("sprung tree", lambda: sprung(oracle.random_tree(np.random.default_rng(11), 6)))
-    found |= schemes("slow tree", asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
+    found |= schemes("slow tree",
+                     asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
     found["chain 20"] = lambda: oracle.random_chain(np.random.default_rng(13), 20)
     found["tree 6, knot"] = asking(lambda: oracle.random_tree(np.random.default_rng(2), 6), trig="knot")
-    found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"), allocation="partition")
+    found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"),
+                                           allocation="partition")
     found["four_bar, knot"] = asking(lambda: load_mechanism(MECHANISMS / "four_bar.toml"), trig="knot")
     for name, mechanism in test_elastic_step.CASES.items():
         found[f"flexible: {name}"] = lambda m=mechanism: m
@@ -141,9 +144,11 @@ def endings(text: str) -> set[str]:
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}
 
 
-@pytest.mark.parametrize("name", ["panda-7, midpoint", "panda-7, newton-euler", "tree 6, midpoint", "tree 14, newton-euler",
+@pytest.mark.parametrize("name",
+                         ["panda-7, midpoint", "panda-7, newton-euler", "tree 6, midpoint", "tree 14, newton-euler",
                                   "eight_link", "three_rrr", "delta", "two_arm_grasp", "biped",
-                                  "flexible: two planes", "flexible: beams and springs, two planes", "flexible: a sliding spring"])
+                                  "flexible: two planes", "flexible: beams and springs, two planes",
+                          "flexible: a sliding spring"])
 def test_the_head_of_the_emitted_c_explains_every_ending(name):
     for file, text in emit.step_sources(model_of(CASES[name]())).items():
         if file.endswith(("step.c", "tree.c", "loop.c")):

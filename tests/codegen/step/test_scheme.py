@@ -101,7 +101,8 @@ def test_check_says_which_and_why():
 @pytest.mark.parametrize("trig", ["tick", "knot"])
 @pytest.mark.parametrize(
     "make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(3), 6),
-             lambda: random_tree(np.random.default_rng(4), 6)], ids=["planar", "chain", "tree with slides"])  # fmt: skip
+             # fmt: skip
+             lambda: random_tree(np.random.default_rng(4), 6)], ids=["planar", "chain", "tree with slides"])
 @pytest.mark.parametrize("name", ["midpoint", "newton-euler"])
 def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(name, make, trig, monkeypatch):
     monkeypatch.setattr(search, "EFFORT", 0)

@@ -45,7 +45,8 @@ def cache(tmp_path_factory) -> Path:
 def built(three_link, steps, cache, tmp_path_factory) -> build.BuildResult:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEMTORQUE_CACHE", str(cache))
-        return build.build(three_link, tmp_path_factory.mktemp("built") / "three-link", lambda *step: steps.append(step))
+        return build.build(three_link, tmp_path_factory.mktemp("built") / "three-link",
+                           lambda *step: steps.append(step))
 
 
 def unwanted(*_args, **_kwargs):
@@ -142,7 +143,8 @@ def test_a_build_that_is_interrupted_leaves_no_process_behind(tmp_path, monkeypa
     slow.chmod(0o755)
     started, popen = [], subprocess.Popen
     monkeypatch.setattr(sys, "executable", str(slow))
-    monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: started.append(popen(*args, **kwargs)) or started[-1])
+    monkeypatch.setattr(subprocess, "Popen", lambda *args,
+                        **kwargs: started.append(popen(*args, **kwargs)) or started[-1])
 
     def interrupted(done, total, what):
         raise KeyboardInterrupt

@@ -104,11 +104,13 @@ def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, g
 
 
 WARNINGS = {
-    "no-load speed": ({"limits": Limits(-2.6, 2.6, 500.0, 0.4)}, "joint.wrist.limits.velocity = 500: the motor runs at most"),
+    "no-load speed": ({"limits": Limits(-2.6, 2.6, 500.0, 0.4)},
+                      "joint.wrist.limits.velocity = 500: the motor runs at most"),
     "no effort limit": ({"limits": Limits(-2.6, 2.6, 5.0)}, "joint.wrist.limits.effort is not given"),
     "three-phase motor": ({"motor": Motor(1.6, 4e-4, 0.35, channel=2, kind="three-phase")},
                           "joint.wrist.motor.kind = three-phase: no board here commutates"),
-    "inductance a thousandth": ({"motor": Motor(1.6, 4e-7, 0.35, channel=2)}, "joint.wrist.motor: L/R = 2.5e-07 s, where motors"),
+    "inductance a thousandth": ({"motor": Motor(1.6, 4e-7, 0.35, channel=2)},
+                                "joint.wrist.motor: L/R = 2.5e-07 s, where motors"),
     "no encoder": ({"encoder": None}, "joint.wrist has a motor but no encoder"),
     "no gains": ({"gains": Gains()}, "joint.wrist has a motor but no gains.ku"),
     "no damping": ({"gains": Gains(ku=1e-3)}, "joint.wrist.gains.kv is 0: nothing damps"),
@@ -198,10 +200,12 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
     from codegen.verify import new_file as init_file
     from tests.codegen.mechanism.test_urdf import robot
 
-    arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"), init_file.Choice("f405rg-6")))
+    arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+                                         init_file.Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
-    assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan", "shoulder_lift", "elbow_flex"]
+    assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan",
+                                                                                       "shoulder_lift", "elbow_flex"]
     for joint in arm.moving:
         constant, bus = joint.motor.K * joint.motor.gear, arm.board.bus_voltage
         assert 1.25 < bus / constant / joint.limits.velocity < 1.35
@@ -227,7 +231,8 @@ def test_a_zero_that_is_sought_with_too_little_torque_is_warned_of():
     upright = replace(mechanism, gravity=np.array([0.0, -9.81, 0.0]))
     for effort, warned in ((0.3, True), (4.0, False)):
         joints = list(upright.joints)
-        joints[0] = replace(joints[0], encoder=replace(joints[0].encoder, zero="stop"), home=Home(at=-3.0, effort=effort))
+        joints[0] = replace(joints[0], encoder=replace(joints[0].encoder, zero="stop"),
+                            home=Home(at=-3.0, effort=effort))
         said = examine(replace(upright, joints=tuple(joints))).warnings
         assert any("joint.shoulder.home.effort = 0.3 does not carry the joint" in w for w in said) == warned
 
@@ -237,8 +242,8 @@ def test_a_flexible_link_that_turns_or_bends_beyond_what_was_tried_is_warned_of(
     link = replace(link, control=replace(link.control, rate_hz=250, knot_hz=250))
     assert not [w for w in examine(link).warnings if "turn" in w]
     fast = replace(link, joints=(replace(link.joints[0], limits=replace(link.joints[0].limits, velocity=30.0)),))
-    assert "link.beam.beam: the joints' limits let it turn at 30 rad/s, 1.9 times its lowest frequency of 15.5 rad/s; its " \
-        "tension was held against an exact chain up to 1.5 times" in examine(fast).warnings
+    assert ("link.beam.beam: the joints' limits let it turn at 30 rad/s, 1.9 times its lowest frequency of 15.5 rad/s; "
+            "its tension was held against an exact chain up to 1.5 times") in examine(fast).warnings
 
     def swung(seconds: float) -> Trajectory:
         t = np.linspace(0.0, seconds, 151)

@@ -272,7 +272,8 @@ def turned_up(rate: float, seconds: float, hold: float):
     x = np.clip(t / seconds, 0.0, 1.0)
     velocities = rate * (x - np.sin(2.0 * np.pi * x) / (2.0 * np.pi))
     changes = np.where(x < 1.0, rate / seconds * (1.0 - np.cos(2.0 * np.pi * x)), 0.0)
-    at = rate * seconds * (0.5 * x**2 + (np.cos(2.0 * np.pi * x) - 1.0) / (4.0 * np.pi**2)) + rate * np.maximum(t - seconds, 0.0)
+    at = rate * seconds * (0.5 * x**2
+                           + (np.cos(2.0 * np.pi * x) - 1.0) / (4.0 * np.pi**2)) + rate * np.maximum(t - seconds, 0.0)
     return from_rows(["hub"], t, at[:, None], velocities[:, None], changes[:, None])
 
 

@@ -57,7 +57,8 @@ def reasons(monkeypatch, **wrong) -> tuple[str, ...]:
         return wrong[precision](tau.copy()) if precision in wrong else tau
 
     monkeypatch.setattr(CompiledStep, "torque", computed)
-    return verify.verify(small(), (), lambda model, x, c: Run(CompiledStep(model, sources=c).torque(x)), motions=1).reasons
+    return verify.verify(small(), (), lambda model, x, c: Run(CompiledStep(model, sources=c).torque(x)),
+                         motions=1).reasons
 
 
 class Run:
@@ -96,7 +97,8 @@ def test_numbers_are_those_of_the_arrays():
 
 
 def test_rnea_is_pinocchio_s_and_not_ours():
-    for trial, motion in zip(verified().trials, (None, Trajectory.load(MECHANISMS / "six_axis.csv", arm())), strict=True):
+    for trial, motion in zip(verified().trials,
+                             (None, Trajectory.load(MECHANISMS / "six_axis.csv", arm())), strict=True):
         if motion:
             assert trial.rnea == pytest.approx(oracle.torque_at(model_of(arm()), motion, trial.t), rel=1e-9, abs=1e-9)
 
@@ -138,7 +140,8 @@ def test_it_says_how_near_every_error_came_to_what_is_allowed():
     single = v.comparison("single")
     used = [np.max(single.error(t) / np.maximum(1e-4 * t.peak, t.floor)) for t in v.trials]
     assert shares["C in float32 against the emitted form"] == pytest.approx(max(used))
-    assert sum(share is not None for share in shares.values()) == 5 and all(0.0 < s <= 1.0 for s in shares.values() if s)
+    assert sum(share is not None for share in shares.values()) == 5 and all(0.0 < s <= 1.0
+                                                                            for s in shares.values() if s)
     page = verify_report.page(v)
     assert all(f"<td>{share:.1%}</td>" in page for share in shares.values() if share is not None)
 

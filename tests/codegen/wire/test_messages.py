@@ -52,7 +52,8 @@ def values(f, joints):
     """A strategy for one field's value, as the Python codec gives it back."""
     one = {
         "u8": st.integers(0, 2**8 - 1), "u16": st.integers(0, 2**16 - 1), "u32": st.integers(0, 2**32 - 1),
-        "i32": st.integers(-(2**31), 2**31 - 1), "i64": st.integers(-(2**63), 2**63 - 1), "f32": st.floats(width=32, allow_nan=False),
+        "i32": st.integers(-(2**31), 2**31 - 1), "i64": st.integers(-(2**63), 2**63 - 1),
+        "f32": st.floats(width=32, allow_nan=False),
     }[f.type]
     n = codec.length(f, joints)
     if f.length == 1:
@@ -109,12 +110,14 @@ def test_unknown_types_have_no_size(c_messages):
 
 
 def test_layout_on_the_wire_is_the_documented_one():
-    """Written out by hand once, so that both sides cannot drift together: a knot two turns below zero, less one step."""
+    """Written out by hand once, so that both sides cannot drift together: a knot two turns below zero, less one
+    step."""
     from cobs import cobs
 
     knot = codec.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))
     frame = cobs.decode(Codec(2).encode(knot, tag=0xBEEF, seq=0x0102)[:-1])
-    assert frame[:-4] == struct.pack("<BHH", 2, 0x0102, 0xBEEF) + struct.pack("<Bqq4f", 2, 1, -2 * 2**32 - 1, 0.5, 1.5, -1.0, 2.0)
+    assert frame[:-4] == struct.pack("<BHH", 2, 0x0102, 0xBEEF) + struct.pack("<Bqq4f", 2, 1, -2 * 2**32 - 1,
+                                                                              0.5, 1.5, -1.0, 2.0)
     crc = 0xFFFFFFFF  # CRC-32 (IEEE 802.3, reflected), bit by bit
     for byte in frame[:-4]:
         crc ^= byte
@@ -208,6 +211,7 @@ def test_every_fault_and_refusal_says_what_to_do():
 
 
 def test_no_two_names_of_a_table_have_one_number():
-    for table in (messages.STATES, messages.FAULTS, messages.REFUSALS, messages.COMMANDS, messages.FLAGS, messages.LIMITS):
+    for table in (messages.STATES, messages.FAULTS, messages.REFUSALS, messages.COMMANDS, messages.FLAGS,
+                  messages.LIMITS):
         numbers = [row[0] for row in table.values()]
         assert len(set(numbers)) == len(numbers)

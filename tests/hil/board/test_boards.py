@@ -68,7 +68,8 @@ def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("f405rg-4", "joint.shoulder.motor.drive = 'antiphase': the e-stop loop of board 'f405rg-4' stops the PWM, not the "),
+    ("f405rg-4",
+     "joint.shoulder.motor.drive = 'antiphase': the e-stop loop of board 'f405rg-4' stops the PWM, not the "),
     ("odrive-v3.6", "joint.shoulder.motor.drive = 'antiphase': board 'odrive-v3.6' has half bridges there"),
 ])
 def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name, message):
@@ -156,7 +157,8 @@ def test_gate_drivers_are_told_before_anything_switches():
         for driver in board.gate_drivers:
             driver.registers = {2: 0, 3: 0}
         board.run(0.5)
-        assert np.isnan(board.voltages()).all() and [d.registers[2] for d in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
+        assert np.isnan(board.voltages()).all() and [d.registers[2]
+                                                     for d in board.gate_drivers] == [20 << 6 | 1 << 4] * 2
         session.link.close()
 
 

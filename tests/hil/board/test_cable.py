@@ -42,7 +42,8 @@ def test_what_was_written_before_one_end_closed_still_arrives():
 def test_a_cable_takes_the_place_of_the_host_before_and_frees_the_port_when_it_is_closed():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        sessions = [Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism)) for _ in range(2)]
+        sessions = [Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+                    for _ in range(2)]
         with pytest.raises(Refused, match=f"socket://127.0.0.1:{board.port}: the link broke"):
             sessions[0].connect()
         sessions[1].connect()

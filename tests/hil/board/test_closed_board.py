@@ -1,4 +1,5 @@
-"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image says why not."""
+"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image says why
+not."""
 
 from __future__ import annotations
 
@@ -92,20 +93,23 @@ def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks later."""
+    """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks
+    later."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """Feed-forward against Pinocchio: at once the weight of arms and object, and of the closure's share a fiftieth a tick."""
+    """Feed-forward against Pinocchio: at once the weight of arms and object, and of the closure's share a fiftieth a
+    tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
     mechanism, motion = example()
     q, none = motion.at(GRASP)[0], np.zeros(4)
-    weight = {name: Closed(replace(mechanism.in_mode(name), loops=())).open_torque(q, none, none) for name in ("open", "grasp")}
+    weight = {name: Closed(replace(mechanism.in_mode(name), loops=())).open_torque(q, none, none)
+              for name in ("open", "grasp")}
     step = weight["grasp"] - weight["open"]
     assert np.abs(step[:2]).min() > 1.0 and np.abs(step[2:]).max() < 1e-12
     closed = Closed(mechanism.in_mode("grasp"))
@@ -126,7 +130,8 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
     for name, (result, board) in grasped.items():
         tick = around_switch(result, board)
         largest[name] = np.abs(np.diff(result.record.torque_ff[tick - 5:tick + 80, 2:], axis=0)).max()
-    print(f"largest torque step a tick of the arm that is joined: {largest['none']:.3f} without, {largest['ramp']:.3f} with ramp")
+    print(f"largest torque step a tick of the arm that is joined: {largest['none']:.3f} without, "
+          f"{largest['ramp']:.3f} with ramp")
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
     np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
@@ -134,7 +139,8 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque changes."""
+    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque
+    changes."""
     mechanism, motion = example()
     elf = build.build(mechanism, tmp_path, pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(4)) as board:
@@ -166,7 +172,8 @@ def test_an_object_is_let_go_in_motion():
     (grasped, _, _), (opened, _, missed) = board.switched
     assert missed == "" and opened - grasped == pytest.approx(CARRIED - GRASP, abs=1e-6)
     after = result.record.seconds >= opened
-    assert np.abs(result.target_positions - result.record.q)[after & (np.arange(len(after)) < result.moving.stop)].max() < 1e-3
+    assert np.abs(result.target_positions
+                  - result.record.q)[after & (np.arange(len(after)) < result.moving.stop)].max() < 1e-3
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():

@@ -96,7 +96,8 @@ def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anyt
 
 @pytest.mark.parametrize("state", ["ARM", "PROBE"])
 def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
-    """Between the last look at them and the command: it is refused by name, and goes through once they are told anew."""
+    """Between the last look at them and the command: it is refused by name, and goes through once they are told
+    anew."""
     board, session = connected
     asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
     spoiling = True

@@ -1,4 +1,5 @@
-"""The exact flash image on the virtual board, with plant and host: it tracks, it is the host's arithmetic, it repeats."""
+"""The exact flash image on the virtual board, with plant and host: it tracks, it is the host's arithmetic, it
+repeats."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def test_a_motor_wired_the_wrong_way_round_ends_in_a_fault():
 
 def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
     mechanism = rig.three_link()
-    stiffer = replace(mechanism, joints=tuple(replace(j, gains=replace(j.gains, ku=j.gains.ku + 1)) for j in mechanism.joints))
+    stiffer = replace(mechanism,
+                      joints=tuple(replace(j, gains=replace(j.gains, ku=j.gains.ku + 1)) for j in mechanism.joints))
     expected = Configuration.of(stiffer)
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
         session = Session(Link(board.plug_in(), clock=VirtualClock(board)), expected)

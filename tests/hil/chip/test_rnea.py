@@ -33,7 +33,8 @@ int weight(const ft_real *q, ft_real *tau)
 CALLS = 5
 
 
-@pytest.mark.parametrize("name", ["three_link", "six_axis", "three_axis", "industrial_robot", "pick_and_place", "five_bar",
+@pytest.mark.parametrize("name",
+                         ["three_link", "six_axis", "three_axis", "industrial_robot", "pick_and_place", "five_bar",
                                   "three_rrr", "palletizer", "delta"])
 def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name):
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
@@ -43,7 +44,8 @@ def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name)
     entry = ENTRY.replace("GIVEN ", given).replace("NEAR", "static ft_rnea_near near;" if near else "")
     chip, told, n = ChipLibrary(files | {"entry.c": entry}), rnea.cost(model)[0], len(mechanism.streamed)
     rng = np.random.default_rng(0)
-    q = np.float32([j.start for j in mechanism.streamed]) + np.float32(0.002) * np.arange(CALLS, dtype=np.float32)[:, None]
+    q = np.float32([j.start for j in mechanism.streamed]) + np.float32(0.002) * np.arange(CALLS,
+                                                                                          dtype=np.float32)[:, None]
     qd, qdd = (rng.standard_normal((CALLS, n)).astype(np.float32) for _ in range(2))
     at = [chip.put(4 * n) for _ in range(4)]
     tau, counts = np.empty_like(q), []

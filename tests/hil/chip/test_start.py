@@ -229,7 +229,8 @@ MUTATIONS = {
     "SysTick's second period is written before its first began": (
         "f405rg-6", "stm32/ft_tick.c", "        if (SysTick->VAL != 0)\n            break;", "        break;", 0),
     "the crystal is not measured": (
-        "f405rg-4", "stm32/ft_crystal.c", "return off < expected / FT_CRYSTAL_SHARE;", "return off <= expected * 4u;", 4_000_000),
+        "f405rg-4", "stm32/ft_crystal.c", "return off < expected / FT_CRYSTAL_SHARE;",
+        "return off <= expected * 4u;", 4_000_000),
     "the supply is not watched": (
         "f405rg-4", "stm32/ft_supply.c", "    EXTI_IMR |= EXTI_LINE_PVD;\n", "", 0),
     "the debugger is switched off": (

@@ -70,7 +70,8 @@ def test_the_clock_tree_reaches_168_mhz_and_time_stays_seconds(program):
 
 
 def test_a_dead_crystal_leaves_the_chip_on_its_own_oscillator(program):
-    run = program(RCC + "void start(void) { result[0] = 7 + clock_start(5); for (;;) { WAIT(); } }", hse_hz=None).run(0.5)
+    run = program(RCC + "void start(void) { result[0] = 7 + clock_start(5); for (;;) { WAIT(); } }",
+                  hse_hz=None).run(0.5)
     assert run[0] == 7
     assert run.chip.rcc.hclk == 16_000_000
 
@@ -150,7 +151,8 @@ def test_the_break_input_clears_moe_until_it_is_gone_and_software_sets_it(progra
             result[0] = TIM8(BDTR); result[1] = 1;
             while (!(TIM8(BDTR) & 1 << 15) == 0) { }
             result[2] = TIM8(SR) & 0x80;
-            TIM8(SR) = ~0x80u; TIM8(BDTR) |= 1 << 15; result[3] = TIM8(BDTR); result[4] = TIM8(SR) & 0x80; result[1] = 2;
+            TIM8(SR) = ~0x80u; TIM8(BDTR) |= 1 << 15; result[3] = TIM8(BDTR);
+            result[4] = TIM8(SR) & 0x80; result[1] = 2;
             while (REG(0x20008000) != 0x600D) { }
             result[5] = TIM8(BDTR);
             TIM8(SR) = ~0x80u; TIM8(BDTR) |= 1 << 15; result[6] = TIM8(BDTR); result[7] = TIM8(SR) & 0x80;
@@ -223,7 +225,8 @@ def test_an_encoder_range_that_loses_counts_is_refused(program):
     with pytest.raises(Unmodelled, match="loses counts"):
         program(RCC + """
             void start(void) {
-                RCC_APB1ENR |= 2; REG(0x4000042C) = 8191; REG(0x40000418) = 0x0101; REG(0x40000408) = 3; REG(0x40000400) = 1;
+                RCC_APB1ENR |= 2; REG(0x4000042C) = 8191; REG(0x40000418) = 0x0101;
+                REG(0x40000408) = 3; REG(0x40000400) = 1;
                 for (;;) { WAIT(); }
             }""").run(1e-3)
 

@@ -90,7 +90,8 @@ def test_registers_outputs_and_interrupts_are_those_of_a_timer_with_an_event_for
         for _ in range(300):
             now += random.choice([1, 7, 100, 3000, 40_000])
             offset = random.choice([CNT, SR, CCR1, CCR2, ARR, DIER] + ([RCR] if name == "TIM8" else []))
-            value = {CNT: None, SR: random.choice([None, 0]), ARR: random.choice([top, top + 3]), DIER: random.randrange(2),
+            value = {CNT: None, SR: random.choice([None, 0]), ARR: random.choice([top, top + 3]),
+                     DIER: random.randrange(2),
                      RCR: random.randrange(4)}.get(offset, random.randrange(top))
             for bench in benches:
                 bench.until(now)

@@ -1,6 +1,6 @@
-"""Every conditional branch that a control tick can come to is gone both ways: by a tour through all that a board can be asked
-for, the fault campaign, and states put into its memory that nothing leads to; or it stands below with the reason why not.
-The worst tick of all these is told, and held against what `femtorque build` finds in a moment."""
+"""Every conditional branch that a control tick can come to is gone both ways: by a tour through all that a board can be
+asked for, the fault campaign, and states put into its memory that nothing leads to; or it stands below with the reason
+why not. The worst tick of all these is told, and held against what `femtorque build` finds in a moment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def lines(elf: Path, found: list[Branch]) -> dict[Branch, str]:
 
 def one_of_each(every: list[campaign.Injection]) -> list[campaign.Injection]:
     """The first of each kind in each state with each end; of encoders, at each joint."""
-    return list({(i.kind, i.state, i.faults, i.name[:7] if "joint" in i.name else ""): i for i in reversed(every)}.values())
+    return list({(i.kind, i.state, i.faults, i.name[:7] if "joint" in i.name else ""): i
+                 for i in reversed(every)}.values())
 
 
 @pytest.fixture(scope="module")
@@ -154,10 +155,13 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
     for branch, way in missing:
         print(f"{branch.function:26} never {way:10} {texts[branch]:90} {NEVER.get(texts[branch], '?')}")
     worst, budget = sum(ledger.tell()), 168_000_000 // arm.control.rate_hz
-    unseen, path = (longest(flash, branches.TICK, ledger.seen, FLASH_MEMORIES["stm32f4"], 3, part) for part in (True, False))
+    unseen, path = (longest(flash, branches.TICK, ledger.seen, FLASH_MEMORIES["stm32f4"], 3, part)
+                    for part in (True, False))
     quick = measure(arm, built)
-    print(f"worst tick: {worst} cycles of {budget}, a margin of {1.0 - worst / budget:.1%}; with the longest path through "
-          f"what no tick has executed {worst + unseen}, {1.0 - (worst + unseen) / budget:.1%}; no path is longer than {path}, "
+    print(f"worst tick: {worst} cycles of {budget}, a margin of {1.0 - worst / budget:.1%}; with the longest path "
+          f"through "
+          f"what no tick has executed {worst + unseen}, {1.0 - (worst + unseen) / budget:.1%}; no path is longer than "
+          f"{path}, "
           f"{1.0 - path / budget:.1%}; build finds {quick.cycles_tick_flash} and says {quick.cycles_worst}")
     assert set(texts.values()) == set(NEVER)
     assert 0.99 * worst <= quick.cycles_tick_flash and worst + unseen <= quick.cycles_worst < path < budget - LATE
@@ -165,7 +169,8 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
 
 @pytest.mark.bench
 @pytest.mark.parametrize(("file", "board", "drive"), [
-    ("three_link", "nucleo-g474re-6", "voltage"), ("six_axis", "f405rg-6", "voltage"), ("three_link", "f405rg-4", "current")])
+    ("three_link", "nucleo-g474re-6", "voltage"), ("six_axis", "f405rg-6", "voltage"),
+    ("three_link", "f405rg-4", "current")])
 def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
     """On other boards, with more joints, with current loops: nearly, and with what it allows for, surely."""
     arm = load_mechanism(ROOT / "mechanisms" / f"{file}.toml")
@@ -183,7 +188,8 @@ def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
             done()
     worst, quick = sum(ledger.tell()), measure(arm, built)
     print(f"{file} on {board}, {drive}: worst tick {worst} cycles; build finds {quick.cycles_tick_flash}, allows "
-          f"{quick.cycles_unseen} and {quick.cycles_above} above it, and says {quick.cycles_worst} of {quick.cycles_budget}")
+          f"{quick.cycles_unseen} and {quick.cycles_above} above it, and says {quick.cycles_worst} of "
+          f"{quick.cycles_budget}")
     assert 0.99 * worst <= quick.cycles_tick_flash and worst <= quick.cycles_worst
 
 

@@ -1,4 +1,5 @@
-"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants that they watch."""
+"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants that they
+watch."""
 
 from __future__ import annotations
 
@@ -106,7 +107,8 @@ def test_turns_of_loops_that_never_ran_multiply(watched):
 
 
 def test_a_loop_that_never_ran_is_come_to_in_every_turn_of_the_one_around_it(watched):
-    tick = watched("movs r2, #4; 2: cmp r1, #99; bne 4f; movs r3, #20; " + LOOP + "4: subs r2, #1; bne 2b; bx lr").run(2.5)
+    tick = watched("movs r2, #4; 2: cmp r1, #99; bne 4f; movs r3, #20; " + LOOP
+                   + "4: subs r2, #1; bne 2b; bx lr").run(2.5)
     assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 4 * 10 * TURN
 
 
@@ -118,7 +120,8 @@ def test_a_loop_of_which_only_the_condition_ran_can_go_round(watched):
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
     """It has been called once per tick; its return is fetched anew, too."""
-    more = '__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n .endr\\n bx lr"); }'
+    more = ('__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n '
+            '.endr\\n bx lr"); }')
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"
     once = twice.replace("; bl work; 1:", "; nop; 1:")
     longer, shorter = (watched(code, more).run(2.5).path() for code in (twice, once))

@@ -1,8 +1,8 @@
-"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2025 executed instructions,
-or 3120 where a fault ends in holding the arm.
+"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 2025 executed
+instructions, or 3120 where a fault ends in holding the arm.
 
-Where something is found wrong, every fault is asked for that the image can have: those of current loops, closed loops and
-modes only where it has some. A tick of a motion takes 1760 on average.
+Where something is found wrong, every fault is asked for that the image can have: those of current loops, closed loops
+and modes only where it has some. A tick of a motion takes 1760 on average.
 
 The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
 commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run

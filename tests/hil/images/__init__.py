@@ -13,7 +13,8 @@ from hil.chip.stm32f4.chip import Stm32F405
 
 HERE = Path(__file__).parent
 FLAGS = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-O1", "-std=c99", "-Wall", "-Werror",
-         "-Wno-unused-function", "-ffreestanding", "-nostdlib", "-ffp-contract=off", "-fno-tree-loop-distribute-patterns"]
+         "-Wno-unused-function", "-ffreestanding", "-nostdlib", "-ffp-contract=off",
+         "-fno-tree-loop-distribute-patterns"]
 
 
 def compile_image(folder: Path, source: str) -> Path:

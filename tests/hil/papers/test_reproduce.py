@@ -156,13 +156,15 @@ def test_lagrange_gives_the_coefficients_of_the_two_link_arm():
     symbols = sp.symbols("a1 a2 v1 v2 x1 x2")
     for pose in ((0.3, -1.1), (2.0, 0.7), (-0.4, 3.0)):
         values = dict(zip(symbols[4:], pose, strict=True)) | numbers | {g: 9.81}
-        exprs = [e.subs(dict(zip(accelerations, symbols[:2], strict=True))).subs(dict(zip(rates, symbols[2:4], strict=True)))
+        exprs = [e.subs(dict(zip(accelerations, symbols[:2], strict=True))).subs(dict(zip(rates,
+                                                                                          symbols[2:4], strict=True)))
                  .subs(dict(zip(q, symbols[4:], strict=True))) for e in torque]
         polys = [sp.expand(e.subs(values)) for e in exprs]
         H = [[float(e.coeff(a)) for a in symbols[:2]] for e in polys]
         np.testing.assert_allclose(arm.H(pose), H, rtol=1e-12)
         still = [e.subs(dict.fromkeys(symbols[:2], 0)) for e in polys]
-        np.testing.assert_allclose(arm.G(pose), [float(e.subs(dict.fromkeys(symbols[2:4], 0))) for e in still], rtol=1e-12)
+        np.testing.assert_allclose(arm.G(pose),
+                                   [float(e.subs(dict.fromkeys(symbols[2:4], 0))) for e in still], rtol=1e-12)
         h = float(arm.h(pose))
         v1, v2 = symbols[2:4]
         assert float(still[0].coeff(v2, 2)) == pytest.approx(-h, rel=1e-12)
@@ -176,7 +178,8 @@ def test_the_closed_form_of_the_example_is_that_of_pinocchio():
     mechanism = load_mechanism(ROOT / "mechanisms" / "two_link.toml")
     rng = np.random.default_rng(3)
     q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 40, 2))
-    np.testing.assert_allclose(TwoLink.of(mechanism).torque(q, qd, qdd), oracle.rnea(oracle.pinocchio_of(mechanism), q, qd, qdd),
+    np.testing.assert_allclose(TwoLink.of(mechanism).torque(q, qd, qdd),
+                               oracle.rnea(oracle.pinocchio_of(mechanism), q, qd, qdd),
                                atol=1e-12)
     with pytest.raises(BadInput, match="is not two links"):
         TwoLink.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))

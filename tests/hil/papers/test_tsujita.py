@@ -29,7 +29,8 @@ def test_bending_changes_the_torques():
     wall = scenario.load("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05
-    stiff = tuple(replace(link, beam=replace(link.beam, EI=(np.inf, 5e4))) if link.beam else link for link in mechanism.links)
+    stiff = tuple(replace(link, beam=replace(link.beam, EI=(np.inf, 5e4))) if link.beam else link
+                  for link in mechanism.links)
     rigid = tip_motion(flexible_arm(replace(mechanism, links=stiff)), found.chord, 0.5, STEP, ends="static",
                        press=Press(wall.file.contact))
     assert np.abs(rigid.torque - found.motion.torque).max() > 0.02 * np.abs(rigid.torque).max()
@@ -51,7 +52,8 @@ def test_plant_without_bending_is_a_rigid_arm(frame):
 def test_plant_keeps_its_energy():
     """Falling freely under gravity without damping: kinetic, elastic and potential energy together."""
     mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
-    links = tuple(replace(link, beam=replace(link.beam, damping=0.0)) if link.beam else link for link in mechanism.links)
+    links = tuple(replace(link, beam=replace(link.beam, damping=0.0)) if link.beam else link
+                  for link in mechanism.links)
     plant = FlexiblePlant(replace(mechanism, links=links), 2)
     y0 = np.concatenate([[-0.4, 0.9], np.zeros(plant.n), np.zeros(2 + plant.n)])
     drifts = []
@@ -79,4 +81,5 @@ def _potential(plant: FlexiblePlant, y: np.ndarray) -> float:
 def _energy(plant: FlexiblePlant, y: np.ndarray) -> float:
     J, size = plant.J, plant.J + plant.n
     U, v = y[J:size], y[size:]
-    return 0.5 * float(v @ plant.system(y)[0] @ v) + 0.5 * float(U @ plant.K @ U) + plant.stiffened(U)[1] + _potential(plant, y)
+    return 0.5 * float(v @ plant.system(y)[0] @ v) + 0.5 * float(U @ plant.K
+                                                                 @ U) + plant.stiffened(U)[1] + _potential(plant, y)

@@ -56,7 +56,8 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Chain(Plant):
-    """The forearm as eight rigid segments: geometrically exact, and no equation of the inverse model's. Remembers too."""
+    """The forearm as eight rigid segments: geometrically exact, and no equation of the inverse model's. Remembers
+    too."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(segmented(mechanism, 8), max_step=1e-4)
@@ -123,7 +124,8 @@ def test_the_arm_keeps_its_energy():
 def energy(plant: FlexibleArmPlant) -> float:
     mass = plant.arm.system(np.concatenate([plant.x, plant.velocities]))[0]
     bent = plant.x[plant.n:]
-    return 0.5 * float(plant.velocities @ mass @ plant.velocities + bent @ plant.arm.K @ bent) + plant.arm.stiffened(bent)[1]
+    return 0.5 * float(plant.velocities @ mass @ plant.velocities
+                       + bent @ plant.arm.K @ bent) + plant.arm.stiffened(bent)[1]
 
 
 def test_which_plant_a_mechanism_gets():

@@ -19,7 +19,8 @@ NAMES = ("shoulder", "elbow", "wrist")
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
-    """The command as it is typed, in front of an arm whose plant is `wired` otherwise: joint -> problem, and the file."""
+    """The command as it is typed, in front of an arm whose plant is `wired` otherwise: joint -> problem, and the
+    file."""
     file = tmp_path / "arm.toml"
     file.write_text(Path(rig.three_link().source).read_text())
 
@@ -46,7 +47,8 @@ def test_a_well_wired_arm_is_good(looked_at):
 
 
 def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(looked_at):
-    """One arm with a fault at each joint: shoulder's encoder reversed, elbow's motor reversed, wrist's counts doubled."""
+    """One arm with a fault at each joint: shoulder's encoder reversed, elbow's motor reversed, wrist's counts
+    doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
 
     def turn_motor_round(board):
@@ -88,7 +90,8 @@ def test_what_two_looks_mean(moved, ratio, words):
 def test_only_the_numbers_of_a_file_change(tmp_path):
     file, text = tmp_path / "arm.toml", Path(rig.three_link().source).read_text()
     file.write_text(text)
-    set_joint(file, "elbow", {"friction": {"viscous": 1.23456e-3, "coulomb": 0.02}, "motor": {"inertia": 1e-3}}, "measured")
+    set_joint(file, "elbow",
+              {"friction": {"viscous": 1.23456e-3, "coulomb": 0.02}, "motor": {"inertia": 1e-3}}, "measured")
     before, after = text.splitlines(), file.read_text().splitlines()
     assert len(before) == len(after)
     changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]

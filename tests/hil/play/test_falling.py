@@ -136,7 +136,8 @@ def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_t
     mechanism = braked("f405rg-4", tmp_path)
     with held_by_brakes(mechanism) as (board, session):
         session.disarm()
-        with pytest.raises(BadInput, match=r"safety.brake: a probe holds no joint, and all brakes open at once; support the arm"):
+        with pytest.raises(BadInput,
+                           match=r"safety.brake: a probe holds no joint, and all brakes open at once; support the arm"):
             bring_up(session, mechanism)
         with pytest.raises(Refused, match="BRAKE"):
             session.ask(Probe(0, 0, 0.0), "PROBE")

@@ -113,8 +113,8 @@ def during(result):
 
 
 def calibrate(board):
-    """Let the virtual board's converter tell the nominal bus voltage to the last bit, as a pil image takes it for granted:
-    one constant of the image is put right for that, and its check sum with it."""
+    """Let the virtual board's converter tell the nominal bus voltage to the last bit, as a pil image takes it for
+    granted: one constant of the image is put right for that, and its check sum with it."""
     nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
     counts = np.float32(round(board.bus_voltage / exact))
     steps = [np.float32(nominal / counts)]
@@ -172,7 +172,8 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
         first, _ = ask(0, (1000, 0, 0))  # not the next tick: says which is
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
-        assert list(before) == to_wire(rig.start(), configuration.joints).tolist()  # what a plant begins with is no movement
+        # what a plant begins with is no movement
+        assert list(before) == to_wire(rig.start(), configuration.joints).tolist()
         once, moved = ask(then.tick + 1, (1010, 0, 0))
         again, still = ask(then.tick + 1, (1010, 0, 0))
         assert once == again and once.tick == then.tick + 1
@@ -252,7 +253,8 @@ def behind_a_tty(port):
             while data := read():
                 write(data)
 
-    to_board, to_host = (lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096), partial(os.write, master))
+    to_board, to_host = (lambda: os.read(master, 4096), line.sendall), (lambda: line.recv(4096),
+                                                                        partial(os.write, master))
     for ends in (to_board, to_host):
         threading.Thread(target=copy, args=ends, daemon=True).start()
     try:

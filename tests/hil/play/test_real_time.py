@@ -1,4 +1,5 @@
-"""A six-joint arm with its board, plant and host, against the clock; and how much work a tick is, which no clock disturbs."""
+"""A six-joint arm with its board, plant and host, against the clock; and how much work a tick is, which no clock
+disturbs."""
 
 from __future__ import annotations
 
@@ -27,12 +28,14 @@ ROOT = Path(__file__).parents[3]
 
 
 def real_time_factor(seconds: float) -> float:
-    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that streams."""
+    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that
+    streams."""
     arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])
     there = start + [0.6, -0.4, 0.5, -0.7, 0.5, 0.8]
-    motion = from_rows([joint.name for joint in mechanism.moving], [0.0, 0.5 * seconds, seconds], np.array([start, there, start]))
+    motion = from_rows([joint.name for joint in mechanism.moving], [0.0, 0.5 * seconds, seconds],
+                       np.array([start, there, start]))
     image = build.build(mechanism, ROOT / folder(mechanism, True)).elf
     with VirtualBoard(image, mechanism, plant_of(mechanism)) as board:
         board.brakes = True

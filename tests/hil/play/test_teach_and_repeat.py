@@ -27,7 +27,8 @@ def pull(mechanism, seconds):
     def hand(plant):
         s = 0.5 - 0.5 * np.cos(2.0 * np.pi * min(max(hand.time(plant), 0.0) / seconds, 1.0))
         tremble = 0.004 * np.sin(2.0 * np.pi * 12.0 * plant.time)
-        return np.array([20.0, 12.0, 4.0]) * (start + s * SHOWN + tremble - plant.q) - np.array([1.0, 0.5, 0.1]) * plant.v
+        return np.array([20.0, 12.0, 4.0]) * (start + s * SHOWN + tremble
+                                              - plant.q) - np.array([1.0, 0.5, 0.1]) * plant.v
 
     return hand
 
@@ -113,7 +114,8 @@ def test_a_recording_that_is_too_fast_is_played_slower(taught):
     times, position, rate, acceleration = recorded.motion(ARM, record, arm.streamed)
     assert times[-1] > 2.2
     for j, joint in enumerate(arm.streamed):
-        assert np.abs(rate[:, j]).max() <= joint.limits.velocity and np.abs(acceleration[:, j]).max() <= joint.limits.acceleration
+        assert np.abs(rate[:, j]).max() <= joint.limits.velocity
+        assert np.abs(acceleration[:, j]).max() <= joint.limits.acceleration
         assert position[:, j].max() < joint.limits.upper and position[:, j].min() > joint.limits.lower
 
 

@@ -1,4 +1,5 @@
-"""Joints far beyond half a turn on the virtual board: what was planned is what moves, what is told and what is logged."""
+"""Joints far beyond half a turn on the virtual board: what was planned is what moves, what is told and what is
+logged."""
 
 import csv
 from dataclasses import replace

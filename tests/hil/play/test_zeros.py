@@ -42,7 +42,8 @@ def test_five_runs_from_where_the_last_one_ended_keep_the_zeros(stream, arm):
     for _ in range(4):
         refused = stream("--home")
         assert refused.returncode == 1
-        assert re.search(r"joints have their zeros, and shoulder stands 0\.\d+ rad from its start.*`stream --approach`.*"
+        assert re.search(r"joints have their zeros, and shoulder stands 0\.\d+ rad from its start.*`stream "
+                         r"--approach`.*"
                          r"`--rezero`", refused.stderr), refused.stderr
         np.testing.assert_allclose(arm.plant.q, end, atol=COUNT)
         again = stream("--approach")
@@ -54,7 +55,8 @@ def test_five_runs_from_where_the_last_one_ended_keep_the_zeros(stream, arm):
 def test_homing_again_at_the_start_keeps_the_zeros(here, arm):
     home = ("home", MECHANISM, "--port", "auto", "--json")
     assert here(*home).returncode == 0 and here(*home).returncode == 0
-    assert here("jog", MECHANISM, "wrist", "--rate", "0.5", "--seconds", "0.3", "--home", "--port", "auto").returncode == 0
+    assert here("jog", MECHANISM, "wrist", "--rate", "0.5", "--seconds", "0.3", "--home", "--port",
+                "auto").returncode == 0
     for verb in ("home", "float"):
         refused = here(verb, MECHANISM, "--port", "auto", *(["--home", "--seconds", "0"] if verb == "float" else []))
         assert refused.returncode == 1 and re.search("wrist stands 0.[12]", refused.stderr), refused.stderr
@@ -72,4 +74,5 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
     said = sentences("rezero")  # the motion ends elsewhere than it begins
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
     assert said[blamed - 1] == ZERO_FIRST, said
-    assert re.search(r"at shoulder: .* is as inertia of 0\.\d+ kg m\^2 more than the mechanism file says", said[blamed]), said
+    assert re.search(r"at shoulder: .* is as inertia of 0\.\d+ kg m\^2 more than the mechanism file says",
+                     said[blamed]), said

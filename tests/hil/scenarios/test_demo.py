@@ -27,7 +27,8 @@ def test_feed_forward_divides_the_error_by_ten_at_ten_milliseconds(outcomes):
 
 def test_the_errors_shown_are_those_of_the_curves_drawn(outcomes):
     for outcome in outcomes:
-        np.testing.assert_allclose(np.sqrt(np.mean((outcome.target - outcome.actual) ** 2, axis=0)), outcome.rms, rtol=1e-9)
+        np.testing.assert_allclose(np.sqrt(np.mean((outcome.target - outcome.actual) ** 2, axis=0)),
+                                   outcome.rms, rtol=1e-9)
         assert outcome.t[-1] == pytest.approx(3.0, abs=0.05)
 
 

@@ -14,7 +14,8 @@ from codegen.motion.trajectory import Trajectory, from_rows
 from hil.scenarios.ideal import FEEDFORWARDS, track
 from tests.support.closed_motions import MECHANISMS
 
-CLOSED = {"four_bar": 0.7, "five_bar": 0.8, "five_bar_3": 0.8, "five_bar_4": 0.8, "three_rrr": 0.65, "palletizer": 0.9, "delta": 0.5}
+CLOSED = {"four_bar": 0.7, "five_bar": 0.8, "five_bar_3": 0.8, "five_bar_4": 0.8, "three_rrr": 0.65,
+          "palletizer": 0.9, "delta": 0.5}
 BETTER = 50.0  # rms error of PD over that of PD + lambda, at least
 
 

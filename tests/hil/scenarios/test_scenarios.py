@@ -35,7 +35,8 @@ def holds(checks: list[scenario.Check]) -> None:
 
 def test_every_scenario_is_run_under_its_name_somewhere():
     here = Path(__file__).read_text() + (Path(__file__).parent / "test_scenarios_arms.py").read_text()
-    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis", "three_link", "wall_contact"]
+    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis",
+                                "three_link", "wall_contact"]
     assert all(f"\ndef test_{name}(" in here for name in scenario.names())
 
 
@@ -47,7 +48,8 @@ def test_three_link(three_link):
 
 def test_four_bar():
     s = scenario.load("four_bar")
-    checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
+    checks = scenario.checks(s,
+                             {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
     assert len(checks) == 3
     holds(checks)
 
@@ -60,7 +62,8 @@ def test_wall_contact():
 
 def test_flexible_arm():
     s = scenario.load("flexible_arm")
-    checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
+    checks = scenario.checks(s,
+                             {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
     assert len(checks) == 3
     holds(checks)
     swings = servo_arm.swings(s, short=True)
@@ -152,10 +155,13 @@ def test_the_fit_finds_frequency_and_decay():
 
 
 @pytest.mark.parametrize("old, new, line", [
-    ('fault = "host-gone"', 'fault = "host-gon"', r"run\.cable pulled\.fault = 'host-gon': no such fault; did you mean"),
+    ('fault = "host-gone"', 'fault = "host-gon"',
+     r"run\.cable pulled\.fault = 'host-gon': no such fault; did you mean"),
     ('compared_with = "PD"', 'compared_with = "P"', r"compared_with = 'P': no such run before this one"),
-    ('name = "PD"', 'name = "PD"\nbrief = false', r"compared_with = 'PD': is left out of the short form, in which this run is"),
-    ('predicted_from = "feed-forward + PD"', 'predicted_from = "mass +20 %"', r"predicted_from = 'mass \+20 %': no such run before this one"),
+    ('name = "PD"', 'name = "PD"\nbrief = false',
+     r"compared_with = 'PD': is left out of the short form, in which this run is"),
+    ('predicted_from = "feed-forward + PD"', 'predicted_from = "mass +20 %"',
+     r"predicted_from = 'mass \+20 %': no such run before this one"),
     ("at_most = 0.1  ", "", r"compared_with and at_most belong together"),
     ("mass_scale = 1.2", "mass_scale = 0.0", r"run\.2\.mass_scale"),
     ("mass_scale = 1.2", "mas_scale = 1.2", r"run\.2\.mas_scale"),
@@ -163,7 +169,8 @@ def test_the_fit_finds_frequency_and_decay():
     ("to = [-0.3, 0.1, 0.8]", "to = [-0.3, 0.1]", r"short\.to.*shoulder, elbow, wrist"),
     ("mass_scale = 1.2", "design = true", r"needs a table \[design\]"),
     ("short =", 'solid = [{ link = "uper", shape = "box", density = 1.0 }]\nshort =', r"solid\.0\.link.*upper"),
-    ("short =", 'solid = [{ link = "upper", shape = "box", density = 1.0 }]\nshort =', r"solid\.0\.extents: is required"),
+    ("short =", 'solid = [{ link = "upper", shape = "box", density = 1.0 }]\nshort =',
+     r"solid\.0\.extents: is required"),
 ])
 def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
     text = (FOLDER / "three_link.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
@@ -177,7 +184,9 @@ def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
 
 
 @pytest.mark.parametrize("new, line", [
-    ("0.5", r"contact\.run\.0\.5 s, force feedback\.compared_with = '0\.5': no such run before this one; did you mean '0\.5 s'"),
+    ("0.5",
+     r"contact\.run\.0\.5 s, force feedback\.compared_with = '0\.5': no such run before this one; "
+     r"did you mean '0\.5 s'"),
     ("0.3 s", r"compared_with = '0\.3 s': is left out of the short form, in which this run is"),
 ])
 def test_a_contact_run_is_compared_with_one_that_is_there(tmp_path, new, line):

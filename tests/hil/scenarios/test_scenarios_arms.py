@@ -33,14 +33,16 @@ def choice(robot) -> design.Choice:
 def test_three_axis():
     s = scenario.load("three_axis")
     assert len(s.mechanism.links) == 5 and len(s.mechanism.moving) == 3
-    checks = scenario.checks(s, {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
+    checks = scenario.checks(s,
+                             {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
     assert len(checks) == 3
     holds(checks)
 
 
 def test_industrial_robot(robot, choice):
     holds(choice.checks(robot.file.design.margin))
-    played = {case.name: scenario.play(robot, case, short=True, chosen=choice.chosen) for case in robot.runs(short=True)}
+    played = {case.name: scenario.play(robot, case, short=True, chosen=choice.chosen)
+              for case in robot.runs(short=True)}
     checks = scenario.checks(robot, played, short=True)
     assert len(checks) == 5
     holds(checks)

@@ -115,7 +115,8 @@ def test_some_noise_is_survived():
 
 def test_another_chip_is_refused_by_name_and_left_alone():
     fake = RomFake(F4, number=0x419)
-    with pytest.raises(Refused, match=r"the chip is STM32F42x/43x \(0x419\), the image is for STM32F405.*nothing was wri"):
+    with pytest.raises(Refused,
+                       match=r"the chip is STM32F42x/43x \(0x419\), the image is for STM32F405.*nothing was wri"):
         onto(fake)
     assert fake.log == []
 
@@ -215,7 +216,8 @@ def test_a_chip_that_sleeps_is_got_hold_of_under_reset(tmp_path, image_file):
     flashing._by_openocd(F4, image_file)
     first, *others = (tmp_path / "calls").read_text().splitlines()
     assert "connect_assert_srst" not in first
-    assert all("-c reset_config srst_only srst_nogate connect_assert_srst; init; reset halt; " in call for call in others)
+    assert all("-c reset_config srst_only srst_nogate connect_assert_srst; init; reset halt; " in call
+               for call in others)
     assert any("verify" in call for call in others)
 
 
@@ -228,7 +230,8 @@ esac
 """
 
 
-@pytest.mark.parametrize(("chip", "before", "after"), [(F4, "off", "level 3 (2.7 V)"), (G4, "level 0 (1.7 V)", "level 3 (2.5 V)")])
+@pytest.mark.parametrize(("chip", "before", "after"),
+                         [(F4, "off", "level 3 (2.7 V)"), (G4, "level 0 (1.7 V)", "level 3 (2.5 V)")])
 def test_option_bytes_are_read_always_and_written_only_when_told(tmp_path, image_file, chip, before, after):
     script = REGISTERS.replace("{folder}", str(tmp_path)) + OPENOCD.replace("413", f"{chip.rom_id:03x}")
     tool(tmp_path, "openocd", script)
@@ -238,7 +241,8 @@ def test_option_bytes_are_read_always_and_written_only_when_told(tmp_path, image
     assert flashing._by_openocd(chip, image_file, bor=True).brown_out == after
     calls = (tmp_path / "calls").read_text()
     if chip is F4:
-        assert "mww 0x40023c08 0x08192a3b; mww 0x40023c08 0x4c5d6e7f; mmw 0x40023c14 0x0 0xc; mmw 0x40023c14 0x2 0x0" in calls
+        assert ("mww 0x40023c08 0x08192a3b; mww 0x40023c08 0x4c5d6e7f; "
+                "mmw 0x40023c14 0x0 0xc; mmw 0x40023c14 0x2 0x0") in calls
 
 
 def test_a_level_that_does_not_take_is_told(tmp_path, image_file):
@@ -248,13 +252,15 @@ def test_a_level_that_does_not_take_is_told(tmp_path, image_file):
 
 
 def test_only_an_st_link_writes_option_bytes(built):
-    with pytest.raises(BadInput, match="--bor cannot be done by --via dfu; use --via stlink|cannot be done by --via dfu"):
+    with pytest.raises(BadInput,
+                       match="--bor cannot be done by --via dfu; use --via stlink|cannot be done by --via dfu"):
         flashing.flash(*built, "dfu", None, None, bor=True)
 
 
 @pytest.mark.parametrize(("script", "message"), [
     ("echo 'Error: open failed' >&2; exit 1", "no chip behind an ST-LINK, not under reset either: Error: open failed"),
-    (OPENOCD.replace("413", "469"), r"the chip is STM32G47x/48x \(0x469\), the image is for STM32F405.*nothing was written"),
+    (OPENOCD.replace("413", "469"),
+     r"the chip is STM32G47x/48x \(0x469\), the image is for STM32F405.*nothing was written"),
     (OPENOCD.replace("** Verified OK **", "Error: stm32x device protected; exit"), "read-out protection is on"),
     (OPENOCD.replace("** Verified OK **", "** Verify Failed **"), "did not flash the image: .*Verify Failed"),
 ])
@@ -346,7 +352,8 @@ def board(built, patient):
 
 def says(result) -> str:
     return (f"{result.image.stat().st_size} bytes written to STM32G474 and compared; the board reports digest "
-            f"{result.digest[:16]}\nchip {unique(7).hex()}\nbrown-out reset level 0 (1.7 V); --via stlink --bor sets level 3 "
+            f"{result.digest[:16]}\nchip {unique(7).hex()}\nbrown-out reset level 0 (1.7 V); --via stlink --bor sets "
+            f"level 3 "
             "(2.5 V)\n")
 
 
@@ -383,7 +390,9 @@ def test_an_armed_board_is_not_sent_into_its_rom(built, board):
 
 def test_a_link_that_the_rom_does_not_hear_is_refused_with_the_pins_that_it_hears():
     mechanism, result = image("f405rg-4")
-    with pytest.raises(Refused, match=r"the boot loader of STM32F405 does not hear the link of f405rg-4 \(USART2 at PA2, PA3\), but "
+    with pytest.raises(Refused,
+                       match=r"the boot loader of STM32F405 does not hear the link of f405rg-4 \(USART2 at PA2, "
+                             r"PA3\), but "
                                       r"USART1 \(TX PA9, RX PA10\), USART3 \(TX PB10, RX PB11\).*--loader"):
         flashing.flash(mechanism, result, "uart", "socket://127.0.0.1:9", "socket://127.0.0.1:9")
 
@@ -391,7 +400,8 @@ def test_a_link_that_the_rom_does_not_hear_is_refused_with_the_pins_that_it_hear
 def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_was_flashed(built, board, monkeypatch):
     mechanism, result = built
     board.start(result.image.read_bytes())
-    with pytest.raises(Refused, match=f"was written to chip {unique(8).hex()}, but the board there is chip {unique(7).hex()}"):
+    with pytest.raises(Refused,
+                       match=f"was written to chip {unique(8).hex()}, but the board there is chip {unique(7).hex()}"):
         flashing._confirmed(board.url, result.digest, "", unique(8).hex())
     monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="", vid=1)])
     with pytest.raises(Refused, match=f"no board reports digest .* from chip {unique(8).hex()}"):
@@ -400,8 +410,8 @@ def test_another_chip_that_carries_the_same_image_is_not_taken_for_the_one_that_
 
 
 def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
-    """The command as it is typed: one port is the chip's boot loader until it has started what it was given, and then the
-    link of the virtual board."""
+    """The command as it is typed: one port is the chip's boot loader until it has started what it was given, and then
+    the link of the virtual board."""
     mechanism, result = built
     with at_a_port(of_chip(7), board.start) as port:
         done = here("flash", mechanism.source, "--via", "uart", "--port", port)
@@ -410,7 +420,8 @@ def test_what_is_flashed_by_uart_runs_and_says_who_it_is(built, board, here):
             flashing._confirmed(port, "00" * 32, result.digest)
 
 
-def test_what_is_flashed_by_st_link_says_who_it_is_at_a_port_that_nobody_named(built, board, here, monkeypatch, tmp_path):
+def test_what_is_flashed_by_st_link_says_who_it_is_at_a_port_that_nobody_named(built, board, here,
+                                                                               monkeypatch, tmp_path):
     mechanism, result = built
     tool(tmp_path, "openocd", OPENOCD.replace("413", "469"))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -432,7 +443,8 @@ def test_a_line_without_parity_is_no_boot_loader(built, here):
 
 
 def test_auto_names_who_answers_when_no_board_carries_what_was_flashed(monkeypatch):
-    monkeypatch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device="socket://127.0.0.1:9", description="", vid=1)])
+    monkeypatch.setattr(list_ports, "comports",
+                        lambda: [SimpleNamespace(device="socket://127.0.0.1:9", description="", vid=1)])
     with pytest.raises(Refused, match="no board reports digest abababababababab.*9: cannot be opened"):
         flashing._confirmed("auto", "ab" * 32, "")
 

@@ -95,10 +95,13 @@ def test_auto_takes_the_board_that_carries_the_mechanism(desk, configuration):
 
 
 def test_auto_says_why_it_took_none(desk, configuration):
-    with pytest.raises(Refused, match=r"--port auto: 2 boards would do: .*three-link.*; name the port|2 boards would do: .*other"):
+    with pytest.raises(Refused,
+                       match=r"--port auto: 2 boards would do: .*three-link.*; name the port|"
+                             r"2 boards would do: .*other"):
         find()
     desk.listed[:] = [port for port in desk.listed if port.device != desk.right.port]
-    with pytest.raises(Refused, match="no board carries three-link with digest .*; there is .*other-arm.* run `femtorque build"):
+    with pytest.raises(Refused,
+                       match="no board carries three-link with digest .*; there is .*other-arm.* run `femtorque build"):
         find(configuration)
     desk.listed[:] = [port for port in desk.listed if port.device == desk.silent]
     with pytest.raises(Refused, match="no board answers .*no answer to HELLO.*name the port"):
@@ -114,7 +117,8 @@ def test_two_equal_arms_are_told_apart_by_their_chips(desk, configuration, clock
     try:
         with pytest.raises(Refused, match="2 boards would do: .*name the port, or the chip: --port auto:") as refused:
             find(configuration)
-        assert all(f"chip {number.hex()}" in str(refused.value) for number in (desk.right.board.unique, twin.board.unique))
+        assert all(f"chip {number.hex()}" in str(refused.value)
+                   for number in (desk.right.board.unique, twin.board.unique))
         assert find(configuration, "auto:c4c4") == twin.port and find(configuration, "auto:3132") == desk.right.port
         with Board.connect("auto:C4", MECHANISM) as board:
             assert board.session.link.port == twin.port

@@ -41,7 +41,9 @@ def test_a_crash_is_told_with_all_that_is_needed_to_report_it():
     session.pump()
     board.crash = {"crash": 6, "pc": 0x08001234, "lr": 0x08004321, "cfsr": 0x10000, "hfsr": 0, "address": 0x30000000}
     board.reset("SOFTWARE", messages.FAULTS["HARD_FAULT"][0])
-    with pytest.raises(Refused, match=r"was reset \(cause SOFTWARE\), latched before it: HARD_FAULT.*\(usage fault at 0x08001234, "
+    with pytest.raises(Refused,
+                       match=r"was reset \(cause SOFTWARE\), latched before it: HARD_FAULT.*\(usage fault at "
+                             r"0x08001234, "
                                       "called from 0x08004321, CFSR 0x00010000, HFSR 0x00000000, address 0x30000000"):
         session.wait(lambda: False, 1.0, "")
     assert session.identity()["crash"]["pc"] == 0x08001234 and session.identity()["resets"] == 1

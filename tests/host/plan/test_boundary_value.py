@@ -19,7 +19,8 @@ def scalar(M: float, C: float, K: float, push=PUSH, dt: float = TIME[1]) -> Prob
 
 
 def green(rates: tuple[float, float]) -> np.ndarray:
-    """The solution of -(w'' - ...) with roots -a, +b that dies out on both sides: int exp(-a or b |t - s|) / (a + b)."""
+    """The solution of -(w'' - ...) with roots -a, +b that dies out on both sides: int exp(-a or b |t - s|) / (a +
+    b)."""
     a, b = rates
     apart = TIME[:, None] - TIME[None, :]
     kernel = np.exp(np.where(apart > 0.0, -a, b) * apart) / (a + b)

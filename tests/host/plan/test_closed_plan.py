@@ -1,5 +1,5 @@
-"""Plans of closed mechanisms and modes: waypoints of joints and tip through the loops, singular poses named, every limit
-kept by another's account (Pinocchio with its constraints), played on the virtual board without fault."""
+"""Plans of closed mechanisms and modes: waypoints of joints and tip through the loops, singular poses named, every
+limit kept by another's account (Pinocchio with its constraints), played on the virtual board without fault."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ def test_every_limit_is_kept_at_every_sample_by_another_s_account(name, tmp_path
     for x, v, a in zip(full, rates, changes, strict=True):
         tau = oracle.inverse(x, v, a, rotors=True)[0][oracle.active]
         own = v[oracle.active]
-        tau += [j.friction.viscous * w + j.friction.coulomb * np.sign(w) for j, w in zip(hard.streamed, own, strict=True)]
+        tau += [j.friction.viscous * w + j.friction.coulomb * np.sign(w)
+                for j, w in zip(hard.streamed, own, strict=True)]
         there = (hard.board.bus_voltage - K * own * np.sign(tau)) * K / [j.motor.R for j in hard.streamed]
         there = np.minimum(there, [j.limits.effort for j in hard.streamed])
         assert np.all(np.abs(tau) <= 0.9 * there * (1.0 + 1e-3))
@@ -178,9 +179,11 @@ def test_what_the_motors_cannot_give_is_slower_with_the_forces_at_the_cuts(tmp_p
 
 
 @pytest.mark.parametrize("name, goal, words", [
-    ("four_bar", "crank = 2.3", r"waypoint\.1: four-bar: the motion leads through a singular pose, near crank = 2\.05\d*: there "
+    ("four_bar", "crank = 2.3",
+     r"waypoint\.1: four-bar: the motion leads through a singular pose, near crank = 2\.05\d*: there "
      r"knee, rocker could move while the driven joints stand still \(condition number \d\d+ where it was left\)"),
-    ("five_bar", "left = 2.9, right = 0.2", r"waypoint\.1: .* singular pose, near left = .*, right = .*: there left_elbow, "
+    ("five_bar", "left = 2.9, right = 0.2",
+     r"waypoint\.1: .* singular pose, near left = .*, right = .*: there left_elbow, "
      r"right_elbow could move .* \(condition number"),
 ])
 def test_a_singular_pose_on_the_way_is_named_with_its_joints_and_condition_number(name, goal, words, tmp_path):
@@ -190,8 +193,10 @@ def test_a_singular_pose_on_the_way_is_named_with_its_joints_and_condition_numbe
 
 def test_a_tip_out_of_reach_is_named_with_what_it_comes_to(tmp_path):
     case = CASES["five_bar"]
-    with pytest.raises(Refused, match=r"waypoint\.1: .* is out of reach of left_rod: the nearest it gets is .* m away, .*; at "
-                                      r"left = .*, right = .* the condition number of the tip is \d+, that of the loops \d+"):
+    with pytest.raises(Refused,
+                       match=r"waypoint\.1: .* is out of reach of left_rod: the nearest it gets is .* m away, .*; at "
+                                      r"left = .*, right = .* the condition number of the tip is \d+, that of the "
+                                      r"loops \d+"):
         planned(mechanism_of("five_bar"), tmp_path, f'tip = {{ link = "{case.tip}", xyz = [0.26, 0.0, 0.0] }}\n'
                 "[[waypoint]]\nxyz = [0.0, 0.7, 0.0]\n")
 
@@ -200,7 +205,8 @@ def test_the_tip_is_reached_on_the_branch_of_the_start():
     """Two arms reach a place in four ways; the elbows stay as the file bends them, far and near."""
     mechanism, case = mechanism_of("five_bar"), CASES["five_bar"]
     space = Space.of(mechanism)
-    tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"), space.names.index("right_elbow")]
+    tip, elbows = ClosedTip(space, case.tip, case.offset, ""), [space.names.index("left_elbow"),
+                                                                space.names.index("right_elbow")]
     signs = np.sign(space.start[elbows])
     for place in ((0.05, 0.33, 0.0), (-0.12, 0.3, 0.0), (0.1, 0.28, 0.0), (0.0, 0.25, 0.0)):
         pose = tip.solve(Goal(np.array(place)), space.start)
@@ -219,10 +225,12 @@ def test_a_limit_of_a_joint_that_the_loops_move_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("name, joints, words", [
-    ("five_bar", "left_elbow = 0.3", "waypoint.1.joints.left_elbow = 0.3: the loops move this joint; say where the driven ones go: "
+    ("five_bar", "left_elbow = 0.3",
+     "waypoint.1.joints.left_elbow = 0.3: the loops move this joint; say where the driven ones go: "
      "left, right"),
     ("five_bar_3", "left = 2.4, right = 1.1, right_elbow = 0.3", "right_elbow = 0.3: the loops move this joint"),
-    ("five_bar_3", "left = 2.4, right = 1.1, left_elbow = 0.3", "left_elbow = 0.3 does not close the loops: with left, right "
+    ("five_bar_3", "left = 2.4, right = 1.1, left_elbow = 0.3",
+     "left_elbow = 0.3 does not close the loops: with left, right "
      "there it goes to .*; leave it out"),
 ])
 def test_joints_that_follow_need_not_and_must_not_be_told_otherwise(name, joints, words, tmp_path):
@@ -264,7 +272,8 @@ def test_a_plan_through_modes_closes_their_loops_and_plays_without_fault(tmp_pat
     held = Closed(replace(mechanism, modes=mechanism.modes[1:]))
     t = np.linspace(found.trajectory.modes[1][0], found.trajectory.modes[2][0], 60)
     assert max(np.max(np.abs(held.residual(q))) for q in found.trajectory.at(t)[0]) < 1e-6
-    assert np.max(np.abs(np.diff(found.trajectory.at(np.linspace(0.0, found.trajectory.duration, 5000))[0], axis=0))) < 0.02
+    assert np.max(np.abs(np.diff(found.trajectory.at(np.linspace(0.0, found.trajectory.duration, 5000))[0],
+                                 axis=0))) < 0.02
     found.trajectory.save(tmp_path / "motion.csv")
     again = Trajectory.load(tmp_path / "motion.csv", mechanism)
     assert [name for _, name in again.modes] == ["open", "grasp", "open"]
@@ -286,7 +295,8 @@ def test_a_load_that_is_picked_up_is_in_the_efforts(tmp_path):
     t = np.linspace(0.0, loaded.trajectory.duration, 50)
     model = Closed(replace(mechanism, modes=mechanism.modes[1:]))
     wanted = [model.open_torque(*row, rotors=True) for row in zip(*loaded.trajectory.at(t), strict=True)]
-    friction = [[j.friction.viscous * w + j.friction.coulomb * np.sign(w) for j, w in zip(mechanism.streamed, row, strict=True)]
+    friction = [[j.friction.viscous * w + j.friction.coulomb * np.sign(w)
+                 for j, w in zip(mechanism.streamed, row, strict=True)]
                 for row in loaded.trajectory.at(t)[1]]
     np.testing.assert_allclose(effort.wanted(mechanism, t, loaded.trajectory), np.array(wanted) + friction, atol=1e-9)
 
@@ -296,8 +306,10 @@ def test_a_load_that_is_picked_up_is_in_the_efforts(tmp_path):
      r"waypoint\.1: (the loops of mode 'grasp' are open there, farthest at .*; the nearest pose that closes them is "
      r"left_shoulder = |mode 'grasp' cannot be entered there)"),
     ('[[waypoint]]\nmode = "grasp"\njoints = { left_elbow = -1.8 }\nstop = false\n[[waypoint]]\nmode = "open"\n'
-     "joints = { left_elbow = -1.9 }\n", "waypoint.2.mode = 'open': is entered at rest; stop at the waypoint before it"),
-    ('[[waypoint]]\nmode = "graps"\njoints = { left_elbow = -1.8 }\n', "waypoint.1.mode = 'graps': no such mode; did you mean 'grasp'"),
+     "joints = { left_elbow = -1.9 }\n",
+     "waypoint.2.mode = 'open': is entered at rest; stop at the waypoint before it"),
+    ('[[waypoint]]\nmode = "graps"\njoints = { left_elbow = -1.8 }\n',
+     "waypoint.1.mode = 'graps': no such mode; did you mean 'grasp'"),
 ])
 def test_a_mode_that_does_not_fit_is_refused_with_what_would(text, words, tmp_path):
     with pytest.raises((BadInput, Refused), match=words):
@@ -314,7 +326,8 @@ def test_the_command_plans_and_draws_a_closed_mechanism(here, tmp_path):
     assert out.read_text().startswith("t,left,left.vel,left.acc,right,") and figure.stat().st_size > 20_000
     more = tmp_path / "more.toml"
     more.write_text("[[waypoint]]\njoints = { left = 2.0, right = 1.0 }\n")
-    assert here("plan", ROOT / "mechanisms" / "five_bar.toml", more, "-o", tmp_path / "on.csv", "--after", out).returncode == 0
+    assert here("plan", ROOT / "mechanisms" / "five_bar.toml", more, "-o", tmp_path / "on.csv", "--after",
+                out).returncode == 0
     mechanism = mechanism_of("five_bar")
     on, first = (Trajectory.load(tmp_path / name, mechanism) for name in ("on.csv", "motion.csv"))
     np.testing.assert_allclose(on.positions[0], first.positions[-1], atol=1e-9)

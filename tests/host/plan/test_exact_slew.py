@@ -1,7 +1,7 @@
 """The slew of a single flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
 
-The planner's torque converges to that of the transcendental inverse with the number of elements, and what its motion of the
-joint leaves swinging is told by the exact clamped beam, of which no plant is part.
+The planner's torque converges to that of the transcendental inverse with the number of elements, and what its motion of
+the joint leaves swinging is told by the exact clamped beam, of which no plant is part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ AFTER = np.arange(DURATION + LEAD + 1e-3, 1.5, 1e-3)
 def planned(elements: int, step: float = STEP) -> TipMotion:
     arm = flexible_arm(one_link(elements, damping=DAMPING))
     found = tip_motion(arm, Slew((0.0,), (SMALL * WAY,), DURATION), DURATION, step, lead=(LEAD, LEAD))
-    return replace(found, qdd=found.qdd[:, 0] / SMALL, torque=found.torque[:, 0] / SMALL, times=found.times - found.path_start)
+    return replace(found, qdd=found.qdd[:, 0] / SMALL, torque=found.torque[:, 0] / SMALL,
+                   times=found.times - found.path_start)
 
 
 def left(found: TipMotion) -> float:

@@ -1,9 +1,9 @@
 """The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
 
-The march has the flexible link clamped to its joint, host.plan.tip_motion has it across its chord; so they agree to second
-order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped root the
-boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full 60
-degrees, at which the tip bends by a fifth of the link's length.
+The march has the flexible link clamped to its joint, host.plan.tip_motion has it across its chord; so they agree to
+second order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped
+root the boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full
+60 degrees, at which the tip bends by a fifth of the link's length.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def clamped(damping: float = 1e-3, dt: float = 2.5e-4, lead: float = 0.15) -> tu
     return t[-1], CubicSpline(t, (chord - w.w @ tip / LENGTH)[:, None]), CubicSpline(t, torque[:, None])
 
 
-@pytest.mark.parametrize(("scale", "peak"), [(SMALL, 0.8595), (1.0, 0.8623)], ids=["across its chord", "clamped, 60 degrees"])
+@pytest.mark.parametrize(("scale", "peak"), [(SMALL, 0.8595), (1.0, 0.8623)],
+                         ids=["across its chord", "clamped, 60 degrees"])
 def test_the_marched_torque_converges_to_that_of_the_boundary_value_problem(scale, peak):
     end, q, torque = clamped() if scale == 1.0 else slew(scale)
     errors = {}
@@ -97,7 +98,8 @@ def test_single_precision_adds_little_and_the_chip_has_the_same_bits():
 
 
 def test_the_arm_with_a_hand_on_a_spring_too():
-    """Rigid link, flexible link, hand on 1 N m/rad (Tsujita's arm): the march knows joints and springs, not the chord."""
+    """Rigid link, flexible link, hand on 1 N m/rad (Tsujita's arm): the march knows joints and springs, not the
+    chord."""
     mechanism, small, errors = two_link(3, spring=1.0, gravity=(0.0, 0.0, 0.0)), 0.003, []
     motion = Slew((-1.3, 1.2), (-1.3 + 0.6 * small, 1.2 - 0.5 * small), 0.5)
     found = tip_motion(flexible_arm(mechanism), motion, 0.5, 2.5e-4, lead=(0.2, 0.2))

@@ -1,4 +1,5 @@
-"""`femtorque plan` for arms with a flexible link: what is written is what the tip needs, and what cannot be is refused."""
+"""`femtorque plan` for arms with a flexible link: what is written is what the tip needs, and what cannot be is
+refused."""
 
 from __future__ import annotations
 

@@ -110,12 +110,14 @@ def test_on_a_line_the_tip_goes_straight(arm, tmp_path):
 
 
 def test_what_the_motors_cannot_give_is_slower_and_said_so(arm, tmp_path):
-    weak = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=0.3 * j.limits.effort)) for j in arm.joints))
+    weak = replace(arm,
+                   joints=tuple(replace(j, limits=replace(j.limits, effort=0.3 * j.limits.effort)) for j in arm.joints))
     text = "[[waypoint]]\njoints = { shoulder = 0.7, elbow = -0.5 }\n"
     strong, found = planned(arm, tmp_path, text), planned(weak, tmp_path, text)
     assert not strong.slowed and [s.to for s in found.slowed] == ["waypoint.1"]
     assert "shoulder would need" in found.words() and "slower than the other limits allow" in found.words()
-    assert found.trajectory.duration == pytest.approx(found.slowed[0].factor * strong.trajectory.duration, abs=2.0 / 250)
+    assert found.trajectory.duration == pytest.approx(found.slowed[0].factor * strong.trajectory.duration,
+                                                      abs=2.0 / 250)
     t = densely(found)[0]
     share = np.max(np.abs(effort.wanted(weak, t, found.trajectory)) / [j.limits.effort for j in weak.moving])
     assert 0.85 < share <= 0.9 * (1 + 1e-3), "slower, but no slower than it takes"
@@ -126,7 +128,8 @@ def test_a_real_arm_against_pinocchio(so101, tmp_path):
     arm = load_mechanism(so101)
     arm = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, velocity=4.0, effort=1.1)) for j in arm.joints))
     path = points(tmp_path, 'tip = { link = "gripper_frame_link" }\n[[waypoint]]\nxyz = [0.25, 0.1, 0.15]\n'
-                            "[[waypoint]]\nxyz = [0.25, -0.1, 0.15]\nline = true\n[[waypoint]]\nxyz = [0.2, 0.0, 0.3]\n")
+                            "[[waypoint]]\nxyz = [0.25, -0.1, 0.15]\nline = true\n"
+                            "[[waypoint]]\nxyz = [0.2, 0.0, 0.3]\n")
     found = plan(arm, waypoints.load(path, arm))
     model = pin.buildModelFromUrdf(str(so101))
     data, frame = model.createData(), model.getFrameId("gripper_frame_link")
@@ -173,7 +176,8 @@ def test_the_solution_is_the_pose_it_was_made_from_or_one_as_good(so101):
 
 
 @pytest.mark.parametrize("point, words", [
-    ("xyz = [0.7, 0.0, 0.0]", r"waypoint\.1: .* out of reach of hand: the nearest it gets is 0\.1 m away, at \[0\.6, 0, 0\]"),
+    ("xyz = [0.7, 0.0, 0.0]",
+     r"waypoint\.1: .* out of reach of hand: the nearest it gets is 0\.1 m away, at \[0\.6, 0, 0\]"),
     ("xyz = [0.3, 0.0, 0.1]", r"out of reach of hand: the nearest it gets is 0\.1 m away"),
     ("xyz = [0.4, 0.37, 0.0]\nrpy = [0.0, 0.0, 2.9]", "the point is, but not with this orientation"),
     ("xyz = [-0.4, 0.0, 0.0]\nrpy = [0.0, 0.0, 0.0]", "not with this orientation"),
@@ -185,7 +189,8 @@ def test_a_tip_that_cannot_get_there_says_why(arm, tmp_path, point, words):
 
 
 def test_a_limit_in_the_way_is_named(arm):
-    stiff = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, lower=-0.1, upper=0.6)) if j.name != "shoulder"
+    stiff = replace(arm,
+                    joints=tuple(replace(j, limits=replace(j.limits, lower=-0.1, upper=0.6)) if j.name != "shoulder"
                                       else j for j in arm.joints))
     with pytest.raises(Refused, match="(elbow|wrist) would have to be at .*, its limits are -0.1 .. 0.6"):
         Tip(stiff, "hand", [0.2, 0.0, 0.0]).solve(Goal(np.array([0.2, 0.2, 0.0])), [0.0, 0.5, 0.4])
@@ -193,14 +198,17 @@ def test_a_limit_in_the_way_is_named(arm):
 
 @pytest.mark.parametrize("text, words", [
     ("", "waypoint: needs at least one"), ("[[waypoint]]\n", "waypoint.1: must say either joints or xyz"),
-    ("[[waypoint]]\njoints = { sholder = 1 }\n", "waypoint.1.joints.sholder = 1.0: no such moving joint; did you mean 'shoulder'"),
+    ("[[waypoint]]\njoints = { sholder = 1 }\n",
+     "waypoint.1.joints.sholder = 1.0: no such moving joint; did you mean 'shoulder'"),
     ("[[waypoint]]\njoints = { elbow = 9.0 }\n", "is outside the joint's limits -2.6 .. 2.6"),
     ("[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n", "tip: is needed: which link"),
     ("[[waypoint]]\nxyz = [0.1, 0.2]\n", "waypoint.1.xyz = .*must hold exactly 3 numbers"),
-    ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeeed = 0.5\n", "waypoint.1.speeed = 0.5: unknown key; did you mean 'speed'"),
+    ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeeed = 0.5\n",
+     "waypoint.1.speeed = 0.5: unknown key; did you mean 'speed'"),
     ("[[waypoint]]\njoints = { elbow = 0.1 }\nspeed = 1.5\n", "waypoint.1.speed = 1.5: must be at most 1"),
     ("[[waypoint]]\njoints = { elbow = 0.1 }\nline = true\n", "a straight line is the tip's"),
-    ('tip = { link = "hnad" }\n[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n', "tip = 'hnad': no such link; did you mean 'hand'"),
+    ('tip = { link = "hnad" }\n[[waypoint]]\nxyz = [0.1, 0.2, 0.0]\n',
+     "tip = 'hnad': no such link; did you mean 'hand'"),
     ("[[waypoint]]\njoints = { elbow = 0.5 }\n", "every one is where the motion begins: nothing moves"),
     ("waypoint = 3", "must be an array"), ("[[waypoint", "is not TOML"),
 ])
@@ -210,12 +218,15 @@ def test_waypoints_that_are_not_right(arm, tmp_path, text, words):
 
 
 def test_waypoints_as_csv(arm, tmp_path):
-    path = points(tmp_path, "shoulder,elbow,x,y,z,line,pause\n0.3,-0.5,,,,,0.1\n,,0.1,0.4,0,,\n,,0.3,0.2,0,true,\n", "w.csv")
+    path = points(tmp_path,
+                  "shoulder,elbow,x,y,z,line,pause\n0.3,-0.5,,,,,0.1\n,,0.1,0.4,0,,\n,,0.3,0.2,0,true,\n", "w.csv")
     found = plan(arm, waypoints.load(path, arm, "hand:0.2,0,0"))
     np.testing.assert_allclose(found.trajectory.at(found.arrivals[0][0])[0], [0.3, -0.5, 0.4], atol=1e-7)
     np.testing.assert_allclose(found.tip[-1], [0.3, 0.2, 0.0], atol=2e-6)
-    for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"), ("Time,elbow\n0,1\n", "are in a column t"),
-                        ("x,y\n1,2\n", "z: is missing"), ("elbow\nmuch\n", "must be a number"), ("elbw\n1\n", "did you mean 'elbow'")):
+    for text, words in (("t,elbow\n0,1\n", "waypoints have no times"), ("elbow\n", "at least one waypoint"),
+                        ("Time,elbow\n0,1\n", "are in a column t"),
+                        ("x,y\n1,2\n", "z: is missing"), ("elbow\nmuch\n", "must be a number"),
+                        ("elbw\n1\n", "did you mean 'elbow'")):
         with pytest.raises(BadInput, match=words):
             waypoints.load(points(tmp_path, text, "x.csv"), arm)
     with pytest.raises(BadInput, match="--tip = 'hand:1,2': must be LINK or LINK:x,y,z"):

@@ -1,4 +1,5 @@
-"""Tip motions of flexible arms: against rigid dynamics where they are stiff, and against a plant in other coordinates."""
+"""Tip motions of flexible arms: against rigid dynamics where they are stiff, and against a plant in other
+coordinates."""
 
 from __future__ import annotations
 

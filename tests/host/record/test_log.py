@@ -57,9 +57,11 @@ def test_mcaps_own_reader_finds_ros_messages(a_run):
         "/torque": "femtorque_msgs/msg/Torque", "/status": "femtorque_msgs/msg/Status",
     }
     assert header.profile == "ros2" and encodings == {"cdr"} and {s.encoding for s in schemas} == {"ros2msg"}
-    official = ["std_msgs/Header header", "string[] name", "float64[] position", "float64[] velocity", "float64[] effort"]
+    official = ["std_msgs/Header header", "string[] name", "float64[] position", "float64[] velocity",
+                "float64[] effort"]
     joint_state = next(s for s in schemas if s.name == "sensor_msgs/msg/JointState").data.decode()
-    assert joint_state.split("=" * 80)[0].split("\n")[:-1] == official, "as ROS 2 has it: Foxglove and PlotJuggler know it"
+    assert joint_state.split("="
+                             * 80)[0].split("\n")[:-1] == official, "as ROS 2 has it: Foxglove and PlotJuggler know it"
     assert measured[0].name == ["j1", "j2", "j3"] and len(measured) == len(seen)
     assert measured[-1].header.stamp.sec * 10**9 + measured[-1].header.stamp.nanosec == seen[-1].tick * 10**6
 
@@ -70,14 +72,16 @@ def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
     ros = get_typestore(Stores.ROS2_HUMBLE)
     found = {topic: [] for topic in ("/joint_states", "/joint_states/desired", "/torque", "/status")}
     with AnyReader([path], default_typestore=ros) as reader:
-        assert {c.msgcount for c in reader.connections} == {len(seen)} and {c.topic for c in reader.connections} == set(found)
+        assert {c.msgcount for c in reader.connections} == {len(seen)} and {c.topic
+                                                                            for c in reader.connections} == set(found)
         for kind in ("sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"):
             assert reader.typestore.hash_rihs01(kind) == ros.hash_rihs01(kind), "another definition than that of ROS 2"
         for connection, stamp, raw in reader.messages():
             found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
     run = logs.read(path)
     for topic, field, values in (("/joint_states", "position", run.position), ("/joint_states", "velocity", run.rate),
-                                 ("/joint_states", "effort", run.torque), ("/joint_states/desired", "position", run.target),
+                                 ("/joint_states", "effort", run.torque),
+                                 ("/joint_states/desired", "position", run.target),
                                  ("/torque", "feedforward", run.torque_ff), ("/torque", "duty", run.duty)):
         np.testing.assert_array_equal([getattr(m, field) for _, m in found[topic]], values)
     assert [stamp for stamp, _ in found["/status"]] == [s.tick * 10**6 for s in seen]

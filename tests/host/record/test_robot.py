@@ -34,7 +34,8 @@ def recorded(mechanism, q, tmp_path):
 
 def placed(messages, k: int):
     """Frames by name in that of the base, from what is fixed and the k-th message."""
-    parts = [t for topic, index in (("/tf_static", 0), ("/tf", k)) if topic in messages for t in messages[topic][index][1].transforms]
+    parts = [t for topic, index in (("/tf_static", 0), ("/tf", k)) if topic in messages
+             for t in messages[topic][index][1].transforms]
     frames, waiting = {}, list(parts)
     roots = {t.header.frame_id for t in parts} - {t.child_frame_id for t in parts}
     frames |= {root: np.eye(4) for root in roots}
@@ -74,7 +75,8 @@ def test_frames_and_description_agree_with_pinocchio(name, tmp_path):
         pin.framesForwardKinematics(model, data, configured(model, mechanism, row))
         for frame, found in placed(messages, k).items():
             if model.existBodyName(frame):
-                np.testing.assert_allclose(found, data.oMf[model.getBodyId(frame)].homogeneous, atol=1e-8, err_msg=frame)
+                np.testing.assert_allclose(found, data.oMf[model.getBodyId(frame)].homogeneous,
+                                           atol=1e-8, err_msg=frame)
 
 
 @pytest.mark.parametrize("name", ["three_link", "six_axis"])
@@ -106,6 +108,7 @@ def test_definitions_are_those_of_ros_2(tmp_path):
     ros = get_typestore(Stores.ROS2_HUMBLE)
     mechanism = load_mechanism(MECHANISMS / "three_link.toml")
     store, messages, _ = recorded(mechanism, poses(mechanism), tmp_path)
-    for kind in ("tf2_msgs/msg/TFMessage", "geometry_msgs/msg/TransformStamped", "geometry_msgs/msg/Quaternion", "std_msgs/msg/String"):
+    for kind in ("tf2_msgs/msg/TFMessage", "geometry_msgs/msg/TransformStamped", "geometry_msgs/msg/Quaternion",
+                 "std_msgs/msg/String"):
         assert store.hash_rihs01(kind) == ros.hash_rihs01(kind), kind
     assert set(messages) == {"/robot_description", "/tf"} and len(messages["/tf"]) == 4

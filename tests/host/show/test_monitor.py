@@ -67,8 +67,8 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
 
 def test_it_says_which_chip_it_is_and_what_has_happened_to_it():
     session, board = looking(unique=b"ABCDEFGHIJKL")
-    assert f"chip {b'ABCDEFGHIJKL'.hex()}, femtorque 0.1.0, up 0 s when asked, 0 resets since power-on (last: POWER), " \
-           "brown-out reset off" in " ".join(shown(session).split())
+    assert (f"chip {b'ABCDEFGHIJKL'.hex()}, femtorque 0.1.0, up 0 s when asked, 0 resets since power-on "
+            "(last: POWER), brown-out reset off") in " ".join(shown(session).split())
     counts = bytearray(messages.FAULT_NUMBERS)
     counts[messages.FAULTS["KNOT"][0]] = 3
     board.crash = {"crash": 5, "pc": 0x08000100, "lr": 1, "faults": bytes(counts)}

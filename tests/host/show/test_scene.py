@@ -17,7 +17,8 @@ from host.show.scene import description, meshes, page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
 
-ROBOTS = ("ur5_robot", "ur10_robot", "ur3_robot", "kinova", "xarm7", "double_pendulum", "z1", "so101", "finger_edu", "a1", "go2", "b1")
+ROBOTS = ("ur5_robot", "ur10_robot", "ur3_robot", "kinova", "xarm7", "double_pendulum", "z1", "so101", "finger_edu",
+          "a1", "go2", "b1")
 
 
 @pytest.fixture(scope="module")

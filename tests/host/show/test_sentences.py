@@ -60,7 +60,8 @@ def played(tmp_path_factory):
             shift = how.pop("pose", None)
             plant = {key: how.pop(key) for key in ("mass_scale", "friction_scale") if key in how}
             path = folder / f"{name}.mcap"
-            result = play(arm, motion, plant=Plant(arm, pose=None if shift is None else start + shift, **plant), log=path,
+            result = play(arm, motion,
+                          plant=Plant(arm, pose=None if shift is None else start + shift, **plant), log=path,
                           **how)
             run = logs.read(path)
             known[name] = Played(result, run, Findings(run).sentences, path)
@@ -76,9 +77,11 @@ def has(said, *words):
 def test_a_good_run_blames_nobody(played):
     said = played("good").said
     assert played("good").result.ended == "done"
-    assert said[0].startswith("Tracking was worst at ") and has(said, "desired and measured were", "apart", "encoder counts")
+    assert said[0].startswith("Tracking was worst at ") and has(said, "desired and measured were", "apart",
+                                                                "encoder counts")
     assert has(said, "In truth", "desired and true position were")
-    assert not has(said, "did not show") and not has(said, "can do no more") and not has(said, "went against each other")
+    assert not has(said, "did not show") and not has(said, "can do no more") and not has(said,
+                                                                                         "went against each other")
     assert not has(said, "than the mechanism file says") and ZERO_FIRST not in said
     assert has(said, "every frame came to it whole", "at least") and "No limit acted." in said
 
@@ -107,7 +110,8 @@ def test_more_inertia_than_the_file_says_is_said(played):
 
 def test_more_friction_than_the_file_says_is_said(played):
     said = played("wrong friction").said
-    assert has(said, "The model was farthest from the arm", "as Coulomb friction of", "more than the mechanism file says")
+    assert has(said, "The model was farthest from the arm", "as Coulomb friction of",
+               "more than the mechanism file says")
     assert ZERO_FIRST not in said
 
 
@@ -137,7 +141,8 @@ def test_a_motor_that_can_do_no_more_is_said_and_not_the_model():
     full.duty[100:300] = 1.0
     said = Findings(full).sentences
     assert has(said, "The motor of arm had all the voltage that the supply gives for 33% of the motion", "--speed 0.5")
-    assert has(said, "says nothing of the model", "a motor that can do no more") and not has(said, "The model was farthest")
+    assert has(said, "says nothing of the model", "a motor that can do no more") and not has(said,
+                                                                                             "The model was farthest")
     strong = a_run(T, 5.0 * np.sign(RATE), 0.0 * T)
     assert has(Findings(strong).sentences, "was asked for all that limits.effort allows")
 
@@ -146,7 +151,8 @@ def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_a
     """A feedback that takes back what the feed-forward gives is larger than their sum."""
     ahead = np.sin(T)
     words, rms = " ".join(Findings(a_run(T, ahead, -0.9 * ahead)).sentences), np.sqrt(np.mean(ahead[:-1]**2))
-    assert f"it gave {0.9 * rms:.3g} N m rms, the feed-forward {rms:.3g} N m" in words and "the two went against each other" in words
+    assert (f"it gave {0.9 * rms:.3g} N m rms, the feed-forward {rms:.3g} N m" in words
+            and "the two went against each other" in words)
     assert "of the whole" not in words and "gave the rest" not in words
     assert "against each other" not in " ".join(Findings(a_run(T, ahead, 0.5 * ahead)).sentences)
 
@@ -205,7 +211,8 @@ def test_the_log_names_desired_measured_and_true(played, tmp_path):
     assert run.true is not None and np.nanmedian(run.true[:, 0] - run.position[:, 0]) == pytest.approx(SHIFT, abs=1e-3)
     export.write(run, tmp_path / "run.csv")
     head = (tmp_path / "run.csv").read_text().split("\n")[0].split(",")
-    assert {"shoulder.target", "shoulder.position", "shoulder.true", "shoulder.error", "shoulder.true_error"} <= set(head)
+    assert {"shoulder.target", "shoulder.position", "shoulder.true", "shoulder.error",
+            "shoulder.true_error"} <= set(head)
     beside = played("shifted zero").path.with_suffix(".csv").read_text().split("\n")[0].split(",")
     assert {"shoulder.true", "unix_time"} <= set(beside)
 

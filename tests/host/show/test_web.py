@@ -137,7 +137,8 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         board.silent = True
         until(browser, "return !document.getElementById('gone').hidden")
         assert "the board has been silent for" in browser.run("return document.getElementById('gone').textContent")
-        wrong = [entry for entry in browser.console() if entry["level"] == "SEVERE" and "net::ERR" not in entry["message"]]
+        wrong = [entry for entry in browser.console() if entry["level"] == "SEVERE"
+                 and "net::ERR" not in entry["message"]]
         assert not wrong
 
 
@@ -149,7 +150,8 @@ def test_the_page_is_for_this_machine_alone(watched):
     assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", text), "nothing is asked of anyone"
     with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
         assert json.load(answer)["name"] == "three-link"
-    for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}), urllib.request.Request(f"{url}etc/passwd")):
+    for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}),
+                    urllib.request.Request(f"{url}etc/passwd")):
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=HANG)
 
@@ -185,7 +187,8 @@ class Terminal:
         if self.pid == 0:
             os.environ["COLUMNS"] = "160"
             os.chdir(ROOT)
-            os.execv(sys.executable, [*tcp.command, "stream", str(MECHANISM), str(ROOT / "mechanisms" / "three_link.csv"),
+            os.execv(sys.executable,
+                     [*tcp.command, "stream", str(MECHANISM), str(ROOT / "mechanisms" / "three_link.csv"),
                                       "--port", tcp.port, "--home", "--web", "0", *map(str, options)])
         os.set_blocking(self.terminal, False)
 

@@ -109,7 +109,8 @@ def test_a_line_that_becomes_slow_is_not_flooded(delay, most):
     """Knots that come late are not lost: few are sent again, and the stream goes on."""
     session, board = a_session()
     motion = a_motion(6.0)
-    outcome = stream(session, motion, resume=3, on_progress=lambda p: setattr(board, "delay", delay if p.t > 1.0 else 0.0))
+    outcome = stream(session, motion, resume=3,
+                     on_progress=lambda p: setattr(board, "delay", delay if p.t > 1.0 else 0.0))
     assert outcome.ended == "done" and as_received(board) == as_sent(motion)
     assert outcome.retransmissions <= most * len(motion)
 
@@ -424,13 +425,15 @@ def test_a_joint_that_turns_without_end_begins_in_the_turn_that_it_is_in(turns):
 
 
 def test_turns_go_on_being_counted_where_the_boards_own_count_begins_anew():
-    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns a second go 26 times round."""
+    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns a second go 26 times
+    round."""
     session, board = a_session()
     whole, seen, status = board.target, [], board.status
 
     def wrapping():
         told = status()
-        ends = {name: tuple((x + 2**47) % 2**48 - 2**47 for x in getattr(told, name)) for name in ("position", "target")}
+        ends = {name: tuple((x + 2**47) % 2**48 - 2**47 for x in getattr(told, name))
+                for name in ("position", "target")}
         return replace(told, **ends)
 
     board.status = wrapping

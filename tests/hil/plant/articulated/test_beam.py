@@ -80,7 +80,8 @@ def settle(plant: Plant, steps: int) -> None:
 
 def test_a_cantilever_has_its_natural_frequencies_in_both_planes_at_second_order():
     def worst(elements: int) -> tuple[float, float]:
-        plant = Plant.from_mechanism(flexible(elements, stiffness=(EI, 4.0 * EI), type="fixed", beam={"GJ": 100.0 * EI}))
+        plant = Plant.from_mechanism(flexible(elements, stiffness=(EI, 4.0 * EI), type="fixed",
+                                              beam={"GJ": 100.0 * EI}))
         got = frequencies(plant)
         exact = CLAMPED[:2] ** 2 * PACE
         expected = np.sort(np.concatenate([exact, 2.0 * exact]))
@@ -94,7 +95,8 @@ def test_a_cantilever_has_its_natural_frequencies_in_both_planes_at_second_order
 def test_with_shear_a_cantilever_has_timoshenkos_frequencies_at_second_order():
     exact = timoshenko.frequencies(2, length=L, mass=M, EI=EI, GA_s=100.0)
     errors = [frequencies(Plant.from_mechanism(flexible(n, stiffness=(np.inf, EI), type="fixed",
-                                                        beam={"GA_s": (np.inf, 100.0)})))[:2] / exact - 1.0 for n in (4, 8)]
+                                                        beam={"GA_s": (np.inf, 100.0)})))[:2] / exact - 1.0
+              for n in (4, 8)]
     assert exact[1] < 0.8 * CLAMPED[1] ** 2 * PACE
     assert np.abs(errors[1]).max() < 2e-2
     np.testing.assert_allclose(errors[0] / errors[1], 4.0, rtol=0.2)
@@ -149,7 +151,8 @@ def test_a_tip_load_bends_the_cantilever_into_the_elastica():
     def error(elements: int) -> float:
         plant = Plant.from_mechanism(flexible(elements, type="fixed"), max_step=1.0)
         end = plant.system.solids[-1].at([L, 0.0, 0.0])
-        plant.loads.external[plant.structure.split - 12: plant.structure.split] = np.outer(end, [0.0, load, 0.0]).ravel()
+        plant.loads.external[plant.structure.split - 12: plant.structure.split] = np.outer(end,
+                                                                                           [0.0, load, 0.0]).ravel()
         plant.cycle.restart()
         settle(plant, 4000)
         return float(np.abs(tip(plant) - expected).max()) / L
@@ -178,7 +181,8 @@ def test_a_spinning_beam_is_stiffened_by_its_centrifugal_force():
     def field(x):
         return np.cross([0.0, 0.0, spin], x) + np.outer((x[:, 0] / L) ** 2, [0.0, 0.0, 0.02])
 
-    move(plant, lambda x: np.where(np.abs(x).max(axis=1, keepdims=True) > 10.0, np.cross([0.0, 0.0, spin], x), field(x)))
+    move(plant,
+         lambda x: np.where(np.abs(x).max(axis=1, keepdims=True) > 10.0, np.cross([0.0, 0.0, spin], x), field(x)))
     assert plant.v[0] == pytest.approx(spin, rel=1e-3)
     times, heights = [], []
     while plant.time < 4.2 * 2.0 * np.pi / (flap * PACE):
@@ -284,7 +288,8 @@ def test_a_servo_controlled_flexible_arm_swings_as_a_beam_on_its_servos_spring()
     assert expected < 0.8 * CLAMPED[0] ** 2 * PACE  # the servo adds its flexibility
     base = flexible(4)
     tip_mass = Link("tip", load, np.zeros(3), 1e-7 * np.eye(3))
-    glue = Joint("glue", "fixed", base.links[0].name, "tip", np.array([L, 0.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+    glue = Joint("glue", "fixed", base.links[0].name, "tip", np.array([L, 0.0, 0.0]), np.zeros(3),
+                 np.array([0.0, 0.0, 1.0]))
     plant = Plant.from_mechanism(replace(base, links=(*base.links, tip_mass), joints=(*base.joints, glue)))
     move(plant, lambda x: np.cross([0.0, 0.0, 0.05], x))
     servo, times, heights = Servo(kp=kp), [], []

@@ -1,4 +1,5 @@
-"""The articulated plant in the place of the minimal-coordinate one: behind the exact flash image on the virtual board."""
+"""The articulated plant in the place of the minimal-coordinate one: behind the exact flash image on the virtual
+board."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ def results(tmp_path_factory) -> tuple[Result, Result]:
     times = np.linspace(0.0, 0.4, 41)
     s = 10 * (times / 0.4) ** 3 - 15 * (times / 0.4) ** 4 + 6 * (times / 0.4) ** 5
     start = np.array([joint.start for joint in mechanism.moving])
-    motion = trajectory.from_rows([joint.name for joint in mechanism.moving], times, start + np.outer(s, [0.3, -0.3, 0.2]))
-    return tuple(run(mechanism, motion, plant=plant(mechanism), out=out) for plant in (RigidPlant, Plant.from_mechanism))
+    motion = trajectory.from_rows([joint.name for joint in mechanism.moving], times,
+                                  start + np.outer(s, [0.3, -0.3, 0.2]))
+    return tuple(run(mechanism, motion, plant=plant(mechanism), out=out)
+                 for plant in (RigidPlant, Plant.from_mechanism))
 
 
 def test_the_image_plays_a_motion_on_the_articulated_plant(results):

@@ -117,13 +117,15 @@ def test_rotor_inertia_acts_as_armature():
     rng = np.random.default_rng(8)
     mechanism = oracle.random_chain(rng, 4)
     motors = [Motor(1.0, 0.0, 0.05, gear, 1e-4) for gear in (10.0, -30.0, 50.0, 80.0)]
-    mechanism = replace(mechanism, joints=tuple(replace(j, motor=m) for j, m in zip(mechanism.joints, motors, strict=True)))
+    mechanism = replace(mechanism,
+                        joints=tuple(replace(j, motor=m) for j, m in zip(mechanism.joints, motors, strict=True)))
     q, v, tau = rng.uniform(-2, 2, 4), rng.uniform(-2, 2, 4), rng.uniform(-5, 5, 4)
     model = oracle.pinocchio_of(mechanism)
     model.armature = np.array([m.gear**2 * m.inertia for m in motors])
     plant = Plant.from_mechanism(mechanism, start=q, velocities=v)
     plant.drives.active = tau
-    got = plant.cycle.equations.G @ (plant.cycle.gamma + plant.cycle.along.responses @ tau) + plant.cycle.equations.turning(plant.cycle.v)
+    got = plant.cycle.equations.G @ (plant.cycle.gamma
+                                     + plant.cycle.along.responses @ tau) + plant.cycle.equations.turning(plant.cycle.v)
     np.testing.assert_allclose(got, oracle.aba(model, q, v, tau), rtol=1e-8)
 
 

@@ -131,7 +131,8 @@ def test_a_parallelogram_stretched_out_at_the_start_keeps_the_rows_it_needs_else
     mechanism = four_bar("planar")
     equal = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([equal[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)
-    joints = (replace(mechanism.joints[0], start=0.0), replace(mechanism.joints[1], start=0.0, xyz=np.array([0.2, 0.0, 0.0])),
+    joints = (replace(mechanism.joints[0], start=0.0),
+              replace(mechanism.joints[1], start=0.0, xyz=np.array([0.2, 0.0, 0.0])),
               replace(mechanism.joints[2], start=0.0, xyz=np.array([0.3, 0.0, 0.0])))
     loop = replace(mechanism.loops[0], a=Anchor("coupler", np.array([0.3, 0.0, 0.0]), np.zeros(3)),
                    b=Anchor("rocker", np.array([0.2, 0.0, 0.0]), np.zeros(3)))
@@ -149,7 +150,8 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
     def renamed(mechanism, side: str):
         name = {"base": "base"} | {link.name: f"{side}{link.name}" for link in mechanism.links}
         return ([replace(link, name=name[link.name]) for link in mechanism.links],
-                [replace(j, name=f"{side}{j.name}", parent=name[j.parent], child=name[j.child]) for j in mechanism.joints])
+                [replace(j, name=f"{side}{j.name}", parent=name[j.parent], child=name[j.child])
+                 for j in mechanism.joints])
 
     links, joints = (a + b for a, b in zip(renamed(left, "l"), renamed(right, "r"), strict=True))
     open_chain = replace(left, links=tuple(links), joints=tuple(joints))

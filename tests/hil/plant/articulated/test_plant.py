@@ -187,7 +187,8 @@ def test_two_plants_that_share_no_equations_agree_under_voltages_and_friction():
 
 def test_angles_count_whole_turns_from_the_start_on():
     mechanism = oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0))
-    mechanism = replace(mechanism, joints=tuple(replace(j, motor=Motor(1.0, 0.0, 0.05, 5.0, 1e-5)) for j in mechanism.joints))
+    mechanism = replace(mechanism,
+                        joints=tuple(replace(j, motor=Motor(1.0, 0.0, 0.05, 5.0, 1e-5)) for j in mechanism.joints))
     plant = Plant.from_mechanism(mechanism, start=[7.0], velocities=[-100.0])
     assert plant.q[0] == pytest.approx(7.0, abs=1e-12)
     plant.push(0.2, [0.0])

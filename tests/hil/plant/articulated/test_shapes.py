@@ -17,7 +17,8 @@ def test_a_box_is_exact():
     body = shapes.box([a, b, c], STEEL)
     m = STEEL * a * b * c
     assert body.mass == pytest.approx(m, rel=1e-12)
-    np.testing.assert_allclose(body.inertia, m / 12.0 * np.diag([b * b + c * c, a * a + c * c, a * a + b * b]), atol=1e-12)
+    np.testing.assert_allclose(body.inertia,
+                               m / 12.0 * np.diag([b * b + c * c, a * a + c * c, a * a + b * b]), atol=1e-12)
 
 
 @pytest.mark.parametrize(("body", "mass", "moments"), [

@@ -83,7 +83,8 @@ def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
     start = motion.at(1.1)[0]
     velocities = scipy.linalg.null_space(Closed(mechanism.in_mode("grasp")).jacobian(start))[:, 0]
     plant = Plant.from_mechanism(mechanism, start=start, velocities=velocities)
-    with pytest.raises(Refused, match=r"mode grasp: what left_fore picks up moves at 0\.\d+ m/s against it, more than 0.05"):
+    with pytest.raises(Refused,
+                       match=r"mode grasp: what left_fore picks up moves at 0\.\d+ m/s against it, more than 0.05"):
         plant.switch("grasp")
 
 
@@ -192,7 +193,8 @@ def test_a_foot_that_still_moves_is_refused_as_the_next_to_stand_on():
 
 def test_a_base_without_mass_can_be_let_go():
     mechanism, _ = example("biped")
-    links = tuple(replace(x, mass=0.0, inertia=np.zeros((3, 3))) if x.name == "left_foot" else x for x in mechanism.links)
+    links = tuple(replace(x, mass=0.0, inertia=np.zeros((3, 3))) if x.name == "left_foot" else x
+                  for x in mechanism.links)
     plant = Plant.from_mechanism(replace(mechanism, links=links))
     assert any("without mass" in note for note in plant.notes)
     plant.switch("right")
