@@ -41,6 +41,7 @@ FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the w
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
 UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
+SLIDE_MAX = 2**23 - 1  # coarse: 8 m, as far as the step counts a sliding joint
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
 
 
@@ -228,6 +229,8 @@ def _following(joint: Joint, effort: float) -> float:
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
     """A position in coarse steps, made whole; what a joint without limits cannot reach where there is none."""
+    if kind == "prismatic":  # beyond half of what the step's low half holds it would take the joint to be elsewhere
+        return whole(min(max(position / unit / COARSE, -SLIDE_MAX), SLIDE_MAX))
     if kind == "continuous" or not math.isfinite(position):
         return 2**31 - 1 if position > 0.0 else -(2**31)
     steps = whole(position / unit / COARSE)

@@ -44,6 +44,7 @@ from codegen.mechanism.description import (
     Safety,
     Section,
 )
+from codegen.mechanism.refusal import in_radians
 from codegen.mechanism.schema import (
     NAME_PATTERN,
     BeamTable,
@@ -426,7 +427,8 @@ class _Reader:
             return 0.0 if inside else float(np.mean([x for x in (limits.lower, limits.upper) if np.isfinite(x)]))
         if not limits.lower <= t.start <= limits.upper:
             self.fail(f"joint.{t.name}.start", t.start,
-                      f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
+                      f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
+                      "" if t.type == "prismatic" else in_radians(t.start, limits.lower, limits.upper))
         return t.start + 0.0
 
     def _check_drive(self, t: JointTable, motor: Motor | None, encoder: Encoder | None, limits: Limits) -> None:
@@ -462,7 +464,9 @@ class _Reader:
                 self.fail(f"lock.{name}", value, "the joint is fixed already")
             if not joint.limits.lower <= value <= joint.limits.upper:
                 self.fail(f"lock.{name}", value,
-                          f"is outside the joint's limits {joint.limits.lower:g} .. {joint.limits.upper:g}")
+                          f"is outside the joint's limits {joint.limits.lower:g} .. {joint.limits.upper:g}",
+                          "" if joint.type == "prismatic"
+                          else in_radians(value, joint.limits.lower, joint.limits.upper))
         return {name: value + 0.0 for name, value in self.table.lock.items()}
 
     def _check_outboard_mass(self, mechanism: Mechanism) -> None:

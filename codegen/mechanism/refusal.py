@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from codegen.common.errors import BadInput
 from codegen.common.nearest import shown
 from codegen.mechanism.description import Mechanism
+
+
+def in_radians(value: float, lower: float, upper: float) -> str:
+    """The hint where an angle of more than a turn is outside limits and would be inside as degrees."""
+    if abs(value) < math.tau or lower <= value <= upper or not lower <= math.radians(value) <= upper:
+        return ""
+    return f"angles are in rad: {value:g} degrees are {math.radians(value):.4g}"
 
 
 def refuse(mechanism: Mechanism, key: str, value: object, rule: str, hint: str = "") -> None:

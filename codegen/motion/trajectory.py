@@ -29,12 +29,14 @@ from codegen.wire.units import to_wire
 Array = NDArray[np.float64]
 
 LARGEST_FILE = 2**27  # bytes
+MANY = 10  # rows from which on times that are whole numbers say something
+USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: what a joint without a limit may be taken to do
 LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are told from seconds
 REST_VELOCITY = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece
 MODE = "mode"  # the column that names modes
-PRISMATIC_RANGE = 8.0  # m either side of zero on the wire
+PRISMATIC_RANGE = 8.0  # m either side of zero, as far as the step counts
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,21 @@ def load(path: Path, mechanism: Mechanism) -> Trajectory:
     else:
         trajectory = _csv(path, mechanism)
     check_limits(trajectory, mechanism)
+    _check_seconds(path, trajectory, mechanism)
     return trajectory
+
+
+def _check_seconds(path: Path, trajectory: Trajectory, mechanism: Mechanism) -> None:
+    """Whole numbers of time, and a motion that would keep every limit of velocity a thousand times as fast."""
+    t = trajectory.times
+    if len(t) < MANY or np.any(t != np.rint(t)):
+        return
+    usual = np.array([USUAL[joint.type == "prismatic"] for joint in mechanism.streamed])
+    most = np.minimum([joint.limits.velocity for joint in mechanism.streamed], usual)
+    share = float(np.max(np.abs(np.diff(trajectory.positions, axis=0)) / np.diff(t)[:, None] / most))
+    if 0.0 < share < 1e-3:
+        raise BadInput(path, "column t", float(t[-1]), f"is in s, and these look like milliseconds: no joint comes to "
+                       f"{1e3 * share:.2g} thousandths of its velocity limit", "divide the column by 1000")
 
 
 def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, velocities: ArrayLike | None,
@@ -473,7 +489,7 @@ def check_streamable(trajectory: Trajectory, mechanism: Mechanism) -> None:
         if joint.type == "prismatic":
             for i in np.flatnonzero(np.abs(q[:, j]) >= PRISMATIC_RANGE)[:1]:
                 raise BadInput(source, f"{joint.name} at t = {t[i]:g} s", float(q[i, j]),
-                               f"must be within {PRISMATIC_RANGE:g} m of zero to be sent")
+                               f"must be within {PRISMATIC_RANGE:g} m of zero, as far as the step counts")
         else:
             for i in np.flatnonzero(np.abs(np.diff(q[:, j])) > np.pi / 2)[:1]:
                 raise BadInput(source, f"{joint.name} at t = {t[i + 1]:g} s", float(q[i + 1, j]),

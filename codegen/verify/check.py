@@ -234,7 +234,8 @@ def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
-        warnings.append(f"the start is {margin:.2g} from a singular pose (1 is far, {SINGULAR_POSE:g} a fault): "
+        warnings.append(f"the start is near a singular pose: {margin:.2g} of the way from one (0) to the farthest (1), "
+                        f"{SINGULAR_POSE:g} is a fault: "
                         f"forces at "
                         "the cuts are large there")
     for i in assembly.redundant:

@@ -22,7 +22,8 @@ from codegen.verify.check import Report
 def _assembly_table(mode: str, a: Assembly) -> Table:
     table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints "
                    f"actuated, "
-                   f"{a.margin(a.start):.2g} from a singular pose at the start", "joint", "at the start", "is")
+                   f"at the start {a.margin(a.start):.2g} of the way from a singular pose (0) to the farthest (1)",
+                   "joint", "at the start", "is")
     for i, body in enumerate(a.model.bodies):
         kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
         table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)

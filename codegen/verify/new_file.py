@@ -19,6 +19,7 @@ from codegen.control.gains import stiffest_gains
 from codegen.mechanism.description import BASE, Gains
 from codegen.mechanism.motors import Sold, named
 from codegen.mechanism.reader import load_mechanism
+from codegen.mechanism.refusal import in_radians
 from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
 from codegen.mechanism.urdf import Tables, frozen, read, toml_key
 from codegen.model.bodies import Model
@@ -238,7 +239,8 @@ def _locked(urdf: Path, tables: Tables, choice: Choice) -> dict[str, float]:
         limits = moving[name].get("limits", {})
         if not limits.get("lower", -math.inf) <= at <= limits.get("upper", math.inf):
             raise BadInput("femtorque init", "--lock", asked, "is outside the joint's limits "
-                           f"{limits.get('lower', -math.inf):g} .. {limits.get('upper', math.inf):g}")
+                           f"{limits.get('lower', -math.inf):g} .. {limits.get('upper', math.inf):g}",
+                           in_radians(at, limits.get("lower", -math.inf), limits.get("upper", math.inf)))
         lock[name] = at
     if len(lock) == len(moving) and (choice.chain or choice.lock):
         raise BadInput("femtorque init", "--chain" if choice.chain else "--lock", choice.chain,

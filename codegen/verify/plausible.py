@@ -82,7 +82,10 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.moving:
         for name in ("lower", "upper", "velocity", "effort"):
             value = getattr(joint.limits, name)
-            if math.isfinite(value) and _placeholder(abs(value)):
+            if name in ("lower", "upper") and joint.type != "prismatic" and _degrees(value):
+                yield (f"joint.{joint.name}.limits.{name} = {value:g} looks like degrees: angles are in rad, and "
+                       f"{value:g} degrees are {math.radians(value):.4g}")
+            elif math.isfinite(value) and _placeholder(abs(value)):
                 empty.setdefault((name, value), []).append(joint.name)
             elif name in ("lower", "upper") and joint.type != "prismatic" and TURNS < abs(value) / math.tau < math.inf:
                 yield (f"joint.{joint.name}.limits.{name} = {value:g} is beyond {TURNS} turns, where the board stops; "
@@ -91,6 +94,11 @@ def _limits(mechanism: Mechanism) -> Iterator[str]:
         more = f" (and of {len(joints) - 1} more joints)" if len(joints) > 1 else ""
         yield (f"joint.{joints[0]}.limits.{name} = {value:g}{more} looks like a placeholder: plans and motors are "
                f"fitted to it, faults found by it; write what the joint can do, or leave it out")
+
+
+def _degrees(value: float) -> bool:
+    """A whole number that is a usual angle in degrees and turns and turns in rad."""
+    return 30.0 <= abs(value) <= 720.0 and value == round(value)
 
 
 def _placeholder(value: float) -> bool:

@@ -206,7 +206,8 @@ def jog(
         before = board.positions[number]
         board.jog(joint, rate, seconds, lambda: interrupts.count > 0)
         after = board.positions[number]
-    return Answer({"joint": joint, "from": before, "to": after}, f"{joint}: from {before:.4f} to {after:.4f}")
+    return Answer({"joint": joint, "from": before, "to": after},
+                  f"{joint}: from {before:.4f} to {after:.4f} {board.session.unit(number)}")
 
 
 def identify(
@@ -240,6 +241,6 @@ def identify(
         found = [measure(board, mechanism, name, partial(print, f"{name}:", file=sys.stderr)) for name in names]
     for result in found if write else ():
         set_joint(mech, result.joint, result.values(), result.comment())
-    words = "\n".join(f"{r.joint}: viscous {r.viscous}, coulomb {r.coulomb}, apparent inertia {r.apparent}, "
-                      f"motor.inertia {r.inertia}" for r in found)
+    slides = {j.name for j in mechanism.moving if j.type == "prismatic"}
+    words = "\n".join(r.words(r.joint in slides) for r in found)
     return Answer({"joints": [r.data() for r in found], "written": write}, words)

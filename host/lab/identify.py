@@ -91,6 +91,13 @@ class Identified:
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
                 "motor": {"inertia": max(0.0, self.inertia.value)}}
 
+    def words(self, slides: bool = False) -> str:
+        """For people, with units."""
+        length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
+        return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
+                f"{force}, apparent inertia {self.apparent} {mass}, motor.inertia {self.inertia} kg m^2 (+-: 95 % interval); "
+                f"{self.rms:.2g} {force} rms unexplained")
+
     def comment(self) -> str:
         return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
                 f"motor.inertia +- {self.inertia.half:.1g} (95 %)")

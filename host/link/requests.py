@@ -14,6 +14,7 @@ from codegen.common.nearest import hint
 from codegen.control.constants import lab_row
 from codegen.control.lab_constants import WHOLE
 from codegen.mechanism.description import Joint, Mechanism
+from codegen.mechanism.refusal import in_radians
 from codegen.wire.codec import Float, Gains, Jog, Seek
 from codegen.wire.names import flag
 from host.link.session import PERIOD, Session
@@ -70,7 +71,8 @@ def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | Non
         limits = mechanism.streamed[joint_number(mechanism, name)].limits
         if not limits.lower <= value <= limits.upper:
             raise BadInput("command line", f"--at {name}", value,
-                           f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
+                           f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
+                           in_radians(value, limits.lower, limits.upper))
     for joint in mechanism.streamed:
         if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in told:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",

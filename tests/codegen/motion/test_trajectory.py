@@ -274,3 +274,17 @@ def test_any_rows_give_a_trajectory_or_one_line(
         assert str(error).startswith(f"{path}: ") and len(str(error).splitlines()) == 1
         return
     assert all(np.isfinite(x).all() for x in trajectory.at(np.linspace(0.0, trajectory.duration, 50)))
+
+
+def whole_seconds(tmp_path, arm, seconds_per_row, travel):
+    """A file with a row every so many seconds, written as whole numbers."""
+    rows = [f"{seconds_per_row * i}," + ",".join(f"{travel * i / 99:.6f}" for _ in arm.moving) for i in range(100)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["t," + ",".join(j.name for j in arm.moving), *rows]) + "\n")
+    return path
+
+
+def test_milliseconds_are_refused_and_slow_seconds_are_not(arm, tmp_path):
+    with pytest.raises(BadInput, match=r"column t = 990.0: is in s, and these look like milliseconds: .*divide the column by 1000"):
+        Trajectory.load(whole_seconds(tmp_path, arm, 10, 1.0), arm)
+    assert Trajectory.load(whole_seconds(tmp_path, arm, 1, 2.0), arm).duration == 99.0

@@ -54,6 +54,7 @@ def test_joints_that_are_locked_stay_where_they_are_told(crab, tmp_path):
     ({"chain": "a_thigh:b_foot"}, "link 'b_foot' does not hang on 'a_thigh'"),
     ({"lock": ("b_nee",)}, "--lock = 'b_nee': crab.urdf has no such joint that moves; did you mean 'b_knee'?"),
     ({"lock": ("b_knee=0.1",)}, "is outside the joint's limits 0.5 .. 2"),
+    ({"lock": ("b_knee=90",)}, "0.5 .. 2; angles are in rad: 90 degrees are 1.571"),
     ({"lock": ("b_knee=half",)}, "must be JOINT or JOINT=value"),
     ({"motor": "pololu-37d-130", "board": "f405rg-4"}, "no such motor in the catalogue; did you mean 'pololu-37d-30'?"),
     ({"motor": "maxon-re40-24v"}, "goes with --board"),

@@ -47,6 +47,7 @@ LINK, SECOND = arm().links[1], arm().joints[2]
     (limited(effort=1000.0), "joint.elbow.limits.effort = 1000 looks like a placeholder"),
     (limited(velocity=1e9), "joint.elbow.limits.velocity = 1e+09 looks like a placeholder"),
     (limited(lower=-9999.0, upper=9999.0), "joint.elbow.limits.upper = 9999 looks like a placeholder"),
+    (limited(lower=-90.0, upper=170.0), "joint.elbow.limits.upper = 170 looks like degrees: angles are in rad, and 170 degrees are 2.967"),
     (limited(upper=800.0), "joint.elbow.limits.upper = 800 is beyond 120 turns"),
     (driven(R=0.000295), "joint.elbow.motor: R = 0.000295 ohm: no brushed motor that is sold is like this"),
     (driven(K=9.0), "K = 9 N m/A"),

@@ -11,7 +11,7 @@ from codegen.mechanism.edit import set_joint
 from codegen.mechanism.reader import load_mechanism
 from hil.plant.rigid import Plant
 from host.board import Board
-from host.lab.identify import Estimate, identify
+from host.lab.identify import Estimate, Identified, identify
 from tests.support import lab as rig
 from tests.support.plugged import plugged_in
 
@@ -27,6 +27,14 @@ def found(joints):
         board = Board(session, mechanism)
         board.home()
         return {joint: identify(board, mechanism, joint) for joint in joints}
+
+
+def test_what_is_identified_is_told_with_units():
+    numbers = [Estimate(x, 0.01) for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    told = Identified("lift", *numbers, rms=0.02, samples=7)
+    assert told.words() == ("lift: viscous friction 0.1 +- 0.01 N m s/rad, Coulomb friction 0.2 +- 0.01 N m, apparent inertia "
+                            "0.4 +- 0.01 kg m^2, motor.inertia 0.5 +- 0.01 kg m^2 (+-: 95 % interval); 0.02 N m rms unexplained")
+    assert "0.1 +- 0.01 N s/m, Coulomb friction 0.2 +- 0.01 N, apparent inertia 0.4 +- 0.01 kg," in told.words(slides=True)
 
 
 def check(result, joint):
