@@ -95,8 +95,8 @@ class Identified:
         """For people, with units."""
         length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
         return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
-                f"{force}, apparent inertia {self.apparent} {mass}, motor.inertia {self.inertia} kg m^2 (+-: 95 % interval); "
-                f"{self.rms:.2g} {force} rms unexplained")
+                f"{force}, apparent inertia {self.apparent} {mass}, motor.inertia {self.inertia} kg m^2 "
+                f"(+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
 
     def comment(self) -> str:
         return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "

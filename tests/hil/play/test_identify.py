@@ -32,9 +32,11 @@ def found(joints):
 def test_what_is_identified_is_told_with_units():
     numbers = [Estimate(x, 0.01) for x in (0.1, 0.2, 0.3, 0.4, 0.5)]
     told = Identified("lift", *numbers, rms=0.02, samples=7)
-    assert told.words() == ("lift: viscous friction 0.1 +- 0.01 N m s/rad, Coulomb friction 0.2 +- 0.01 N m, apparent inertia "
-                            "0.4 +- 0.01 kg m^2, motor.inertia 0.5 +- 0.01 kg m^2 (+-: 95 % interval); 0.02 N m rms unexplained")
-    assert "0.1 +- 0.01 N s/m, Coulomb friction 0.2 +- 0.01 N, apparent inertia 0.4 +- 0.01 kg," in told.words(slides=True)
+    assert told.words() == (
+        "lift: viscous friction 0.1 +- 0.01 N m s/rad, Coulomb friction 0.2 +- 0.01 N m, apparent inertia 0.4 +- 0.01 "
+        "kg m^2, motor.inertia 0.5 +- 0.01 kg m^2 (+-: 95 % interval); 0.02 N m rms unexplained")
+    sliding = told.words(slides=True)
+    assert "0.1 +- 0.01 N s/m, Coulomb friction 0.2 +- 0.01 N, apparent inertia 0.4 +- 0.01 kg," in sliding
 
 
 def check(result, joint):
