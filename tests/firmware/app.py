@@ -271,6 +271,13 @@ class App:
         return {n for n, row in messages.FLAGS.items() if status.flags & row[0]}
 
 
+def in_hold(mechanism: Mechanism | None = None, **how: Any) -> App:
+    """A board that is homed and holds its joints."""
+    app = App(mechanism, **how)
+    app.ready()
+    return app
+
+
 _folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
 _count = 0
 

@@ -9,7 +9,7 @@ import pytest
 from codegen.mechanism.description import Brake, Home
 from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
 from codegen.wire.messages import STATES
-from tests.firmware.app import App, changed
+from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 
 OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, and the tick in which the level changes
@@ -22,8 +22,7 @@ def braked(engage_s=0.3, **safety):
 
 def held(**safety) -> App:
     """In HOLD, the brakes open."""
-    app = App(braked(**safety))
-    app.ready()
+    app = in_hold(braked(**safety))
     app.run(OPENS)
     return app
 
@@ -92,8 +91,7 @@ def test_that_a_lost_host_closes_the_brakes_and_then_lets_the_motors_go(host):
 
 
 def test_that_a_bad_knot_in_mid_motion_stops_the_arm_before_its_brakes_close():
-    app = App(braked(host="coast"))
-    app.ready()
+    app = in_hold(braked(host="coast"))
     app.run(OPENS)
     app.stream(three_link_knots(), most=100)
     app.command("START")

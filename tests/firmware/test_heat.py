@@ -9,7 +9,7 @@ import pytest
 
 from codegen.mechanism.description import Brake, Home, Motor
 from codegen.wire.codec import Probe, Seek
-from tests.firmware.app import App, changed
+from tests.firmware.app import App, changed, in_hold
 
 T = 0.4  # s
 WARM, COOL = 1.02, 0.9
@@ -26,8 +26,7 @@ def held(continuous: float, safety: dict, thermal_s: float = T) -> App:
     """continuous: N m at the shoulder; the other motors carry whatever comes."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
     joints = [replace(j, motor=rated(j.motor, continuous if i == SHOULDER else 1e6, thermal_s)) for i, j in enumerate(mechanism.joints)]
-    app = App(replace(mechanism, joints=tuple(joints), safety=replace(mechanism.safety, **safety)))
-    app.ready()
+    app = in_hold(replace(mechanism, joints=tuple(joints), safety=replace(mechanism.safety, **safety)))
     app.run(5)
     return app
 
@@ -82,6 +81,5 @@ def test_that_an_overloaded_arm_is_held_until_its_brakes_have_closed():
 
 
 def test_that_a_motor_without_a_rating_never_gets_warm():
-    app = App(changed())
-    app.ready()
+    app = in_hold(changed())
     assert until_fault(app, 2000) == 2000

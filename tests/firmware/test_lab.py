@@ -10,7 +10,7 @@ from codegen.mechanism.description import Home
 from codegen.model.bodies import Model
 from codegen.wire import messages
 from codegen.wire.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
-from tests.firmware.app import App, changed
+from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_safety import in_lab
 from tests.support import oracle
@@ -26,6 +26,12 @@ def next_token(app):
     return app.token % 255 + 1
 
 
+def post(app, message):
+    """Send a message that carries a token, and do not wait."""
+    app.token = message.token
+    app.send(message)
+
+
 # ---- jog --------------------------------------------------------------------------------------------
 
 
@@ -33,15 +39,13 @@ def jog(app, joint, rate, times, follow=True):
     """Ask every 20 ms; returns the telemetry."""
     records = []
     for _ in range(times):
-        app.token = next_token(app)
-        app.send(Jog(app.token, joint, rate))
+        post(app, Jog(next_token(app), joint, rate))
         records.append(app.run(20, follow=follow))
     return np.concatenate(records)
 
 
 def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
-    app = App()
-    app.ready()
+    app = in_hold()
     begin, before = radians(app.status.target), len(app.trace)
     moving = jog(app, 1, 0.5, 50)
     assert app.state == "JOG"
@@ -60,8 +64,7 @@ def test_that_a_joint_is_jogged_at_its_rate_and_stops_when_nobody_asks():
 
 
 def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
-    app = App()
-    app.ready()
+    app = in_hold()
     record = np.concatenate([jog(app, 0, 0.5, 20), jog(app, 0, -0.5, 30), jog(app, 2, 0.5, 40), jog(app, 1, 0.5, 40)])
     rates, q = record["target_rate"], radians(record["target"])
     np.testing.assert_allclose(np.diff(q, axis=0), 0.5e-3 * (rates[1:] + rates[:-1]), atol=3e-8)
@@ -75,8 +78,7 @@ def test_that_a_jog_the_other_way_and_of_another_joint_goes_through_rest():
 
 
 def test_that_a_jog_stops_inside_the_limits_and_comes_back():
-    app = App(changed(limits={"lower": -1.0, "upper": 1.0}))
-    app.ready()
+    app = in_hold(changed(limits={"lower": -1.0, "upper": 1.0}))
     record = jog(app, 1, 1.0, 100)
     assert record["target_rate"][:, 1].max() > 0.9
     at = radians(record["target"])[:, 1]
@@ -87,8 +89,7 @@ def test_that_a_jog_stops_inside_the_limits_and_comes_back():
 
 
 def test_that_a_jogged_joint_is_still_watched():
-    app = App()
-    app.ready()
+    app = in_hold()
     jog(app, 1, 1.0, 100, follow=False)
     assert app.fault[0] in ("FOLLOWING", "ENCODER_STUCK")
 
@@ -105,8 +106,7 @@ def test_that_a_paused_motion_is_forgotten_by_a_jog():
 
 
 def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
-    app = App()
-    app.ready()
+    app = in_hold()
     jog(app, 1, 0.5, 20)
     app.chip.estop = 1
     app.run(1)
@@ -121,8 +121,7 @@ def test_that_a_jog_ended_by_an_e_stop_begins_anew_from_rest():
 @pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
 def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
     """tau_ID of the jog is that of its own rates and accelerations, all along its ramps."""
-    app = App(replace(changed(), control=replace(changed().control, scheme=scheme)))
-    app.ready()
+    app = in_hold(replace(changed(), control=replace(changed().control, scheme=scheme)))
     record = np.concatenate([jog(app, 1, 0.5, 20), app.run(400)])
     q = radians(record["target"])
     u = record["target_rate"].astype(float)
@@ -138,8 +137,7 @@ def test_that_a_jogged_joint_is_fed_forward_and_the_others_stand(scheme):
 
 
 def test_that_a_fault_after_a_jog_waits_until_the_last_target_is_at_rest():
-    app = App()
-    app.ready()
+    app = in_hold()
     jog(app, 1, 0.5, 20)
     app.stream(three_link_knots(), most=20, end=False)
     app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=20)
@@ -151,8 +149,7 @@ def test_that_a_fault_after_a_jog_waits_until_the_last_target_is_at_rest():
 
 def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes():
     """Close to its upper limit a joint on its way up is asked to go down, and the other way round."""
-    app = App(changed(limits={"lower": -1.0, "upper": 1.0}))
-    app.ready()
+    app = in_hold(changed(limits={"lower": -1.0, "upper": 1.0}))
     for sign in (1.0, -1.0):
         record = jog(app, 1, sign * 1.0, 120)
         at = radians(record["target"])[:, 1]
@@ -162,8 +159,7 @@ def test_that_a_jog_in_the_other_direction_looks_at_the_way_that_it_still_goes()
 
 
 def test_that_stop_ends_a_jog_at_once():
-    app = App()
-    app.ready()
+    app = in_hold()
     jog(app, 1, 0.5, 20)
     app.post("STOP")
     rates = app.run(200)["target_rate"][:, 1]
@@ -174,8 +170,7 @@ def test_that_stop_ends_a_jog_at_once():
 
 
 def floating(per_cent=0, mechanism=None):
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     assert app.ask(Float(next_token(app), per_cent)) == "NONE"
     assert app.state == "FLOAT"
     return app
@@ -243,12 +238,10 @@ def test_that_the_friction_carried_may_be_changed_on_the_way():
 
 @pytest.mark.parametrize("host", [True, False])
 def test_that_an_arm_that_is_caught_has_forgotten_the_errors_of_before(host):
-    app = App(changed(gains={"ki": 150.0}))
-    app.ready()
+    app = in_hold(changed(gains={"ki": 150.0}))
     app.chip.counts[1] += 10
     app.run(200, follow=False)  # the integral grows
-    app.token = next_token(app)
-    app.send(Float(app.token, 0))
+    post(app, Float(next_token(app), 0))
     app.run(50, follow=False)
     if host:
         app.post("STOP")
@@ -268,8 +261,7 @@ def test_that_a_floating_joint_is_damped_above_its_rate():
 
 
 def test_that_a_floating_joint_beyond_its_limit_is_pushed_back_and_far_beyond_a_fault():
-    app = App(changed(limits={"lower": -1.0, "upper": 0.6}))
-    app.ready()
+    app = in_hold(changed(limits={"lower": -1.0, "upper": 0.6}))
     assert app.ask(Float(next_token(app), 0)) == "NONE"
     record = led_by(app, 1, 1.0, 120)
     q = radians(record["position"][-1])
@@ -386,8 +378,7 @@ def test_that_the_travel_of_a_search_is_exact():
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=0.0, speed=1.0, travel=0.5))
     app = App(mechanism)
     most = control_source.lab_row(mechanism, app.joints[1]).seek_counts
-    app.token = next_token(app)
-    app.send(Seek(app.token, 1))
+    post(app, Seek(next_token(app), 1))
     app.run(3, follow=False)
     for n in [-6] * (most // 6) + [-(most % 6)]:
         app.chip.counts[1] += n
@@ -455,8 +446,7 @@ def test_that_a_silent_host_ends_homing_without_power():
 def test_that_each_joint_sought_for_has_its_whole_travel_and_begins_at_rest():
     app = App(changed(encoder={"zero": "stop"}, home=Home(at=0.0, speed=0.4, travel=0.5)))
     for joint in range(2):
-        app.token = next_token(app)
-        app.send(Seek(app.token, joint))
+        post(app, Seek(next_token(app), joint))
         rates = app.run(900)["target_rate"]  # 0.3 rad
         assert np.abs(np.diff(rates[:, joint], prepend=0.0)).max() < 0.006
         app.run(700, follow=False)
@@ -473,8 +463,7 @@ def test_that_another_joint_is_sought_for_without_moving_the_targets_of_the_rest
     app.chip.counts[2] += 3
     before = app.run(300, follow=False)[-1]
     assert before["position"][2] != before["target"][2]
-    app.token = next_token(app)
-    app.send(Seek(app.token, 1))
+    post(app, Seek(next_token(app), 1))
     after = app.run(20, follow=False)
     assert app.flags >= {"SEEKING"}
     assert np.all(after["target"][:, 2] == before["target"][2])
@@ -501,8 +490,7 @@ def test_that_a_probe_ends_after_its_way_however_often_it_is_repeated():
     app.ask(Probe(next_token(app), 1, 0.3))
     moved = 0
     for _ in range(60):
-        app.token = next_token(app)
-        app.send(Probe(app.token, 1, 0.3))
+        post(app, Probe(next_token(app), 1, 0.3))
         for _ in range(10):
             app.chip.counts[1] += 2
             moved += 2
@@ -522,8 +510,7 @@ def test_that_the_way_of_a_probe_is_exact_in_either_direction(sign):
     app.ask(Probe(next_token(app), 1, 0.3 * sign))
 
     def push(counts):
-        app.token = next_token(app)
-        app.send(Probe(app.token, 1, 0.3 * sign))
+        post(app, Probe(next_token(app), 1, 0.3 * sign))
         app.chip.counts[1] += sign * counts
         return app.run(3, follow=False)["torque"][-1, 1]
 
@@ -537,8 +524,7 @@ def test_that_another_joint_probed_has_its_own_way():
     app.ask(Probe(next_token(app), 1, 0.0))
     for joint in (1, 2):
         for _ in range(20):  # 0.31 rad of 0.35
-            app.token = next_token(app)
-            app.send(Probe(app.token, joint, 0.05))
+            post(app, Probe(next_token(app), joint, 0.05))
             app.chip.counts[joint] += 20
             record = app.run(5, follow=False)
         assert record["torque"][-1, joint] == np.float32(0.05)
@@ -584,8 +570,7 @@ def test_that_each_probe_has_its_whole_way_and_none_of_the_torque_before():
         app.run(20, follow=False)
         for _ in range(12):
             app.chip.counts[1] += 30
-            app.token = next_token(app)
-            app.send(Probe(app.token, 1, 0.3))
+            post(app, Probe(next_token(app), 1, 0.3))
             record = app.run(10, follow=False)
         assert record["torque"][-1, 1] == np.float32(0.3)  # 0.3 rad of 0.35
         assert app.command("DISARM") == "NONE"
@@ -644,8 +629,7 @@ def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
 
 
 def test_that_the_smallest_change_of_any_gain_is_told():
-    app = App(in_lab())
-    app.ready()
+    app = in_hold(in_lab())
     for joint in range(3):
         for which in range(3):
             shares = [64, 64, 64]
@@ -660,13 +644,17 @@ def test_that_the_smallest_change_of_any_gain_is_told():
 # ---- recording --------------------------------------------------------------------------------------
 
 
+def recorded(app, first=0):
+    app.send(Read(first))
+    app.lib.ft_app_idle()
+    return next(m for m in app.take() if isinstance(m, Data))
+
+
 def read_out(app, count):
     """All samples (count, 4) as unsigned words."""
     rows = []
     while len(rows) < count:
-        app.send(Read(len(rows)))
-        app.lib.ft_app_idle()
-        data = next(m for m in app.take() if isinstance(m, Data))
+        data = recorded(app, len(rows))
         assert data.first == len(rows)
         rows += np.array(data.words, np.uint32).reshape(8, 4)[:count - len(rows)].tolist()
     return np.array(rows, np.uint32), data
@@ -681,8 +669,7 @@ def words(app, *columns):
     (("torque_ff", 2), ("duty", 1), ("target_rate", 1), ("position", 0)),
 ])
 def test_that_a_recording_holds_every_tick_of_what_was_chosen(columns):
-    app = App()
-    app.ready()
+    app = in_hold()
     app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, *columns)))
     app.run(1)
     record = np.concatenate([jog(app, 1, 0.5, 30), app.run(600)])
@@ -696,8 +683,7 @@ def test_that_a_recording_holds_every_tick_of_what_was_chosen(columns):
 
 @pytest.mark.parametrize("end", ["FAULT", "ESTOP"])
 def test_that_a_ring_keeps_what_was_before_the_board_let_go(end):
-    app = App()
-    app.ready()
+    app = in_hold()
     app.send(Capture(7, messages.CAPTURES["RING"][0], 2, words(app, *[("target", 1)] * 4)))
     record = jog(app, 1, 0.3, 150)
     if end == "FAULT":
@@ -713,15 +699,8 @@ def test_that_a_ring_keeps_what_was_before_the_board_let_go(end):
     assert np.array_equal(rows[:, 0].astype(np.uint32).view(np.int32), record["target"][last - 2046:last + 1:2, 1])
 
 
-def recorded(app, first=0):
-    app.send(Read(first))
-    app.lib.ft_app_idle()
-    return next(m for m in app.take() if isinstance(m, Data))
-
-
 def test_that_a_recording_begins_once_for_each_id_and_ends_when_told():
-    app = App()
-    app.ready()
+    app = in_hold()
 
     def record(number, mode="ONCE"):
         app.send(Capture(number, messages.CAPTURES[mode][0], 1, words(app, *[("position", 0)] * 4)))
@@ -745,8 +724,7 @@ def test_that_a_recording_begins_once_for_each_id_and_ends_when_told():
 
 
 def test_that_what_is_read_beyond_the_last_sample_is_zero():
-    app = App()
-    app.ready()
+    app = in_hold()
     app.send(Capture(1, messages.CAPTURES["ONCE"][0], 1, words(app, *[("target", 2)] * 4)))
     app.run(1100)
     assert all(recorded(app).words) and recorded(app).count == 1024
@@ -760,10 +738,6 @@ def test_that_a_recording_that_cannot_be_is_not_begun():
                 Capture(1, 1, 1, (0, 0, 0, 22)), Capture(1, 1, 1, (65535, 0, 0, 0))):
         app.send(bad)
         app.run(2)
-        app.send(Read(0))
-        app.lib.ft_app_idle()
-        data = next(m for m in app.take() if isinstance(m, Data))
+        data = recorded(app)
         assert (data.id, data.count, data.running) == (0, 0, 0)
-    app.send(Read(65535))
-    app.lib.ft_app_idle()
-    assert not any(next(m for m in app.take() if isinstance(m, Data)).words)
+    assert not any(recorded(app, 65535).words)

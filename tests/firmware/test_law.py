@@ -9,7 +9,7 @@ import pytest
 from codegen.control import constants as control_source
 from codegen.wire import messages
 from codegen.wire.units import TURN_UNIT
-from tests.firmware.app import App, changed, three_link
+from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.numpy_application import Law, Observer
 from tests.firmware.streaming import three_link_knots
@@ -208,8 +208,7 @@ def test_that_the_current_of_holding_still_induces_nothing_however_often_it_begi
 @pytest.mark.parametrize("side", [-1, 1])
 def test_that_a_joint_may_be_beyond_its_limit_by_its_margin_and_no_further(side):
     mechanism = changed(limits={"lower": -1.7, "upper": 1.7})
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     row = control_source.joint_constants(mechanism, app.joints[1])
     edge = (row.upper + row.margin) if side > 0 else (row.lower - row.margin)
 
@@ -225,8 +224,7 @@ def test_that_a_joint_may_be_beyond_its_limit_by_its_margin_and_no_further(side)
 
 def test_that_a_joint_may_be_as_far_from_its_target_as_told_and_no_further():
     mechanism = three_link()
-    app = App(replace(mechanism, safety=replace(mechanism.safety, stuck_s=10.0)))
-    app.ready()
+    app = in_hold(replace(mechanism, safety=replace(mechanism.safety, stuck_s=10.0)))
     most = control_source.joint_constants(app.mechanism, app.joints[2]).following
 
     def put(away):
@@ -243,13 +241,11 @@ def test_that_a_joint_may_be_as_far_from_its_target_as_told_and_no_further():
 @pytest.mark.parametrize("side", [-1, 1])
 def test_that_an_encoder_may_count_as_much_as_told_and_no_more(side):
     mechanism = changed(limits={"velocity": 400.0}, motor={"R": 0.01})
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     most = control_source.joint_constants(app.mechanism, app.joints[0]).counts
     push(app, [side * most, 0, 0])
     assert app.fault[0] != "ENCODER"
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     push(app, [side * (most + 1), 0, 0])
     assert app.fault == ("ENCODER", 0)
 

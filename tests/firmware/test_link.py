@@ -20,7 +20,7 @@ from codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.wire.units import to_wire
 from host.link.retransmit import Sender
 from tests.conftest import HANG
-from tests.firmware.app import HERE, App, changed, load, sources, three_link
+from tests.firmware.app import HERE, App, changed, in_hold, load, sources, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
 
@@ -153,8 +153,7 @@ def test_that_frames_of_another_configuration_are_counted_and_change_nothing():
 
 
 def test_that_another_configuration_does_not_keep_an_armed_board_alive():
-    app = App()
-    app.ready()
+    app = in_hold()
     for _ in range(110):
         app.send(Poll(), tag=app.tag ^ 1)
         app.run(10, alive=False)
@@ -246,8 +245,7 @@ def test_that_status_is_of_one_tick_although_one_comes_between(ticks):
 
 def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
     """Only the second ask for more: a host that took the first for a loss would send them a third time."""
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
 
     def send(seq: int) -> None:
@@ -304,8 +302,7 @@ def test_that_of_two_requests_at_once_the_first_is_taken():
 
 
 def test_that_a_request_repeated_is_not_executed_again():
-    app = App()
-    app.ready()
+    app = in_hold()
     app.token = 60
     app.send(Command(60, messages.COMMANDS["FLUSH"][0]))
     app.run(3)
@@ -317,8 +314,7 @@ def test_that_a_request_repeated_is_not_executed_again():
 
 @pytest.mark.parametrize("beyond, lost", [(0x7FFF, 1), (0x8000, 0), (0xFFFF, 0)])
 def test_that_half_of_all_numbers_are_ahead_and_half_behind(beyond, lost):
-    app = App()
-    app.ready()
+    app = in_hold()
     app.send(Knot(0, (0,) * 3, (0.0,) * 3, (0.0,) * 3), seq=beyond)
     app.run(2)
     assert app.see().out_of_order == lost
@@ -342,8 +338,7 @@ def test_that_a_round_takes_in_a_thousand_bytes_and_no_more(at, heard):
 
 
 def test_that_twenty_thousand_random_bytes_do_nothing():
-    app = App()
-    app.ready()
+    app = in_hold()
     rng = random.Random(1)
     before = app.see()
     for _ in range(200):
@@ -358,8 +353,7 @@ def test_that_twenty_thousand_random_bytes_do_nothing():
 
 
 def test_that_a_board_that_starts_anew_has_forgotten_its_host():
-    app = App()
-    app.ready()
+    app = in_hold()
     app.stream(three_link_knots(), most=20, end=False)
     assert app.see().ack == 20
     app.feed(b"\x20abc")  # a frame that has begun
@@ -392,8 +386,7 @@ def test_that_frames_of_a_wrong_length_or_type_are_bad():
 
 
 def test_that_a_flipped_bit_anywhere_is_noticed():
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
     frame = app.codec.encode(Knot(1, knots.position[0].tolist(), (0.0,) * 3, (0.0,) * 3), app.tag)
     before = app.see()
@@ -441,8 +434,7 @@ class Wire:
 @pytest.mark.parametrize("dropped, flipped", [(0.0, 0.0), (0.1, 0.1), (0.3, 0.0)])
 def test_that_a_motion_arrives_whole_over_a_bad_wire(dropped, flipped):
     """Every knot once and in order, the motion played to its end at full pace: the target is the exact path."""
-    app = App()
-    app.ready()
+    app = in_hold()
     rng = random.Random(3)
     knots = three_link_knots()
     wire = Wire(app, rng, dropped, flipped)

@@ -20,7 +20,7 @@ from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
 from codegen.wire import messages
 from codegen.wire.codec import Knot
-from tests.firmware.app import App, replace
+from tests.firmware.app import App, in_hold, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
@@ -79,8 +79,7 @@ def test_that_the_actuated_joint_alone_is_streamed_and_fed_forward() -> None:
 
 
 def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
-    app = App(four_bar())
-    app.ready()
+    app = in_hold(four_bar())
     record = play(app, "four_bar_singular")
     status = app.see()
     assert app.name(messages.FAULTS, status.fault) == "LOOPS_SINGULAR" and status.fault_joint == 255
@@ -108,8 +107,7 @@ def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:
 
 def test_that_removing_the_fault_turns_its_test_red() -> None:
     broken = {"ft_app.c": replace("ft_found(found, &found->parted, FT_NO_JOINT);", "(void)0;")}
-    app = App(four_bar(), patches=broken)
-    app.ready()
+    app = in_hold(four_bar(), patches=broken)
     play(app, "four_bar_singular")
     with pytest.raises(AssertionError):
         assert app.name(messages.FAULTS, app.see().fault) == "LOOPS_SINGULAR"
@@ -129,8 +127,7 @@ def moded(name: str, **mode: dict) -> tuple[Mechanism, Trajectory]:
 def played(name: str, ramp_s: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Torque_ff of a motion's ticks through its modes in the application, and by the float64 reference."""
     mechanism, trajectory = moded(name, **({} if ramp_s is None else {"grasp": {"ramp_s": ramp_s}}))
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     record = play(app, trajectory)
     assert app.status.fault == 0 and app.status.flags & messages.FLAGS["ENDED"][0]
     ticks = round(trajectory.duration * 1000)
@@ -174,23 +171,20 @@ def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
     """The hands still move when they are told to hold."""
     mechanism, trajectory = moded("two_arm_grasp")
     early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     play(app, early)
     assert app.name(messages.FAULTS, app.see().fault) == "MODE" and app.chip.outputs == 0
     moving = trajectory.velocities.copy()
     k = int(np.searchsorted(trajectory.times, trajectory.modes[1][0]))
     moving[k, 2] += 0.2  # rad/s of one arm alone: closed in position, not in rate
     pushed = dataclasses.replace(trajectory, velocities=moving)
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     play(app, pushed)
     assert app.name(messages.FAULTS, app.see().fault) == "MODE"
 
 
 def test_that_a_mode_there_is_not_is_a_bad_knot() -> None:
-    app = App(four_bar())
-    app.ready()
+    app = in_hold(four_bar())
     here = app.see().target
     app.send(Knot(messages.KNOT_START | 1 << messages.KNOT_MODE, list(here), [0.0], [0.0]), seq=app.see().ack)
     app.run(30)
@@ -199,8 +193,7 @@ def test_that_a_mode_there_is_not_is_a_bad_knot() -> None:
 
 def test_that_a_motion_goes_on_in_modes_that_there_are_and_a_bad_joint_is_told_first() -> None:
     for joint, farther in ((255, 0), (0, 2**28)):
-        app = App(four_bar())
-        app.ready()
+        app = in_hold(four_bar())
         here, first = list(app.see().target), app.see().ack
         app.send(Knot(messages.KNOT_START, here, [0.0], [0.0]), seq=first)
         app.send(Knot(0, here, [0.0], [0.0]), seq=first + 1)
@@ -214,8 +207,7 @@ def test_that_a_motion_goes_on_in_modes_that_there_are_and_a_bad_joint_is_told_f
 def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
     mechanism, trajectory = moded("pick_and_place")
     loaded = next(i for i, mode in enumerate(mechanism.modes) if mode.name == "loaded")
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     here, zeros, first = list(app.see().target), [0.0] * app.J, app.see().ack
     for i in range(60):
         flags = (messages.KNOT_START if i == 0 else messages.KNOT_END if i == 59 else 0) | loaded << messages.KNOT_MODE
@@ -232,8 +224,7 @@ def test_that_a_motion_begins_in_the_mode_of_its_first_knot() -> None:
 def test_that_arming_begins_in_the_first_mode() -> None:
     """However a motion ended: what was carried is on the table, or on the floor."""
     mechanism, trajectory = moded("pick_and_place")
-    app = App(mechanism)
-    app.ready()
+    app = in_hold(mechanism)
     play(app, trajectory, 0.5 * (trajectory.modes[1][0] + trajectory.modes[2][0]))
     assert app.name(messages.STATES, app.see().state) == "TRACK"
     q = app.run(1)["position"][0].astype(float) * (2.0 * np.pi / 2.0**32)

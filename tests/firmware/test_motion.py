@@ -12,7 +12,7 @@ from codegen.model.bodies import Model
 from codegen.motion.trajectory import Knots
 from codegen.toolchain.step_library import Turns
 from codegen.wire.codec import Knot
-from tests.firmware.app import App, replace, three_link
+from tests.firmware.app import in_hold, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
 from tests.firmware.numpy_application import Path, play
 from tests.firmware.streaming import three_link_knots
@@ -302,8 +302,7 @@ COUNTED = {"ft_motion.c": counting}
 def arm(trig):
     """The application with sines and cosines made exact in every tick or at knots, where what the tick lacks is counted."""
     three = three_link()
-    app = App(dataclasses.replace(three, control=dataclasses.replace(three.control, trig=trig)), patches=COUNTED)
-    app.ready()
+    app = in_hold(dataclasses.replace(three, control=dataclasses.replace(three.control, trig=trig)), patches=COUNTED)
     return app
 
 

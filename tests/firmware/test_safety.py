@@ -14,7 +14,7 @@ from codegen.motion.trajectory import Knots
 from codegen.wire import codec, messages
 from codegen.wire.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
 from codegen.wire.units import to_wire
-from tests.firmware.app import App, changed, three_link
+from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as patch
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle
@@ -72,12 +72,29 @@ def request(app, event):
     }[event]
 
 
+def knot(i, flags=0):
+    """The one of the three-link motion with this number."""
+    k = three_link_knots()
+    return Knot(flags, k.position[i].tolist(), k.rate[i].tolist(), k.acceleration[i].tolist())
+
+
+JUMP = Knot(0, [0] * 3, [0.0] * 3, [0.0] * 3)  # far from where the three-link motion is
+
+
 def tracking(app, knots=250, end=True):
     app.ready()
     app.stream(three_link_knots(), most=knots, end=end)
     assert app.command("START") == "NONE"
     app.run(100)
     assert app.state == "TRACK"
+
+
+def jumping(mechanism=None, **how):
+    """A board that plays a motion in which a bad knot has come."""
+    app = App(mechanism, **how)
+    tracking(app, knots=150, end=False)
+    app.send(JUMP, seq=150)
+    return app
 
 
 def paused(app):
@@ -209,8 +226,7 @@ def test_that_nothing_calls_it_back_and_nothing_drives_meanwhile():
 
 
 def test_that_a_fault_that_holds_the_joints_keeps_it_from_its_rom():
-    app = App(in_lab(motion="hold"))
-    app.ready()
+    app = in_hold(in_lab(motion="hold"))
     app.lib.fake_shift(0, 1 << 29)
     app.run(300, follow=False)
     assert app.state == "FAULT" and app.chip.outputs == 1
@@ -361,8 +377,7 @@ def test_that_each_joint_may_be_armed_up_to_its_limit_and_no_further(joint, side
 
 @pytest.mark.parametrize("joint", range(3))
 def test_that_a_motion_may_begin_as_far_away_as_told_and_no_further(joint):
-    app = App()
-    app.ready()
+    app = in_hold()
     knots, held = three_link_knots(), app.see().target
     most = control_source.joint_constants(app.mechanism, app.joints[joint]).start
     for away, refusal in ((most + 1, "START_POSE"), (most, "NONE")):
@@ -375,8 +390,7 @@ def test_that_a_motion_may_begin_as_far_away_as_told_and_no_further(joint):
 
 def test_that_a_motion_paused_in_its_first_segment_is_not_started_again():
     slow = replace(three_link(), control=replace(three_link().control, knot_hz=5))
-    app = App(slow)
-    app.ready()
+    app = in_hold(slow)
     start = np.array([j.start for j in app.joints])
     motion, t = oracle.quintic(start, start + 0.3, 2.0), np.arange(11) / 5
     app.stream(Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
@@ -415,8 +429,7 @@ def test_that_homing_is_refused_while_a_joint_moves():
 
 
 def test_that_start_is_refused_by_name():
-    app = App()
-    app.ready()
+    app = in_hold()
     assert app.command("START") == "NOTHING_BUFFERED"
     knots = three_link_knots()
     away = Knots(knots.position + np.int32([0, 2**24, 0]), knots.rate, knots.acceleration)
@@ -449,8 +462,7 @@ def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick(tri
 
 
 def test_that_resume_is_refused_without_a_pause():
-    app = App()
-    app.ready()
+    app = in_hold()
     assert app.command("RESUME") == "NOTHING_BUFFERED"
 
 
@@ -569,8 +581,7 @@ def test_that_every_fault_of_a_class_has_a_cause_here():
     for fault in faults if fault not in NOT_HERE for reaction in allowed
 ])
 def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
-    app = App(in_lab(**{name: reaction}))
-    app.ready()
+    app = in_hold(in_lab(**{name: reaction}))
     if fault == "KNOT":
         app.stream(three_link_knots(), most=100)
     CAUSES[fault](app)
@@ -592,8 +603,7 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
 
 
 def test_that_a_held_arm_lets_go_when_worse_comes():
-    app = App(in_lab(host="hold", electrical="brake"))
-    app.ready()
+    app = in_hold(in_lab(host="hold", electrical="brake"))
     app.run(1100, alive=False)
     assert (app.fault[0], app.chip.outputs) == ("HOST_LOST", 1)
     assert np.abs(app.run(5)["torque"]).max() > 0.5
@@ -632,8 +642,7 @@ def test_that_an_arm_under_the_law_is_held_where_it_is(state):
 
 def test_that_an_arm_held_after_a_fault_does_not_creep():
     """The fault goes on, its reaction does not begin anew where the joint has got to meanwhile."""
-    app = App(in_lab(motion="hold", stuck_s=10.0))
-    app.ready()
+    app = in_hold(in_lab(motion="hold", stuck_s=10.0))
     run_away(app, 20)
     held = app.run(1, follow=False)["target"][0].copy()
     for _ in range(6):
@@ -684,9 +693,7 @@ def test_that_a_fault_on_the_way_to_another_takes_its_place(cause, reaction, fau
 
 
 def test_that_an_e_stop_takes_the_place_of_a_fault_that_was_to_come():
-    app = App()
-    tracking(app, knots=150, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app = jumping()
     app.run(3)
     stopped(app)
     assert app.command("CLEAR") == "NONE"
@@ -704,28 +711,46 @@ def expect(app, fault, joint=255):
     assert app.chip.safe > 0
 
 
-def test_that_a_missed_tick_is_a_fault():
-    app = in_state("TRACK")
-    app.lib.ft_app_missed()
-    app.run(1)
-    expect(app, "TICK_OVERRUN")
+def sees(**what):
+    """A cause: the chip shows something."""
+    return lambda app: [setattr(app.chip, name, value) for name, value in what.items()]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_that_a_torque_that_is_no_number_is_a_fault(value):
-    app = in_state("HOLD")
-    app.lib.fake_poison(1, value)
-    app.run(1)
-    expect(app, "NOT_FINITE", 1)
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("state, cause, fault, joint", [
+    ("TRACK", lambda app: app.lib.ft_app_missed(), "TICK_OVERRUN", 255),
+    *(("HOLD", lambda app, torque=torque: app.lib.fake_poison(1, torque), "NOT_FINITE", 1)
+      for torque in (NAN, INFINITE, -INFINITE)),
+    ("HOLD", lambda app: app.chip.counts.__setitem__(2, 37), "ENCODER", 2),
+    *(("HOLD", sees(bus_voltage=volts), "UNDER_VOLTAGE", 255) for volts in (NAN, 0.0, 16.0)),
+    ("HOLD", sees(bus_voltage=32.0), "OVER_VOLTAGE", 255),
+    ("HOLD", sees(dropped=1), "BREAK", 255),
+])
+def test_that_what_goes_wrong_in_one_tick_is_a_fault(state, cause, fault, joint):
+    app = in_state(state)
+    cause(app)
+    app.run(1, follow=fault != "ENCODER")
+    expect(app, fault, joint)
     assert np.all(np.isfinite(list(app.chip.duty)))
 
 
-def test_that_a_bus_voltage_that_is_no_number_is_a_fault():
-    app = in_state("HOLD")
-    app.chip.bus_voltage = float("nan")
-    app.run(1)
-    assert app.fault[0] == "UNDER_VOLTAGE"
-    assert app.state == "FAULT"
+@pytest.mark.parametrize("state, cause, fault, mends", [
+    *(("HOLD", sees(temperature=celsius), "OVER_TEMPERATURE", True) for celsius in (85.1, INFINITE, NAN)),
+    ("HOLD", sees(driver_fault=1), "DRIVER", True),
+    ("DISARMED", sees(stack_left=1), "STACK", False), ("HOLD", sees(stack_left=1), "STACK", False),
+])
+def test_that_what_the_main_loop_sees_is_a_fault(state, cause, fault, mends):
+    """mends: a fault of what passes may be cleared; one that only a reset mends stays."""
+    app = in_state(state)
+    app.chip.temperature = 85.0
+    app.run(5)
+    assert (app.state, app.status.temperature) == (state, 85000)
+    cause(app)
+    app.run(2)
+    expect(app, fault)
+    assert app.command("CLEAR") == ("NONE" if mends else "FAULT_LATCHED")
 
 
 def test_that_a_joint_left_behind_is_a_fault_after_its_time():
@@ -738,13 +763,6 @@ def test_that_a_joint_left_behind_is_a_fault_after_its_time():
     limit = 2.0 * 4.5 / 35.4
     first, off = np.flatnonzero(away > limit)[0], np.flatnonzero(record["torque"][:, 0] != 0.0)[-1]
     assert off - first == 50
-
-
-def test_that_an_encoder_jump_is_a_fault():
-    app = in_state("HOLD")
-    app.chip.counts[2] += 37
-    app.run(1, follow=False)
-    expect(app, "ENCODER", 2)
 
 
 def test_that_an_encoder_that_does_not_count_under_full_torque_is_a_fault():
@@ -785,33 +803,6 @@ def test_that_a_joint_far_beyond_its_limit_is_a_fault():
         app.chip.counts[1] += 1
         app.run(1, follow=False)
     expect(app, "POSITION", 1)
-
-
-@pytest.mark.parametrize("volts, fault", [(0.0, "UNDER_VOLTAGE"), (16.0, "UNDER_VOLTAGE"), (32.0, "OVER_VOLTAGE")])
-def test_that_a_bus_out_of_range_is_a_fault(volts, fault):
-    app = in_state("HOLD")
-    app.chip.bus_voltage = volts
-    app.run(1)
-    expect(app, fault)
-
-
-@pytest.mark.parametrize("celsius", [85.1, float("inf"), float("nan")])
-def test_that_a_board_too_hot_is_a_fault(celsius):
-    app = in_state("HOLD")
-    app.chip.temperature = 85.0
-    app.run(5)
-    assert app.state == "HOLD"
-    assert app.status.temperature == 85000
-    app.chip.temperature = celsius
-    app.run(2)
-    expect(app, "OVER_TEMPERATURE")
-
-
-def test_that_a_driver_that_reports_a_fault_is_one():
-    app = in_state("HOLD")
-    app.chip.driver_fault = 1
-    app.run(2)
-    expect(app, "DRIVER")
 
 
 def test_that_all_of_the_drivers_is_looked_at_before_what_may_arm_and_a_little_in_each_round():
@@ -870,8 +861,7 @@ def seeing_all(old, new):
 def test_that_constants_that_change_while_the_board_runs_are_a_fault(table):
     """The main loop looks at them round and round; flash has no way to change one bit of itself, so the check does."""
     changing = f"ft_crc32_more(round_.crc, bytes + round_.at, n) ^ (ft.time.tick >= 1000u && round_.table == {table}u)"
-    app = App(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
-    app.ready()
+    app = in_hold(patches={"ft_watch.c": seeing_all("ft_crc32_more(round_.crc, bytes + round_.at, n)", changing)})
     app.run(900)
     assert app.state == "HOLD"
     app.run(300)
@@ -911,27 +901,10 @@ def test_that_a_start_feeds_the_watchdog_while_it_looks_at_the_image():
 def test_that_tables_that_change_are_told_as_such_by_whatever_finds_them():
     """The tables are part of the image too."""
     wrong = seeing_all("return whole;", "return whole && ft.time.tick < 100u;")
-    app = App(patches={"ft_watch.c": wrong})
-    app.ready()
+    app = in_hold(patches={"ft_watch.c": wrong})
     app.chip.code[0] ^= 1
     app.run(2 * CODE // 64 + 20)
     expect(app, "CONFIGURATION")
-
-
-@pytest.mark.parametrize("state", ["DISARMED", "HOLD"])
-def test_that_a_stack_that_has_left_its_place_is_a_fault_that_only_a_reset_mends(state):
-    app = in_state(state)
-    app.chip.stack_left = 1
-    app.run(2)
-    expect(app, "STACK")
-    assert app.command("CLEAR") == "FAULT_LATCHED"
-
-
-def test_that_outputs_dropped_without_an_e_stop_are_a_fault():
-    app = in_state("HOLD")
-    app.chip.dropped = 1
-    app.run(1)
-    expect(app, "BREAK")
 
 
 def test_that_an_e_stop_ends_in_its_own_state_and_clears_when_released():
@@ -959,9 +932,7 @@ def test_that_a_lost_host_means_a_stop_on_the_path_then_outputs_off():
 
 
 def test_that_a_fault_after_a_stop_waits_until_the_last_target_is_at_rest():
-    app = App()
-    tracking(app, knots=150, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app = jumping()
     record = app.run(400)
     expect(app, "KNOT", 0)
     off = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
@@ -1003,8 +974,7 @@ def test_that_the_bounds_of_a_silent_host_are_exact():
 
 
 def test_that_a_fault_at_rest_is_taken_at_once():
-    app = App()
-    app.ready()
+    app = in_hold()
     bad_knot(app, 100, rate=(2, lambda v: float("nan")))
     assert app.lib.fake_state_now() == STATES["FAULT"]
 
@@ -1014,7 +984,7 @@ def test_that_a_bad_knot_ends_a_jog():
     jogging(app)
     app.run(20)
     app.stream(three_link_knots(), most=100, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=100)
+    app.send(JUMP, seq=100)
     record = app.run(200)
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[-1]
     assert 0 < on < 60  # the ramp from 0.1 s of a jog, not the dead man's time before it
@@ -1026,7 +996,7 @@ def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_kn
     app = in_state("JOG")
     app.run(20)
     app.stream(three_link_knots(), most=100, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=100)
+    app.send(JUMP, seq=100)
     said = [app.ask(request(app, "JOG")) for _ in range(10)]
     assert said == ["FAULT_LATCHED"] * 10
     expect(app, "KNOT", 0)
@@ -1035,9 +1005,7 @@ def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_kn
 @pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG"])
 def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(event):
     """Between the end of the stop on the path, which is HOLD already, and the fault lie a few ticks."""
-    app = App(in_lab())
-    tracking(app, knots=150, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app = jumping(in_lab())
     come_to(app, "HOLD")
     asked = Command(app.token + 1, messages.COMMANDS[event][0]) if event == "RESUME" else request(app, event)
     assert app.ask(asked) == "FAULT_LATCHED"
@@ -1046,15 +1014,14 @@ def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(ev
 
 def test_that_no_motion_starts_while_a_fault_waits_for_the_last_targets_of_another_to_rest():
     """The second motion is buffered already, and a bad knot of it comes as the first one ends."""
-    app = App()
-    app.ready()
+    app = in_hold()
     one = three_link_knots()
     still = Knots(np.repeat(one.position[:1], 60, 0), 0.0 * one.rate[:60], 0.0 * one.acceleration[:60])
     app.stream(still)
     app.stream(still, end=False)
     assert app.command("START") == "NONE"
     app.run(4 * 59 - 16)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=120)
+    app.send(JUMP, seq=120)
     app.run(2)
     assert app.lib.fake_state_now() == STATES["TRACK"]
     come_to(app, "HOLD")
@@ -1086,9 +1053,7 @@ def test_that_the_joint_of_a_bad_knot_in_mid_motion_is_told():
 
 
 def test_that_the_first_of_two_faults_to_come_is_taken():
-    app = App(patches=soon_lost())
-    tracking(app, knots=150, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app = jumping(patches=soon_lost())
     app.run(160, alive=False)
     assert app.lib.fake_state_now() == STATES["TRACK"]
     app.run(200, alive=False)
@@ -1157,8 +1122,7 @@ def bad_knot(app, at, flags=0, **change):
 ])
 @pytest.mark.parametrize("at", [100, 180])
 def test_that_a_bad_knot_is_a_fault_naming_the_joint(joint, change, at):
-    app = App()
-    app.ready()
+    app = in_hold()
     bad_knot(app, at, **change)
     expect(app, "KNOT", joint)
 
@@ -1175,8 +1139,7 @@ def start_knot(app, joint=0, position=None, flags=messages.KNOT_START, accelerat
 @pytest.mark.parametrize("joint", range(3))
 @pytest.mark.parametrize("side", [0, 1])
 def test_that_a_knot_may_be_at_a_limit_and_not_beyond(joint, side):
-    app = App(changed(limits={"lower": -1.6, "upper": 1.6}))
-    app.ready()
+    app = in_hold(changed(limits={"lower": -1.6, "upper": 1.6}))
     at = limits_of(app, joint)[side]
     assert start_knot(app, joint, at)
     assert app.command("FLUSH") == "NONE"
@@ -1186,30 +1149,26 @@ def test_that_a_knot_may_be_at_a_limit_and_not_beyond(joint, side):
 
 @pytest.mark.parametrize("acceleration", [1e31, float("inf"), float("nan")])
 def test_that_a_motion_begins_with_a_finite_acceleration(acceleration):
-    app = App()
-    app.ready()
+    app = in_hold()
     assert not start_knot(app, 2, acceleration=acceleration)
     expect(app, "KNOT", 2)
 
 
 def test_that_a_motion_of_one_knot_is_a_fault_of_no_joint():
-    app = App()
-    app.ready()
+    app = in_hold()
     assert not start_knot(app, flags=messages.KNOT_START | messages.KNOT_END)
     expect(app, "KNOT")
 
 
 def test_that_a_motion_may_begin_anew_before_its_second_knot():
-    app = App()
-    app.ready()
+    app = in_hold()
     assert start_knot(app) and start_knot(app)
     assert app.state == "HOLD"
 
 
 def test_that_a_joint_is_not_too_fast_between_knots_either():
     """At both of them it is within its limit, and the way between them is smooth."""
-    app = App()
-    app.ready()
+    app = in_hold()
     joint, T = 1, 1 / 250
     most = app.joints[joint].limits.velocity
     t, jerk = np.arange(7) * T, 2.0 * 0.999 * most / (6 * T)**2
@@ -1243,8 +1202,7 @@ def second_taken(app, joint, position, rate, acceleration=0.0):
 
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
     """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at all."""
-    app = App()
-    app.ready()
+    app = in_hold()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
     knot = np.array([T * (-6.6 / 3 + 6.0 / 4), -6.6 + 6.0, (-13.2 + 18.0) / T])
@@ -1257,8 +1215,7 @@ def test_that_a_segment_does_not_reach_farther_than_its_positions_can_tell():
     """Fast joints and few knots: the way itself is short enough, the polynomial's terms on it are not."""
     mechanism = changed(limits={"velocity": 100.0})
     slow = replace(mechanism.control, rate_hz=100, knot_hz=20, observer_hz=10.0)
-    app = App(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
-    app.ready()
+    app = in_hold(replace(mechanism, control=slow, board=replace(mechanism.board, pwm_hz=12500)))
     joint, T = 2, 1 / 20
     knot = np.array([0.5 * T, 1.0])  # a rate reached by 3 x^2 - 2 x^3
     assert second_taken(app, joint, *(12.0 * knot))  # rad/s
@@ -1310,17 +1267,14 @@ def test_that_a_knot_outside_the_limits_is_a_fault():
     mechanism = three_link()
     joints = list(mechanism.joints)
     joints[1] = replace(joints[1], limits=replace(joints[1].limits, lower=joints[1].start - 0.05, upper=joints[1].start + 0.05))
-    app = App(replace(mechanism, joints=tuple(joints)))
-    app.ready()
+    app = in_hold(replace(mechanism, joints=tuple(joints)))
     app.stream(three_link_knots(), most=250)
     app.run(2)
     expect(app, "KNOT", 1)
 
 
 def test_that_a_bad_knot_in_mid_motion_stops_on_the_path_first():
-    app = App()
-    tracking(app, knots=150, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=150)
+    app = jumping()
     record = app.run(1)
     assert app.see().state == STATES["TRACK"]
     record = app.run(400)
@@ -1333,8 +1287,7 @@ def test_that_a_bad_knot_in_mid_motion_stops_on_the_path_first():
 
 @pytest.mark.parametrize("flags", [messages.KNOT_START, messages.KNOT_END])
 def test_that_a_motion_must_begin_and_end_at_rest(flags):
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
     fast = int(np.argmax(np.abs(knots.rate[:200, 0])))
     if flags == messages.KNOT_START:
@@ -1346,17 +1299,14 @@ def test_that_a_motion_must_begin_and_end_at_rest(flags):
 
 
 def test_that_a_motion_within_a_motion_is_a_fault():
-    app = App()
-    app.ready()
+    app = in_hold()
     bad_knot(app, 50, messages.KNOT_START)
     expect(app, "KNOT")
 
 
 def test_that_knots_of_no_motion_are_not_taken():
-    app = App()
-    app.ready()
-    knots = three_link_knots()
-    app.send(Knot(0, knots.position[5].tolist(), knots.rate[5].tolist(), knots.acceleration[5].tolist()), seq=0)
+    app = in_hold()
+    app.send(knot(5), seq=0)
     app.run(2)
     status = app.see()
     assert (status.ack, status.buffered, status.out_of_order) == (0, 0, 1)
@@ -1411,14 +1361,13 @@ def sent(app, count=5):
 def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
     """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied next."""
     begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
-    app = App(patches={"fake_chip.c": patch(begin, f"{begin}\n    if (fake.index != 0u) {{ fake.index = 0u; ft_app_tick(); }}")})
-    app.ready()
+    app = in_hold(patches={"fake_chip.c": patch(begin, f"{begin}\n    if (fake.index != 0u) {{ fake.index = 0u; ft_app_tick(); }}")})
     app.stream(three_link_knots(), most=100, end=False)
-    knots, seq = three_link_knots(), app.see().ack
+    seq = app.see().ack
     app.post("DISARM")
     app.lib.ft_app_idle()  # posted, not executed yet
     app.chip.index = 1  # a tick comes with the next bytes
-    app.send(Knot(0, knots.position[100].tolist(), knots.rate[100].tolist(), knots.acceleration[100].tolist()), seq=seq)
+    app.send(knot(100), seq=seq)
     app.lib.ft_app_idle()
     status = app.see()
     assert (STATES["DISARMED"], seq, 0) == (status.state, status.ack, status.buffered)
@@ -1430,20 +1379,18 @@ def test_that_knots_are_not_taken(state):
 
 
 def test_that_a_held_arm_in_fault_takes_no_knots():
-    app = App(in_lab(motion="hold"))
-    app.ready()
+    app = in_hold(in_lab(motion="hold"))
     run_away(app, 20)
     assert (app.state, app.chip.outputs) == ("FAULT", 1)
     assert sent(app) == 0
 
 
 def test_that_no_knot_is_taken_after_a_bad_one_in_the_same_round():
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
     app.stream(knots, most=20, end=False)
-    app.send(Knot(0, [0, 0, 0], [0.0] * 3, [0.0] * 3), seq=20)
-    app.send(Knot(0, knots.position[20].tolist(), knots.rate[20].tolist(), knots.acceleration[20].tolist()), seq=20)
+    app.send(JUMP, seq=20)
+    app.send(knot(20), seq=20)
     app.run(2)
     assert app.see().ack == 20
     expect(app, "KNOT", 0)
@@ -1465,8 +1412,7 @@ def test_that_clear_forgets_the_fault_behind_an_e_stop():
 
 
 def test_that_clear_forgets_the_joint_of_a_fault_and_drops_the_outputs():
-    app = App(in_lab(motion="hold"))
-    app.ready()
+    app = in_hold(in_lab(motion="hold"))
     run_away(app, 20)
     assert (app.fault, app.chip.outputs) == (("OVERSPEED", 1), 1)
     assert app.command("CLEAR") == "NONE"
@@ -1484,8 +1430,7 @@ def still(knots, count):
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
     """A motion without its end comes to rest on the path when its knots run out, whatever was flushed or played before."""
-    app = App()
-    app.ready()
+    app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
     app.run(200)
@@ -1497,19 +1442,17 @@ def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
 
 
 def test_that_a_motion_that_was_flushed_is_not_gone_on_with():
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
     app.stream(knots, most=20, end=False)
     assert app.command("FLUSH") == "NONE"
-    app.send(Knot(0, knots.position[20].tolist(), knots.rate[20].tolist(), knots.acceleration[20].tolist()), seq=20)
+    app.send(knot(20), seq=20)
     app.run(2)
     assert (app.see().ack, app.status.buffered, app.state) == (20, 0, "HOLD")
 
 
 def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_to_its_end():
-    app = App()
-    app.ready()
+    app = in_hold()
     app.stream(still(three_link_knots(), 100), end=False)
     assert app.command("START") == "NONE"
     app.run(20)
@@ -1547,8 +1490,7 @@ def elsewhere(app, way=0.6, count=84):
 @pytest.mark.parametrize("trig", ["tick", "knot"])
 def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_with(trig):
     mechanism = three_link()
-    app = App(replace(mechanism, control=replace(mechanism.control, trig=trig)))
-    app.ready()
+    app = in_hold(replace(mechanism, control=replace(mechanism.control, trig=trig)))
     app.stream(still(three_link_knots(), 20))
     app.run(5)
     assert app.command("FLUSH") == "NONE"
@@ -1568,8 +1510,7 @@ def test_that_a_motion_may_start_in_the_tick_in_which_another_ends(trig):
     """What it begins with has not been formed before then. A START too early is refused, and can be sent again."""
     mechanism, taken = three_link(), []
     for k in range(328, 340):
-        app = App(replace(mechanism, control=replace(mechanism.control, trig=trig)))
-        app.ready()
+        app = in_hold(replace(mechanism, control=replace(mechanism.control, trig=trig)))
         way, there = elsewhere(app)
         app.stream(way), app.stream(there)
         app.post("START")
@@ -1582,8 +1523,7 @@ def test_that_a_motion_may_start_in_the_tick_in_which_another_ends(trig):
 
 
 def test_that_flags_tell_of_the_last_motion_only():
-    app = App()
-    app.ready()
+    app = in_hold()
     knots = three_link_knots()
 
     def whole():
@@ -1670,8 +1610,7 @@ def test_that_an_arm_is_homed_when_each_of_its_joints_is():
 @pytest.mark.parametrize("way", ["ARM", "SEEK"])
 def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
     """Wherever it was before: feedforward and target are those of the pose at which it is given power."""
-    app = App(in_lab())
-    app.ready()
+    app = in_hold(in_lab())
     app.run(50)
     assert app.command("DISARM") == "NONE"
     assert app.home(q) == "NONE"
@@ -1703,8 +1642,7 @@ def test_that_arming_after_homing_holds_the_arm_where_it_is():
 
 
 def test_that_the_integral_of_an_error_is_forgotten_with_the_outputs():
-    app = App(changed(gains={"ki": 150.0}))
-    app.ready()
+    app = in_hold(changed(gains={"ki": 150.0}))
     for j in range(app.J):
         app.chip.counts[j] += 10
     app.run(300, follow=False)

@@ -12,7 +12,7 @@ from codegen.motion.trajectory import Knots
 from codegen.wire import messages
 from codegen.wire.codec import Jog, Knot, Seek
 from codegen.wire.units import from_wire, to_wire
-from tests.firmware.app import App, three_link
+from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle
 
 TURN = 2.0 * np.pi
@@ -91,8 +91,7 @@ def test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
 
 @pytest.mark.parametrize("joint", range(3))
 def test_that_a_motion_in_another_turn_is_a_fault_before_it_is_played(joint):
-    app = App(arm([-7.0] * 3, [7.0] * 3))
-    app.ready()
+    app = in_hold(arm([-7.0] * 3, [7.0] * 3))
     at = list(app.see().target)
     at[joint] -= 2**32  # within the limits, where the joint is not
     app.send(Knot(messages.KNOT_START, at, [0.0] * 3, [0.0] * 3), seq=app.see().ack)
@@ -101,8 +100,7 @@ def test_that_a_motion_in_another_turn_is_a_fault_before_it_is_played(joint):
 
 
 def test_that_a_knot_in_another_turn_than_the_one_before_is_a_fault():
-    app = App(arm([-7.0] * 3, [7.0] * 3))
-    app.ready()
+    app = in_hold(arm([-7.0] * 3, [7.0] * 3))
     knots = way(app, np.zeros(3), np.full(3, 0.5))
     knots.position[100:, 1] += 2**32
     app.stream(knots, most=99)
