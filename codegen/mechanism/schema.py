@@ -77,7 +77,7 @@ class ControlTable(Table):
     gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
     allocation: Literal["closed", "partition"] = key(
         "how closed loops share torque: complete, or the paper's partition for comparison", Control.allocation)
-    observer_hz: Positive | None = key("bandwidth of the rate observer; 80, less where the tick is slow", None)
+    observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, less where the tick is slow", None)
     host_timeout_s: float = key(
         "armed and without a frame for that long: stop along the path", Control.host_timeout_s, gt=0.0, le=60.0)
 

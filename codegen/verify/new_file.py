@@ -48,7 +48,7 @@ knot_hz = 250                   # knots of the trajectory a second
 # scheme = "midpoint"           # without it, midpoint, or newton-euler where single precision makes midpoint noisy;
                                 # "newmark" with beta and gamma is the papers' own
 trig = "tick"                   # or "knot": sines made exact at knots, outside the tick, which gets shorter
-observer_hz = 80                # bandwidth of the rate observer
+observer_hz = 80                # bandwidth of the velocity observer
 host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then see [safety]
 
 # [safety]                      # reactions to faults: coast, brake, for motion and host also hold; see docs/faults.md

@@ -250,8 +250,8 @@ FAULTS = {
                       "check whether the joint is blocked and the encoder connected"),
     "HOMING": (20, "no index or stop was found within the way and time allowed",
                "check the joint's home table, the index wiring, what is in the way"),
-    "MODE": (22, "a mode was entered whose loops are not closed there, would open with the rates there are, or are "
-             "singular", "plan the switch where position and rate fit the new loops"),
+    "MODE": (22, "a mode was entered whose loops are not closed there, would open with the velocities there are, or "
+             "are singular", "plan the switch where position and velocity fit the new loops"),
     "OVERLOAD": (23, "a motor or its driver has carried more than it can for too long; the arm was stopped first",
                  "let it cool; move more slowly or carry less: 'femtorque check' prints what is continuous"),
     "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
