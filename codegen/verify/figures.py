@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 from matplotlib.figure import Figure
 
+from codegen.common.colours import joints as joint_colours
 from codegen.common.errors import BadInput
 from codegen.common.output import drawn_by, replacing
 from codegen.verify.torque import Torque
@@ -29,7 +29,7 @@ def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None
         figure = Figure(figsize=(13.0, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
         middle.sharey(left)
-        colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(result.joints)))
+        colours = joint_colours(len(result.joints))
         for axes, values, name in ((left, result.exact, "(a) Newton-Euler"), (middle, result.tau, f"(b) {computed}"),
                                    (right, result.tau - result.exact, "(b) - (a)")):
             for curve, joint, colour in zip(values.T, result.joints, colours, strict=True):
@@ -37,7 +37,8 @@ def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None
             axes.set(title=name, xlabel="t, s")
             axes.grid(alpha=0.3)
         left.set_ylabel("torque, N m (force, N)")
-        right.legend(ncols=1 + len(result.joints) // 8, fontsize=7, loc="best")
+        figure.legend(*left.get_legend_handles_labels(), ncols=min(len(result.joints), 10), fontsize=7,
+                      loc="outside lower center")
         figure.suptitle(f"{title}: worst difference {result.error:.1e} of peak")
         with replacing(path) as part:
             figure.savefig(part, dpi=130, metadata=drawn_by(path, "torque"))

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from codegen.common.colours import joints as joint_colours
 from codegen.common.errors import BadInput
 from codegen.common.output import write_text
 from codegen.common.templating import template
@@ -129,13 +130,12 @@ def page(v: Verification) -> str:
 
 def _figure(v: Verification, trial: Trial) -> Figure:
     """Torque, rounding beside the floor, errors of scheme and double precision, instructions: over the time."""
-    from matplotlib import colormaps  # noqa: PLC0415 (0.3 s)
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
 
     error = v.comparison("single").error(trial)
     nearness = np.max(error, axis=0) / np.maximum(SINGLE * trial.peak, trial.floor)
     shown = sorted(np.argsort(-nearness, kind="stable")[:CURVES].tolist())
-    colours = colormaps["viridis"](np.linspace(0.0, 0.9, len(shown)))
+    colours = joint_colours(len(shown))
     canvas = Canvas(figsize=(12.0, 7.2), layout="constrained")
     (torque, rounding), (envelope, cost) = canvas.subplots(2, 2, sharex=True)
     few = slice(None, None, max(1, len(trial.t) // 60))

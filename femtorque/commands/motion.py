@@ -242,19 +242,26 @@ def _shown(session: Any, web: int | None, udp: str | None, again: Again | None =
 
 
 def plot(
-    run: Annotated[Path, typer.Argument(metavar="RUN.mcap", help="log of a run", show_default=False)],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN.mcap...", help="log of a run; of several, to compare them",
+                                               show_default=False)],
     out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
                                                    help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
                                                    "may be given again")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Report on a run in words and figures, or export it."""
+    """Report on a run in words and figures, or export it.
+
+    Given several runs of one arm, compare them: one page with their errors, joint by joint.
+    """
     from codegen.verify.figures import FORMATS
     from host.record import export, log
     from host.show import plot, report
     from host.show.findings import Findings
 
+    if len(runs) > 1:
+        return _compare(runs, out, force)
+    run, = runs
     what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
     writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS,
                                                                                                       plot.draw)
@@ -270,3 +277,19 @@ def plot(
     figure = next((file for file in files if file.suffix in FORMATS), None)
     return Answer({"files": files, "figure": figure, "sentences": said, **plot.summary(what)},
                   "\n".join([*said, "", *map(str, files)]))
+
+
+def _compare(runs: list[Path], out: list[Path] | None, force: bool) -> Answer:
+    """The page of several runs."""
+    from host.record import log
+    from host.show import compare, plot
+
+    file = out[0] if out else runs[0].with_name("-".join(run.stem for run in runs) + ".html")
+    if len(out or ()) > 1 or file.suffix != ".html":
+        raise BadInput(file, "output", None, "of several runs must be one page, .html")
+    logs = [(run, log.read(run)) for run in runs]
+    found = compare.compared(logs)
+    compare.write(found, file, force)
+    said = compare.sentences(found)
+    return Answer({"files": [file], "sentences": said, "runs": {str(path): plot.summary(run) for path, run in logs}},
+                  "\n".join([*said, "", str(file)]))

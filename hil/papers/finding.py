@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from codegen.common.colours import joints as joint_colours
 from hil.scenarios.scenario import Check
 
 
@@ -76,6 +77,5 @@ def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
 
 
 def colours(count: int) -> Sequence[Any]:
-    from matplotlib import colormaps  # noqa: PLC0415 (0.3 s)
-
-    return [colormaps["viridis"](k / max(count - 1, 1) * 0.9) for k in range(count)]
+    """A colour for every joint."""
+    return joint_colours(count)

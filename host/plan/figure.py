@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from codegen.common import colours
 from codegen.common.output import drawn_by, replacing
 from codegen.mechanism.description import Mechanism
 from codegen.verify.figures import check_format
@@ -31,9 +31,9 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     left, right = figure.subfigures(1, 2, squeeze=False,
                                     width_ratios=[2.0, 1.0])[0] if plan.tip is not None else (figure, None)
     position, rate, torque = left.subplots(3, 1, sharex=True)
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(mechanism.streamed)))
+    palette = colours.joints(len(mechanism.streamed))
     sliding = all(joint.type == "prismatic" for joint in mechanism.streamed)
-    for j, (joint, colour) in enumerate(zip(mechanism.streamed, colours, strict=True)):
+    for j, (joint, colour) in enumerate(zip(mechanism.streamed, palette, strict=True)):
         position.plot(t, q[:, j], color=colour, label=joint.name)
         rate.plot(t, 100.0 * qd[:, j] / fastest[j], color=colour)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -42,7 +42,8 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     rate.set_ylabel("rate, % of limit")
     torque.set_ylabel("torque, % of what there is")
     torque.set_xlabel("t, s")
-    position.legend(fontsize=8, ncols=1 + len(mechanism.streamed) // 4)
+    left.legend(*position.get_legend_handles_labels(), fontsize=8, ncols=min(len(mechanism.streamed), 8),
+                loc="outside lower center")
     for axes in (position, rate, torque):
         axes.grid(alpha=0.3)
         axes.margins(x=0.0)
@@ -51,7 +52,7 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     for axes in (rate, torque):
         axes.set_ylim(-108.0, 108.0)
         for limit in (-100.0, 100.0):
-            axes.axhline(limit, color="C3", linewidth=0.9, linestyle="--")
+            axes.axhline(limit, color=colours.LIMIT, linewidth=0.9, linestyle="--")
     for when, name in plan.arrivals:
         position.annotate(_label(name), (when, 1.0), xycoords=("data", "axes fraction"), fontsize=8,
                           ha="center", va="bottom", color="0.35")
@@ -67,13 +68,13 @@ def _way(axes: Axes, plan: Plan, across: int, up: int, title: str) -> None:
     """The way of the tip seen along one axis of the base frame, with the waypoints on it."""
     tip = plan.tip
     assert tip is not None
-    axes.plot(tip[:, across], tip[:, up], color="C0", linewidth=1.2)
+    axes.plot(tip[:, across], tip[:, up], color=colours.DESIRED, linewidth=1.2)
     places: dict[tuple[float, float], list[str]] = {}  # waypoints where the tip is at the same place share a mark
     for when, name in [(0.0, "start"), *(arrival for arrival in plan.arrivals if arrival[1] != BEGINNING)]:
         point = tip[int(np.argmin(np.abs(plan.trajectory.times - when)))].round(5)
         places.setdefault((float(point[across]), float(point[up])), []).append(_label(name))
     for (x, y), labels in places.items():
-        axes.plot(x, y, "o", color="C3", markersize=4)
+        axes.plot(x, y, "o", color=colours.LIMIT, markersize=4)
         axes.annotate(", ".join(labels), (x, y), xytext=(4, 4), fontsize=8,
                       textcoords="offset points", color="0.35", clip_on=True)
     axes.set(title=title, xlabel=f"{'xyz'[across]}, m", ylabel=f"{'xyz'[up]}, m")

@@ -225,6 +225,11 @@ class Findings:
         dt = float(np.median(np.diff(self.t[begin:end])))
         return np.fft.rfftfreq(len(error), dt)[1:], amplitude[1:]
 
+    @property
+    def begin(self) -> float:
+        """s into the log, where the last motion begins; 0 if nothing moved."""
+        return float(self.t[self._last()[0]]) if self.moving.any() else 0.0
+
     def _last(self) -> tuple[int, int]:
         """The rows of the last stretch in motion."""
         return (self._stretches() or [(0, 0)])[-1]

@@ -10,11 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from codegen.common import colours
 from codegen.common.output import claim, drawn_by, picture, replacing
 from codegen.verify.figures import check_format
 from host.record.log import Run
+from host.show.findings import Findings
 
 Array = NDArray[np.float64]
+
+ROOM = 0.03  # of the width of a plot that a name along a line takes
 
 
 def draw(run: Run, path: Path, force: bool = False) -> None:
@@ -25,33 +29,37 @@ def draw(run: Run, path: Path, force: bool = False) -> None:
     t = run.t - run.t[0]
     n = len(run.joints)
     figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")
-    figure.suptitle(f"{run.mechanism}, {run.rate_hz} Hz, configuration {run.digest[:8]}")
+    head = [run.mechanism, f"{run.rate_hz} Hz", f"configuration {run.digest[:8]}"]
+    figure.suptitle(", ".join([*head, *origin(run)]), fontsize="medium")
     tall, low = figure.subfigures(2, 1, squeeze=False, height_ratios=[3.0, 1.1])[:, 0]
     axes = tall.subplots(3, n, sharex=True, squeeze=False)
-    error = run.error
+    error, feedback = run.error, Findings(run).feedback
     for j, name in enumerate(run.joints):
         length, effort = ("m", "N") if run.prismatic[j] else ("rad", "N m")
         position, target = run.position[:, j], run.target[:, j]
-        _lines(axes[0, j], t, (target, "desired", "0.55", "-"), (position, "measured", "C0", "--"))
+        _lines(axes[0, j], t, (target, "desired", colours.DESIRED, "-"),
+               (position, "measured", colours.MEASURED, "--"))
         axes[0, j].set_title(name)
         scale, prefix = _scale(error[:, j])
-        _lines(axes[1, j], t, (error[:, j] * scale, "", "C3", "-"))
-        axes[1, j].axhline(0.0, color="0.5", linewidth=0.8)
+        _lines(axes[1, j], t, (error[:, j] * scale, "", colours.ERROR, "-"))
+        axes[1, j].axhline(0.0, color=colours.MARK, linewidth=0.8)
         axes[1, j].set_title(_rms(error[_moving(run), j], prefix, scale, length), fontsize="medium")
-        _lines(axes[2, j], t, (run.torque[:, j], "asked for", "0.2", "-"),
-               (run.torque_ff[:, j], "feed-forward", "C2", "-"),
-               (run.torque[:, j] - run.torque_ff[:, j], "the rest: PD, friction, rotor", "C1", "-"))
+        _lines(axes[2, j], t, (run.torque[:, j], "all", colours.ALL, "-"),
+               (run.torque_ff[:, j], "feed-forward", colours.FEED_FORWARD, "-"),
+               (feedback[:, j], "feedback", colours.FEEDBACK, "-"),
+               (run.torque[:, j] - run.torque_ff[:, j] - feedback[:, j], "friction, rotor", colours.REST, "-"))
         axes[0, j].set_ylabel(f"position, {length}")
         axes[1, j].set_ylabel(f"error, {prefix}{length}")
         axes[2, j].set_ylabel(f"torque, {effort}" if effort == "N m" else f"force, {effort}")
         axes[2, j].set_xlabel("t, s")
-    axes[0, 0].legend(fontsize="small")
-    axes[2, 0].legend(fontsize="small")
+    curves = {label: line for axis in (axes[0, 0], axes[2, 0]) for line, label in zip(
+        *axis.get_legend_handles_labels(), strict=True)}
+    tall.legend(list(curves.values()), list(curves), fontsize="small", ncols=len(curves), loc="outside lower center")
     left, right = low.subplots(1, 2)
-    _lines(left, t, (run.scalars["buffered"], "", "C0", "-"))
+    _lines(left, t, (run.scalars["buffered"], "", colours.MEASURED, "-"))
     left.set_ylabel("knots buffered")
     left.set_ylim(bottom=0.0)
-    _lines(right, t, (run.scalars["cycles"], "", "C0", "-"))
+    _lines(right, t, (run.scalars["cycles"], "", colours.MEASURED, "-"))
     right.set_ylabel("cycles of the control tick")
     right.set_ylim(bottom=0.0)
     for axis in (left, right):
@@ -90,6 +98,13 @@ def _truth(run: Run) -> dict[str, Any]:
             "true_max": dict(zip(run.joints, worst.tolist(), strict=True))}
 
 
+def origin(run: Run) -> list[str]:
+    """When, what and where: what a log says of that."""
+    date = run.begun.replace("T", " ")[:16]
+    motion, port = (str(run.notes.get(name) or "") for name in ("trajectory", "port"))
+    return [word for word in (date, Path(motion).name, port) if word]
+
+
 def _moving(run: Run) -> NDArray[np.bool_]:
     """(S,) the samples in motion."""
     return np.array([state == "TRACK" for state in run.state])
@@ -119,9 +134,13 @@ def _rms(error: Array, prefix: str, scale: float, unit: str) -> str:
 
 
 def _mark_states(axis: Axes, t: Array, states: tuple[str, ...]) -> None:
-    """A line and a name where the state changes."""
+    """A line where the state changes, and its name if there is room beside the last one."""
+    named = -np.inf
     for i in range(1, len(states)):
         if states[i] != states[i - 1]:
             axis.axvline(t[i], color="0.6", linewidth=0.8)
+            if t[i] - named < ROOM * t[-1]:
+                continue
+            named = t[i]
             axis.annotate(states[i], (t[i], 1.0), xycoords=("data", "axes fraction"), rotation=90, fontsize="x-small",
                           va="top", ha="right", color="0.4")

@@ -1,0 +1,103 @@
+"""Several runs on one page: how well each tracked, joint by joint, and their errors over the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from codegen.common import colours, output
+from codegen.common.errors import BadInput
+from codegen.common.output import claim, write_text
+from codegen.common.templating import template
+from host.record.log import Run
+from host.show.curves import Curve, Plot
+from host.show.findings import Findings, measure
+from host.show.plot import origin
+from host.show.report import scaled
+
+SAME = 0.05  # of the rms: runs that differ by less track alike
+MOST = 8  # runs that have colours of their own
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One run. begin: s into its log, where its last motion begins, which is 0 here."""
+
+    name: str
+    found: Findings
+    begin: float
+
+
+def compared(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
+    """Raises BadInput unless they are two to eight runs of arms with the same joints."""
+    (first, like), *_ = runs
+    if len(runs) > MOST:
+        raise BadInput("command line", "RUN.mcap", len(runs), f"runs: at most {MOST} can be told apart")
+    for path, run in runs:
+        if run.joints != like.joints:
+            others = f"{first} has {', '.join(like.joints)}"
+            raise BadInput(path, "log", None, f"has joints {', '.join(run.joints)}; {others}",
+                           "runs of one arm can be compared")
+    names = [path.stem for path, _ in runs]
+    if len(set(names)) < len(names):
+        names = [str(path) for path, _ in runs]
+    return [Compared(name, found := Findings(run), found.begin) for name, (_, run) in zip(names, runs, strict=True)]
+
+
+def sentences(runs: Sequence[Compared]) -> list[str]:
+    """Of every joint, which run tracked it best, as measured."""
+    said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
+    for run in runs:
+        if not run.found.tracking:
+            said.append(f"{run.name}: nothing moved.")
+    moved = [run for run in runs if run.found.tracking]
+    if len(moved) < 2:
+        return said
+    for j, joint in enumerate(moved[0].found.run.joints):
+        best, worst = (pick(moved, key=lambda run: run.found.tracking[j].rms) for pick in (min, max))
+        low, high = best.found.tracking[j], worst.found.tracking[j]
+        if high.rms <= (1.0 + SAME) * low.rms:
+            said.append(f"{joint}: tracked alike, {measure(low.rms, low.unit)} rms.")
+        else:
+            said.append(f"{joint}: {best.name} tracked best, {measure(low.rms, low.unit)} rms; {worst.name} was "
+                        f"{high.rms / low.rms if low.rms else np.inf:.3g} times as far off, "
+                        f"{measure(high.rms, high.unit)} rms.")
+    return said
+
+
+def write(runs: Sequence[Compared], path: Path, force: bool = False) -> None:
+    """Write the page. Raises OSError if it cannot be written there, BadInput if a file is there already: force replaces
+    such a page."""
+    claim(path, output.page("plot"), force)
+    write_text(path, page(runs))
+
+
+def page(runs: Sequence[Compared]) -> str:
+    """The HTML; the same logs give the same text."""
+    rows = [(joint, run.name, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at - run.begin:.2f} s",
+             *(measure(true.rms, true.unit) for true in run.found.true_tracking[j:j + 1]))
+            for j, joint in enumerate(runs[0].found.run.joints) for run in runs
+            for t in run.found.tracking[j:j + 1]]
+    return template("compare.html", "host.show", page=True).render(
+        title=" and ".join(run.name for run in runs), sentences=sentences(runs), rows=rows, plots_of=_plots(runs),
+        true=any(run.found.true_tracking for run in runs),
+    )
+
+
+def _plots(runs: Sequence[Compared]) -> list[Plot]:
+    """Errors of each joint, then its torques: a colour a run."""
+    palette = colours.joints(len(runs))
+    found = runs[0].found
+    errors, torques = [], []
+    for j, joint in enumerate(found.run.joints):
+        scale, prefix = scaled(np.concatenate([run.found.run.error[:, j] for run in runs]))
+        errors.append(Plot(joint, "t, s", f"error, {prefix}{found.unit(j)}", tuple(
+            Curve(run.name, colour, run.found.t - run.begin, run.found.run.error[:, j] * scale)
+            for run, colour in zip(runs, palette, strict=True)), "t"))
+        torques.append(Plot(joint, "t, s", f"asked for, {found.effort_unit(j)}", tuple(
+            Curve(run.name, colour, run.found.t - run.begin, run.found.run.torque[:, j])
+            for run, colour in zip(runs, palette, strict=True)), "t"))
+    return [*errors, *torques]

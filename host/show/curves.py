@@ -1,0 +1,57 @@
+"""Plots that a page draws itself, so that they can be zoomed: curves as plain numbers, thinned to what is seen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MOST = 4000  # points of a curve; of more than that the lowest and the highest of every stretch are kept
+
+
+@dataclass(frozen=True)
+class Curve:
+    """x, y: of its points. dots: drawn as such, not joined. colour: of codegen.common.colours."""
+
+    name: str
+    colour: str
+    x: Array
+    y: Array
+    width: float = 1.2
+    dots: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """group: plots of one group are zoomed together. marks: (x, text, bad) of lines across it."""
+
+    title: str
+    x: str
+    y: str
+    curves: tuple[Curve, ...]
+    group: str = ""
+    log: bool = False
+    marks: tuple[tuple[float, str, bool], ...] = ()
+    zero: bool = False  # whether zero is always shown
+
+    def data(self) -> dict[str, Any]:
+        """For JSON."""
+        plain = {k: v for k, v in asdict(self).items() if k != "curves"}
+        return plain | {"curves": [{"name": c.name, "colour": c.colour, "width": c.width, "dots": c.dots,
+                                    "points": thinned(c.x, c.y)} for c in self.curves]}
+
+
+def thinned(x: Array, y: Array) -> list[list[float]]:
+    """[x, y] of a curve's points, without those that are no numbers; peaks are kept."""
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    if len(x) > MOST:
+        edges = np.linspace(0, len(x), MOST // 2 + 1).astype(int)
+        keep = [i for a, b in zip(edges[:-1], edges[1:], strict=True)
+                for i in sorted({a + int(np.argmin(y[a:b])), a + int(np.argmax(y[a:b]))})]
+        x, y = x[keep], y[keep]
+    return [[float(f"{a:.6g}"), float(f"{b:.5g}")] for a, b in zip(x, y, strict=True)]
