@@ -32,7 +32,8 @@ def lab(colour, seen):
     """CIE L*a*b* (D65) of an sRGB colour, as an eye of that kind sees it (IEC 61966-2-1, CIE 15)."""
     c = np.array([int(colour[i:i + 2], 16) for i in (1, 3, 5)]) / 255.0
     linear = np.clip(np.array(SEEN[seen]) @ np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4), 0.0, 1.0)
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
+                       [0.0193339, 0.1191920, 0.9503041]])
     x = to_xyz @ linear / np.array([0.95047, 1.0, 1.08883])
     f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16.0 / 116.0)
     return np.array([116.0 * f[1] - 16.0, 500.0 * (f[0] - f[1]), 200.0 * (f[1] - f[2])])
@@ -60,8 +61,9 @@ def test_what_lies_in_one_plot_can_be_told_apart():
 def test_the_live_page_means_the_same_by_a_colour_as_reports():
     page = (ROOT / "host" / "show" / "templates" / "monitor.html.j2").read_text()
     names = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", page.split("@media (prefers-color-scheme")[0]))
-    for name, colour in (("desired", colours.DESIRED), ("measured", colours.MEASURED), ("error", colours.ERROR), ("pd", colours.FEEDBACK),
-                         ("feedforward", colours.FEED_FORWARD), ("rest", colours.REST), ("torque", colours.ALL)):
+    for name, colour in (("desired", colours.DESIRED), ("measured", colours.MEASURED), ("error", colours.ERROR),
+                         ("pd", colours.FEEDBACK), ("feedforward", colours.FEED_FORWARD),
+                         ("rest", colours.REST), ("torque", colours.ALL)):
         assert names[name].upper() == colour, name
 
 
@@ -79,7 +81,8 @@ def log():
 
 
 OVERLAPS = """
-  const boxes = [...document.querySelectorAll("h1, h2, p, figcaption, canvas, .at, table, li")].map(e => [e, e.getBoundingClientRect()]);
+  const boxes = [...document.querySelectorAll("h1, h2, p, figcaption, canvas, .at, table, li")]
+    .map(e => [e, e.getBoundingClientRect()]);
   const hits = [];
   for (const [a, p] of boxes) for (const [b, q] of boxes)
     if (a !== b && !a.contains(b) && !b.contains(a) && p.width * p.height * q.width * q.height > 0 &&
@@ -107,7 +110,8 @@ def test_curves_can_be_zoomed_and_those_of_one_time_together(log, tmp_path):
     drag = """
       const c = plots[0].canvas, r = c.getBoundingClientRect();
       c.setPointerCapture = () => {};
-      const at = (kind, x) => c.dispatchEvent(new PointerEvent(kind, {clientX: r.left + x * r.width, clientY: r.top + 40, pointerId: 1, bubbles: true}));
+      const at = (kind, x) => c.dispatchEvent(new PointerEvent(kind, {
+        clientX: r.left + x * r.width, clientY: r.top + 40, pointerId: 1, bubbles: true}));
       at("pointerdown", 0.4); at("pointermove", 0.6); at("pointerup", 0.6);
       return plots.map(p => [p.plot.group, ...p.range()])"""
     with chromium() as browser:
@@ -146,7 +150,8 @@ def test_two_runs_are_compared_joint_by_joint(tmp_path):
     near, far = (a_run(T, ACCELERATION, NOISE, error=size * np.sin(9.0 * T)) for size in (1e-3, 3e-3))
     pair = compare.compared([(tmp_path / "before.mcap", far), (tmp_path / "after.mcap", near)])
     said = compare.sentences(pair)
-    assert re.match(r"arm: after tracked best, 0\.7\d* mrad rms; before was 3 times as far off, 2\.1\d* mrad rms\.", said[-1]), said
+    words = r"arm: after tracked best, 0\.7\d* mrad rms; before was 3 times as far off, 2\.1\d* mrad rms\."
+    assert re.match(words, said[-1]), said
     assert "tracked alike" in compare.sentences(compare.compared([(tmp_path / "a", near), (tmp_path / "b", near)]))[-1]
     text = compare.page(pair)
     assert text.count("<td>arm</td>") == 2 and "before" in text and "after" in text
