@@ -20,7 +20,7 @@ from codegen.motion.trajectory import Trajectory, check_streamable
 from hil.play.api import virtual_board
 from host.plan import effort, waypoints
 from host.plan.closed_tip import ClosedTip
-from host.plan.plan import Plan, plan
+from host.plan.plan import Plan, plan, straight
 from host.plan.space import Space
 from host.plan.tip import Goal
 from host.stream.preflight import examine
@@ -331,3 +331,15 @@ def test_the_command_plans_and_draws_a_closed_mechanism(here, tmp_path):
     mechanism = mechanism_of("five_bar")
     on, first = (Trajectory.load(tmp_path / name, mechanism) for name in ("on.csv", "motion.csv"))
     np.testing.assert_allclose(on.positions[0], first.positions[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["five_bar", "five_bar_4", "two_arm_grasp"])
+def test_a_closed_mechanism_approaches_the_start_of_a_motion_from_where_it_stands(name):
+    """Redundantly driven joints too, which stand where the loops have them but for what encoders round."""
+    mechanism = mechanism_of(name)
+    space = Space.of(mechanism)
+    stands = space.streamed(space.follow(space.start, space.coordinates(space.start) + 0.1)[0])
+    start = np.array([joint.start for joint in mechanism.streamed])
+    way = straight(mechanism, stands + 2e-4 * (-1.0) ** np.arange(len(start)), start, 0.2)
+    np.testing.assert_allclose(way.positions[-1], start, atol=1e-6)
+    np.testing.assert_allclose(way.positions[0], stands, atol=2e-3)
