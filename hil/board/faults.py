@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from codegen.common.errors import BadInput
+from hil.board.drv8301 import FETHA_OC, FETLB_OC
 from hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
+from hil.chip.stm32.chip import SRAM_START
+from hil.chip.stm32.supply import NOMINAL
 
 Strike = Callable[[PlayedBoard, VirtualClock], None]
 
@@ -13,13 +19,29 @@ Strike = Callable[[PlayedBoard, VirtualClock], None]
 @dataclass(frozen=True)
 class Fault:
     """doc: one line. strike: does it. early: at power-on, not in mid-motion. settle: s until the board has come to
-    its last state after the host has given up. chip: to the virtual board itself, which no real one lets be done."""
+    its last state after the host has given up. chip: to the virtual board itself, which no real one lets be done.
+    needs: of NEEDS, what the arm must have for it; empty: nothing."""
 
     doc: str
     strike: Strike
     early: bool = False
     settle: float = 0.3
     chip: bool = False
+    needs: str = ""
+
+
+def _rated(board: PlayedBoard) -> bool:
+    motor = board.joints[0][0].motor
+    return motor is not None and motor.continuous is not None
+
+
+NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
+    "a first joint with drive = 'current'": lambda board: any(
+        joint.motor is not None and joint.motor.drive == "current" for joint, _ in board.joints[:1]),
+    "gate drivers that are told things": lambda board: board.board.gate_driver is not None,
+    "a first joint whose motor has continuous and thermal_s": _rated,
+}
+_LOOP, _DRIVERS, _RATED = NEEDS
 
 
 def _noise(board: PlayedBoard, clock: VirtualClock) -> None:
@@ -43,6 +65,18 @@ def _jump(board: PlayedBoard, clock: VirtualClock) -> None:
     encoder = board.joints[0][0].encoder
     assert encoder is not None
     board.encoder_faults[0].offset += encoder.counts // 8
+
+
+def _turned(board: PlayedBoard, clock: VirtualClock) -> None:
+    board.encoder_faults[0].reverse(int(board.plant.counts()[0]))
+
+
+def _leaned_on(board: PlayedBoard, clock: VirtualClock) -> None:
+    """With twice what the first motor carries for good."""
+    motor, torque = board.joints[0][0].motor, np.zeros(len(board.joints))
+    assert motor is not None and motor.continuous is not None
+    torque[0] = 2.0 * motor.continuous * motor.K * motor.gear
+    board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
 
 
 def _bus(share: float) -> Strike:
@@ -70,6 +104,33 @@ def _no_crystal(board: VirtualBoard) -> None:
     board.chip.rcc.hse_alive = False
 
 
+def _wrong_crystal(board: VirtualBoard) -> None:
+    board.chip.rcc.hse_hz = 16_000_000
+
+
+def _sag(board: VirtualBoard) -> None:
+    board.chip.supply(2.5)
+    board.at(board.seconds + 0.02, lambda: board.chip.supply(NOMINAL))
+
+
+def _stack(board: VirtualBoard) -> None:
+    """It ends where RAM begins, and holds a mark there."""
+    board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
+
+
+def _sensor_backwards(board: VirtualBoard) -> None:
+    board.current_sensors[0].backwards = True
+
+
+def _sensor_stuck(board: VirtualBoard) -> None:
+    board.current_sensors[0].stuck = 0.0
+
+
+def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
+    """The first motor's cable is shorted or cut."""
+    return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
+
+
 _HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off or hold
 
 FAULTS = {
@@ -89,10 +150,33 @@ FAULTS = {
     "over-voltage": Fault("the motors' supply rises to one and a half of the nominal voltage", _bus(1.5), chip=True),
     "over-temperature": Fault("the drivers heat up to 120 deg C", _on_chip(_heat), chip=True),
     "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
+    "encoder-reversed": Fault("the first joint's encoder counts the other way", _turned),
+    "wrong-crystal": Fault("the external oscillator has 16 MHz", _on_chip(_wrong_crystal), early=True, chip=True),
+    "supply-sag": Fault("the chip's own supply falls to 2.5 V for 20 ms", _on_chip(_sag), chip=True),
+    "stack-overrun": Fault("the stack comes to its end", _on_chip(_stack), chip=True),
+    "sensor-backwards": Fault("the first joint's current sensor turns round", _on_chip(_sensor_backwards), chip=True,
+                              needs=_LOOP),
+    "sensor-stuck": Fault("the first joint's current sensor gives 0 V", _on_chip(_sensor_stuck), chip=True,
+                          needs=_LOOP),
+    "cable-shorted": Fault("the cable of the first joint's motor is shorted", _on_chip(_cable(0.05, 30e-6)), chip=True,
+                           needs=_LOOP),
+    "cable-off": Fault("the cable of the first joint's motor comes off", _on_chip(_cable(1e6, 1.0)), chip=True,
+                       needs=_LOOP),
+    "driver-forgets": Fault("the first gate driver forgets what it was told",
+                            _on_chip(lambda board: board.gate_drivers[0].forget()), chip=True, needs=_DRIVERS),
+    "phase-shorted": Fault("a phase of the first motor is shorted at its driver",
+                           _on_chip(lambda board: board.over_current(0, FETHA_OC | FETLB_OC)), chip=True,
+                           needs=_DRIVERS),
+    "overload": Fault("somebody leans on the first joint for longer than its motor can bear", _leaned_on, chip=True,
+                      settle=_HOST_LOST, needs=_RATED),
 }
 
 
 def inject(name: str, board: PlayedBoard, clock: VirtualClock, middle: float) -> None:
-    """Let a fault of FAULTS strike: `middle` seconds from now, or, if it is an early one, now."""
+    """Let a fault of FAULTS strike: `middle` seconds from now, or, if it is an early one, now. Raises BadInput where
+    the arm has nothing for it to strike at."""
     fault = FAULTS[name]
+    if fault.needs and not NEEDS[fault.needs](board):
+        possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))
+        raise BadInput("command line", "--fault", name, f"needs {fault.needs}", f"of this arm: {possible}")
     board.at(board.seconds + (0.0 if fault.early else middle), lambda: fault.strike(board, clock))

@@ -5,10 +5,15 @@ Nothing can hang: every run is bounded in simulated time by the host's own time 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.support import rig
+from codegen.common.errors import BadInput
+from codegen.motion.trajectory import from_rows
+from hil.play.run import run
+from tests.support import boards, rig
 
 
 def stopped_on_path(result) -> bool:
@@ -73,7 +78,8 @@ def test_the_e_stop_ends_the_motion_in_its_own_state():
 
 @pytest.mark.parametrize("fault, named", [
     ("encoder-jump", "ENCODER"), ("encoder-stuck", "ENCODER_STUCK"), ("supply-off", "UNDER_VOLTAGE"),
-    ("over-voltage", "OVER_VOLTAGE"), ("over-temperature", "OVER_TEMPERATURE"),
+    ("over-voltage", "OVER_VOLTAGE"), ("over-temperature", "OVER_TEMPERATURE"), ("encoder-reversed", "OVERSPEED"),
+    ("stack-overrun", "STACK"),
 ])
 def test_measurement_and_supply_faults_end_in_their_named_fault(fault, named):
     result = rig.play(fault, motion=rig.long_motion())
@@ -93,3 +99,49 @@ def test_a_dead_crystal_never_lets_the_outputs_on():
     assert "CLOCK" in result.ended
     assert result.state == "FAULT" and result.faults == ("CLOCK",)
     assert result.outputs_safe and not np.any(result.record.duty)
+
+
+def test_a_supply_that_sags_resets_the_chip_into_its_own_fault():
+    result = rig.play("supply-sag")
+    assert result.state == "FAULT" and result.faults == ("SUPPLY",) and result.outputs_safe
+
+
+def test_another_crystal_is_named_before_anything_is_armed():
+    result = rig.play("wrong-crystal")
+    assert "CRYSTAL" in result.ended and result.faults == ("CRYSTAL",)
+    assert result.outputs_safe and not np.any(result.record.duty)
+
+
+def played(mechanism, fault):
+    """A short motion on another arm than that of the rig."""
+    names = [joint.name for joint in mechanism.streamed]
+    start = np.array([joint.start for joint in mechanism.streamed])
+    motion = from_rows(names, [0.0, 1.0], np.array([start, start + rig.REACH[:len(start)]]))
+    return run(mechanism, motion, fault=fault, out=rig.ROOT / "build" / "faults" / f"{mechanism.board.use}-{fault}")
+
+
+@pytest.mark.parametrize("name, drive, fault, named", [
+    ("f405rg-4", "current", "sensor-backwards", {"CURRENT_SIGN"}), ("f405rg-4", "current", "sensor-stuck", {"OVER_CURRENT"}),
+    ("f405rg-4", "current", "cable-shorted", {"OVER_CURRENT", "CURRENT_LOOP"}),
+    ("f405rg-4", "current", "cable-off", {"CURRENT_LOOP", "FOLLOWING"}),
+    ("odrive-v3.6", "voltage", "driver-forgets", {"DRIVER"}), ("odrive-v3.6", "voltage", "phase-shorted", {"DRIVER"}),
+    ("f405rg-4", "voltage", "overload", {"OVERLOAD"}),
+])
+def test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there(name, drive, fault, named, tmp_path):
+    mechanism = boards.driven(boards.three_link(name, tmp_path), drive)
+    if fault == "overload":
+        mechanism = rated(mechanism)
+    result = played(mechanism, fault)
+    assert result.state == "FAULT" and set(result.faults) <= named and result.outputs_safe
+
+
+def rated(mechanism):
+    """Its first motor is warm after a tenth of a second of twice what it carries for good."""
+    first, *others = mechanism.joints
+    return replace(mechanism, joints=(replace(first, motor=replace(first.motor, continuous=4.0, thermal_s=0.3)), *others))
+
+
+@pytest.mark.parametrize("fault, needs", [("cable-off", "drive = 'current'"), ("driver-forgets", "gate drivers"), ("overload", "continuous")])
+def test_a_fault_that_an_arm_cannot_have_is_refused_with_those_that_it_can(fault, needs):
+    with pytest.raises(BadInput, match=f"--fault = '{fault}': needs .*{needs}.*of this arm: estop, noise"):
+        rig.play(fault)
