@@ -40,7 +40,9 @@ def test_that_a_minute_of_fuzzing_breaks_no_promise(tmp_path):
     ("ft_safety.c", "        outputs_off(s, c);\n    else if (how == FT_REACTION_BRAKE)",
      "        brake(s, c);\n    else if (how == FT_REACTION_BRAKE)",
      "outputs are off"),
-], ids=["frame buffer", "ring", "joint number", "recording", "outputs"])
+    ("ft_conditions.c", "return found == cause ? joint : FT_GOOD;", "return found == cause + 100u ? joint : FT_GOOD;",
+     "a current loop that fails"),
+], ids=["frame buffer", "ring", "joint number", "recording", "outputs", "current loops"])
 def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
     import re
 

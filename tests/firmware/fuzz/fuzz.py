@@ -19,6 +19,7 @@ from zipfile import ZipFile
 from codegen.common.cache import cache_directory
 from tests.conftest import HANG
 from tests.firmware.app import sources, three_link
+from tests.support.boards import driven
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE / "corpus.zip"  # inputs that reach every corner found so far, set-cover merged
@@ -39,9 +40,9 @@ def compiler() -> str:
 
 
 def build(folder: Path, patches: dict | None = None) -> Path:
-    """The fuzzer of the three-link arm's application, in `folder`."""
+    """The fuzzer of the three-link arm's application, in `folder`: on current loops, which may fail too."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = sources(three_link(), patches)
+    files = sources(driven(three_link(), "current"), patches)
     files["fake_chip.c"] = files["fake_chip.c"].replace("#define BUFFER 65536u", "#define BUFFER 4096u")
     files["ft_crc.c"] = (HERE / "quick_crc.c").read_text()
     for name, text in files.items():

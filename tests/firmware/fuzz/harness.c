@@ -37,6 +37,7 @@ static uint8_t out[65536];
 typedef struct {
     uint8_t token;
     int64_t place[FT_JOINTS]; /* of the knot sent last */
+    uint32_t driven_blind;    /* ticks so far; one, in which it arms, may be */
 } memory;
 static memory host;
 
@@ -48,6 +49,13 @@ static void must(int holds, const char *promise)
         return;
     fprintf(stderr, "broken: %s, in state %u\n", promise, ft.safety.state);
     abort();
+}
+
+/* Whether a current loop has said why it has dropped the outputs. */
+static bool loop_failed(void)
+{
+    return fake.current_fault != FT_CURRENT_GOOD
+           && fake.current_fault <= FT_CURRENT_LOOP;
 }
 
 static void look(void)
@@ -74,6 +82,8 @@ static void look(void)
              || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
     must(ft.safety.state != FT_STATE_HOLD
              || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
+    host.driven_blind = driven && loop_failed() ? host.driven_blind + 1u : 0u;
+    must(host.driven_blind <= 1u, "a current loop that fails is a fault");
     must(driven || fake.outputs == 0u
              || ft.safety.reaction == FT_REACTION_BRAKE, "outputs are off");
 }
@@ -182,6 +192,16 @@ static void knots(input *in)
     }
 }
 
+/* The outputs drop, by a current loop or for no reason that is told, or come
+ * to be possible again; a current sensor may be off its zero. */
+static void current_loop(uint32_t how, uint32_t joint)
+{
+    fake.dropped = how & 1u;
+    fake.current_fault = fake.dropped != 0u ? how >> 1 & 7u : FT_CURRENT_GOOD;
+    fake.current_off = how >> 4 & 1u;
+    fake.current_joint = joint;
+}
+
 /* What the chip measures. */
 static void chip(input *in)
 {
@@ -195,7 +215,7 @@ static void chip(input *in)
     case 3: fake.temperature = (float)value; break;
     case 4: fake.driver_fault = (uint32_t)value & 1u; break;
     case 5: fake.index = (uint32_t)value; break;
-    case 6: fake.dropped = (uint32_t)value & 1u; break;
+    case 6: current_loop((uint32_t)value, what / 8u % FT_JOINTS); break;
     default: ft_app_missed(); break;
     }
 }
