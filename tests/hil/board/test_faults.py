@@ -121,7 +121,8 @@ def played(mechanism, fault):
 
 
 @pytest.mark.parametrize("name, drive, fault, named", [
-    ("f405rg-4", "current", "sensor-backwards", {"CURRENT_SIGN"}), ("f405rg-4", "current", "sensor-stuck", {"OVER_CURRENT"}),
+    ("f405rg-4", "current", "sensor-backwards", {"CURRENT_SIGN"}),
+    ("f405rg-4", "current", "sensor-stuck", {"OVER_CURRENT"}),
     ("f405rg-4", "current", "cable-shorted", {"OVER_CURRENT", "CURRENT_LOOP"}),
     ("f405rg-4", "current", "cable-off", {"CURRENT_LOOP", "FOLLOWING"}),
     ("odrive-v3.6", "voltage", "driver-forgets", {"DRIVER"}), ("odrive-v3.6", "voltage", "phase-shorted", {"DRIVER"}),
@@ -138,10 +139,12 @@ def test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there(name, driv
 def rated(mechanism):
     """Its first motor is warm after a tenth of a second of twice what it carries for good."""
     first, *others = mechanism.joints
-    return replace(mechanism, joints=(replace(first, motor=replace(first.motor, continuous=4.0, thermal_s=0.3)), *others))
+    motor = replace(first.motor, continuous=4.0, thermal_s=0.3)
+    return replace(mechanism, joints=(replace(first, motor=motor), *others))
 
 
-@pytest.mark.parametrize("fault, needs", [("cable-off", "drive = 'current'"), ("driver-forgets", "gate drivers"), ("overload", "continuous")])
+@pytest.mark.parametrize("fault, needs", [
+    ("cable-off", "drive = 'current'"), ("driver-forgets", "gate drivers"), ("overload", "continuous")])
 def test_a_fault_that_an_arm_cannot_have_is_refused_with_those_that_it_can(fault, needs):
     with pytest.raises(BadInput, match=f"--fault = '{fault}': needs .*{needs}.*of this arm: estop, noise"):
         rig.play(fault)
