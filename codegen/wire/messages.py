@@ -248,7 +248,7 @@ FAULTS = {
                      "motors' supply; the winding for a short, R and L of the file"),
     "ENCODER_STUCK": (19, "a joint was given all it may have and its encoder did not count",
                       "check whether the joint is blocked and the encoder connected"),
-    "HOMING": (20, "no index or stop was found within the way and time allowed",
+    "HOMING": (20, "no index or stop was found within the travel and time allowed",
                "check the joint's home table, the index wiring, what is in the way"),
     "MODE": (22, "a mode was entered whose loops are not closed there, would open with the velocities there are, or "
              "are singular", "plan the switch where position and velocity fit the new loops"),

@@ -25,7 +25,8 @@ def holding(times: float, thermal_s: float = T, **safety) -> App:
 def held(continuous: float, safety: dict, thermal_s: float = T) -> App:
     """continuous: N m at the shoulder; the other motors carry whatever comes."""
     mechanism = changed(encoder={"zero": "stop"}, home=Home(at=-1.57))
-    joints = [replace(j, motor=rated(j.motor, continuous if i == SHOULDER else 1e6, thermal_s)) for i, j in enumerate(mechanism.joints)]
+    joints = [replace(j, motor=rated(j.motor, continuous if i == SHOULDER else 1e6, thermal_s))
+              for i, j in enumerate(mechanism.joints)]
     app = in_hold(replace(mechanism, joints=tuple(joints), safety=replace(mechanism.safety, **safety)))
     app.run(5)
     return app

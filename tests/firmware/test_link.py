@@ -96,7 +96,8 @@ def test_that_hello_is_answered_whatever_the_tag():
 def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
     app = App()
     app.chip.history.unique = bytes(range(0x41, 0x4D))
-    told = {"options": 0x0FFFAAED, "resets": 70_000, "exception": 6, "pc": 0x08001234, "lr": 0x08004321, "psr": 0x21000000,
+    told = {"options": 0x0FFFAAED, "resets": 70_000, "exception": 6, "pc": 0x08001234, "lr": 0x08004321,
+            "psr": 0x21000000,
             "cfsr": 0x00010000, "hfsr": 0x40000000, "address": 0x30000000}
     for name, value in told.items():
         setattr(app.chip.history, name, value)
@@ -208,7 +209,8 @@ def test_that_status_tells_what_its_tick_has_left():
 
 
 @pytest.mark.parametrize("volts, celsius, bus_mv, temperature", [
-    (64.9, 2.1e6, 64900, 2**31 - 1), (65.0, 2e6, 65535, 2**31 - 1), (64.0, -2e6, 64000, -2**31), (70.0, -3e6, 65535, -2**31), (float("nan"), float("nan"), 65535, 2**31 - 1),
+    (64.9, 2.1e6, 64900, 2**31 - 1), (65.0, 2e6, 65535, 2**31 - 1), (64.0, -2e6, 64000, -2**31),
+    (70.0, -3e6, 65535, -2**31), (float("nan"), float("nan"), 65535, 2**31 - 1),
 ])
 def test_that_what_does_not_fit_into_status_is_told_as_the_most_that_does(volts, celsius, bus_mv, temperature):
     app = App()
@@ -250,7 +252,8 @@ def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
 
     def send(seq: int) -> None:
         flags = messages.KNOT_START if seq == 0 else 0
-        app.send(Knot(flags, knots.position[seq].tolist(), knots.rate[seq].tolist(), knots.acceleration[seq].tolist()), seq=seq)
+        app.send(Knot(flags, knots.position[seq].tolist(), knots.rate[seq].tolist(), knots.acceleration[seq].tolist()),
+                 seq=seq)
         app.run(2)
 
     for seq in (0, 1, 2, 0, 1, 2):
@@ -513,7 +516,8 @@ def test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path):
     (tmp_path / "harness.c").write_text((HERE / "harness.c").read_text())
     names = [*sorted(n for n in files if n.endswith(".c")), "harness.c"]
     flags = ["-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-    build = subprocess.run([host_compiler.compiler(), *flags, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS, "-I.", *names,
+    build = subprocess.run([host_compiler.compiler(), *flags, *host_compiler.ARITHMETIC,
+                            *host_compiler.WARNINGS, "-I.", *names,
                             "-o", "harness"], cwd=tmp_path, capture_output=True, text=True)
     assert build.returncode == 0, build.stderr
     app = App()

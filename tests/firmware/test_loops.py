@@ -45,7 +45,8 @@ def play(app: App, name: str | Trajectory, seconds: float | None = None) -> np.n
         for i in range(sent, sent + room):
             flags = messages.KNOT_START * (i == 0) | messages.KNOT_END * (i == len(all_knots) - 1)
             flags |= 0 if all_knots.mode is None else int(all_knots.mode[i]) << messages.KNOT_MODE
-            app.send(Knot(flags, *(x[i].tolist() for x in (all_knots.position, all_knots.rate, all_knots.acceleration))),
+            app.send(Knot(flags,
+                          *(x[i].tolist() for x in (all_knots.position, all_knots.rate, all_knots.acceleration))),
                      seq=first + i)
             if i % 16 == 15:
                 app.lib.ft_app_idle()

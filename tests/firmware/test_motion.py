@@ -258,8 +258,8 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
 
 @pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
 def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
-    """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double precision
-    and with knots as far apart as to tell one segment's polynomial from the next one's."""
+    """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double
+    precision and with knots as far apart as to tell one segment's polynomial from the next one's."""
     b = board(rate_hz, knot_hz, "double")
     motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
     b.reset()
@@ -277,7 +277,8 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     path, half = records["path"].astype(float), records["half"].astype(float)
     whole = b.time(path + half) <= motion.duration  # beyond, the last polynomial goes on by half a tick
     whole[:1] = whole[-1:] = False
-    here, there = (motion(np.clip(b.time(x), 0.0, motion.duration)) for x in (path[1:] - half[:-1], path[1:] + half[1:]))
+    here, there = (motion(np.clip(b.time(x), 0.0, motion.duration))
+                   for x in (path[1:] - half[:-1], path[1:] + half[1:]))
     wire = np.max(b.units) + 2.0**-50
     assert position_error(b, records["target"][whole], motion(b.time(path[whole]))) < 4.0 * wire
     assert position_error(b, records["q_next"][whole], motion(b.time((path + half)[whole]))) < 4.0 * wire
@@ -300,7 +301,8 @@ COUNTED = {"ft_motion.c": counting}
 
 
 def arm(trig):
-    """The application with sines and cosines made exact in every tick or at knots, where what the tick lacks is counted."""
+    """The application with sines and cosines made exact in every tick or at knots, where what the tick lacks is
+    counted."""
     three = three_link()
     app = in_hold(dataclasses.replace(three, control=dataclasses.replace(three.control, trig=trig)), patches=COUNTED)
     return app
@@ -335,7 +337,8 @@ def test_that_nothing_is_left_of_a_motion_that_was_flushed(trig):
     for flushed in (False, True):
         app = arm(trig)
         if flushed:
-            app.stream(Knots(2 * knots.position[:1] - knots.position, -knots.rate, -knots.acceleration), most=100, end=False)
+            app.stream(Knots(2 * knots.position[:1] - knots.position, -knots.rate, -knots.acceleration),
+                       most=100, end=False)
             app.run(20)
             assert app.command("FLUSH") == "NONE"
         else:

@@ -29,31 +29,53 @@ DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING")  # stat
 
 # What a request does in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
-    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG         PROBE       CLOSING     LEAVING
-    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED", "DISARMED", "DISARMED", "DISARMED", "LEAVING"),
-    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",     "JOG",      "DISARMED", WRONG,      WRONG),
-    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "LOADER":  (WRONG,  WRONG,   "LEAVING",  WRONG,      WRONG,      "LEAVING",  "LEAVING",  WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",    WRONG,      WRONG,      WRONG,      WRONG),
-    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      "JOG",      WRONG,      WRONG,      WRONG),
-    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
-    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      "PROBE",    WRONG,      WRONG),
-    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,      WRONG,      WRONG,      WRONG,      WRONG),
+    #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG
+    #         PROBE       CLOSING     LEAVING
+    "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED",
+                "DISARMED", "DISARMED", "DISARMED", "LEAVING"),
+    "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",
+                "JOG",      "DISARMED", WRONG,      WRONG),
+    "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "LOADER":  (WRONG,  WRONG,   "LEAVING",  WRONG,      WRONG,      "LEAVING",  "LEAVING",  WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                "JOG",      WRONG,      WRONG,      WRONG),
+    "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
+    "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      "PROBE",    WRONG,      WRONG),
+    "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG),
 }
 # What the board's own events do: the state they lead to.
 EVENT_TABLE = {
-    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE       CLOSING     LEAVING
-    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE",    "DISARMED", "LEAVING"),
-    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",  "DISARMED", "CLOSING",  "LEAVING"),
-    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",   "PROBE",    "CLOSING",  "LEAVING"),
-    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",   "DISARMED", "CLOSING",  "LEAVING"),
-    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT", "FAULT",    "FAULT",    "LEAVING"),
-    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP", "ESTOP",    "ESTOP",    "LEAVING"),
+    #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE
+    #       CLOSING     LEAVING
+    "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
+                "PROBE",    "DISARMED", "LEAVING"),
+    "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",
+                "DISARMED", "CLOSING",  "LEAVING"),
+    "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
+                "PROBE",    "CLOSING",  "LEAVING"),
+    "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",
+                "DISARMED", "CLOSING",  "LEAVING"),
+    "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT",
+                "FAULT",    "FAULT",    "LEAVING"),
+    "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP",
+                "ESTOP",    "ESTOP",    "LEAVING"),
 }
 
 
@@ -192,7 +214,8 @@ def test_every_event_in_every_state(state, event):
     app.lib.fake_event(EVENTS[event])
     assert app.name(messages.STATES, app.lib.fake_state_now()) == EVENT_TABLE[event][STATES[state]]
     assert app.chip.safe - safe == (EVENT_TABLE[event][STATES[state]] in ("FAULT", "ESTOP", "DISARMED")
-                                    and state not in ("CHECK" if event == "PASSED" else "", EVENT_TABLE[event][STATES[state]])
+                                    and state not in ("CHECK" if event == "PASSED" else "",
+                                                      EVENT_TABLE[event][STATES[state]])
                                     or (event, state) == ("PASSED", "FAULT"))  # held until brakes had closed
     assert app.chip.outputs == (app.state in DRIVEN)
 
@@ -368,7 +391,8 @@ def test_that_each_joint_may_be_armed_up_to_its_limit_and_no_further(joint, side
     at = limits_of(app, joint)[side]
     out = -control_source.COARSE if side == 0 else control_source.COARSE
     for position, refusal in ((at, "NONE"), (at + out, "OUTSIDE_LIMITS")):
-        assert app.ask(codec.Home(app.token % 255 + 1, [position if j == joint else q for j, q in enumerate(start)])) == "NONE"
+        assert app.ask(codec.Home(app.token % 255 + 1,
+                                  [position if j == joint else q for j, q in enumerate(start)])) == "NONE"
         assert app.command("ARM") == refusal
         assert refusal == "NONE" or app.status.refusal_joint == joint
         assert app.command("DISARM") == "NONE"
@@ -497,7 +521,8 @@ def test_that_the_first_joint_without_a_zero_is_named():
     ("HOLD", Jog(1, 3, 0.1)), ("HOLD", Jog(1, 255, 0.0)), ("HOLD", Jog(1, 0, 0.81)), ("HOLD", Jog(1, 0, -0.81)),
     ("HOLD", Jog(1, 1, float("nan"))), ("HOLD", Jog(1, 1, float("inf"))),
     ("DISARMED", Seek(1, 3)), ("DISARMED", Seek(1, 200)),
-    ("DISARMED", Probe(1, 3, 0.1)), ("DISARMED", Probe(1, 3, 0.0)), ("PROBE", Probe(1, 0, 1.36)), ("PROBE", Probe(1, 0, float("nan"))),
+    ("DISARMED", Probe(1, 3, 0.1)), ("DISARMED", Probe(1, 3, 0.0)), ("PROBE", Probe(1, 0, 1.36)),
+    ("PROBE", Probe(1, 0, float("nan"))),
     ("DISARMED", Probe(1, 0, 0.1)), ("DISARMED", Probe(1, 0, float("nan"))),
     ("HOLD", Gains(1, 3, 64, 64, 64)), ("HOLD", Gains(1, 0, 31, 64, 64)), ("HOLD", Gains(1, 0, 64, 129, 64)),
     ("HOLD", Gains(1, 0, 64, 64, 0)),
@@ -523,7 +548,8 @@ def test_that_gains_of_a_file_without_an_overlay_cannot_be_changed():
 @pytest.mark.parametrize("event", ["SEEK", "PROBE"])
 @pytest.mark.parametrize("refusal, chip", [
     ("BUS_VOLTAGE", {"bus_voltage": 10.0}), ("BUS_VOLTAGE", {"bus_voltage": 40.0}),
-    ("OVER_TEMPERATURE", {"temperature": 90.0}), ("DRIVER", {"driver_fault": 1}), ("DRIVER_NOT_READY", {"not_ready": 1}),
+    ("OVER_TEMPERATURE", {"temperature": 90.0}), ("DRIVER", {"driver_fault": 1}),
+    ("DRIVER_NOT_READY", {"not_ready": 1}),
     ("ESTOP_ACTIVE", {"estop": 1}),
     ("CURRENT_SENSOR", {"current_off": 1}),
 ])
@@ -568,7 +594,8 @@ CAUSES = {
     "HOST_LOST": lambda app: app.run(1100, alive=False),
     "KNOT": lambda app: app.send(Knot(2, [0] * 3, [0.0] * 3, [0.0] * 3), seq=app.see().ack),
 }
-NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE"}  # brought about elsewhere; see their own tests
+# brought about elsewhere; see their own tests
+NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE"}
 
 
 def test_that_every_fault_of_a_class_has_a_cause_here():
@@ -822,7 +849,8 @@ def test_that_what_a_driver_reports_is_told():
     assert app.status.driver_status == 1 << 28 | 1 << 10 | 1 << 8
 
 
-@pytest.mark.parametrize("cause, fault", [(1, "OVER_CURRENT"), (2, "CURRENT_SENSOR"), (3, "CURRENT_SIGN"), (4, "CURRENT_LOOP")])
+@pytest.mark.parametrize("cause, fault",
+                         [(1, "OVER_CURRENT"), (2, "CURRENT_SENSOR"), (3, "CURRENT_SIGN"), (4, "CURRENT_LOOP")])
 @pytest.mark.parametrize("state", ["HOLD", "TRACK", "JOG", "FLOAT", "HOMING", "PROBE"])
 def test_that_a_current_loop_that_drops_the_outputs_is_named_with_its_joint(state, cause, fault):
     app = in_state(state, drive="current")
@@ -1201,7 +1229,8 @@ def second_taken(app, joint, position, rate, acceleration=0.0):
 
 
 def test_that_a_joint_is_not_too_fast_at_the_end_of_the_way_between_knots_either():
-    """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at all."""
+    """The rate along the segment, in shares of the limit: -6.6 x^2 + 6 x^3, most of it at three quarters, no jump at
+    all."""
     app = in_hold()
     joint, T = 0, 1 / 250
     most = app.joints[joint].limits.velocity
@@ -1236,11 +1265,13 @@ def sweep(app, number, count):
     a, b = (np.array([j.start for j in app.joints]) for _ in range(2))
     a[2], b[2] = a[2] + number * 1.6, b[2] + (number + 1) * 1.6
     motion, t = oracle.quintic(a, b, (count - 1) / 250), np.arange(count) / 250
-    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32), motion.acceleration(t).astype(np.float32))
+    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
+                 motion.acceleration(t).astype(np.float32))
 
 
 def test_that_motions_wait_for_each_other_in_the_turn_that_they_lead_to():
-    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half turn."""
+    """Two sweeps wait while the first is not begun; the third goes on from where they will have led, beyond a half
+    turn."""
     app = beyond_a_turn()
     app.ready()
     count = 84
@@ -1266,7 +1297,8 @@ def test_that_a_motion_begins_in_the_turn_that_a_joint_is_in():
 def test_that_a_knot_outside_the_limits_is_a_fault():
     mechanism = three_link()
     joints = list(mechanism.joints)
-    joints[1] = replace(joints[1], limits=replace(joints[1].limits, lower=joints[1].start - 0.05, upper=joints[1].start + 0.05))
+    joints[1] = replace(joints[1],
+                        limits=replace(joints[1].limits, lower=joints[1].start - 0.05, upper=joints[1].start + 0.05))
     app = in_hold(replace(mechanism, joints=tuple(joints)))
     app.stream(three_link_knots(), most=250)
     app.run(2)
@@ -1359,9 +1391,12 @@ def sent(app, count=5):
 
 
 def test_that_a_knot_that_comes_while_the_ring_is_being_forgotten_is_not_taken():
-    """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied next."""
+    """A tick in the middle of a round drops the path; what comes in the same round belongs to a ring that is emptied
+    next."""
     begin = "size_t n = in_to - in_from < room ? in_to - in_from : room;"
-    app = in_hold(patches={"fake_chip.c": patch(begin, f"{begin}\n    if (fake.index != 0u) {{ fake.index = 0u; ft_app_tick(); }}")})
+    app = in_hold(patches={"fake_chip.c": patch(begin,
+                                                f"{begin}\n    if (fake.index != 0u) "
+                                                f"{{ fake.index = 0u; ft_app_tick(); }}")})
     app.stream(three_link_knots(), most=100, end=False)
     seq = app.see().ack
     app.post("DISARM")
@@ -1429,7 +1464,8 @@ def still(knots, count):
 
 @pytest.mark.parametrize("way", ["FLUSH", "START"])
 def test_that_the_end_of_one_motion_is_none_of_the_next_one(way):
-    """A motion without its end comes to rest on the path when its knots run out, whatever was flushed or played before."""
+    """A motion without its end comes to rest on the path when its knots run out, whatever was flushed or played
+    before."""
     app = in_hold()
     app.stream(still(three_link_knots(), 20))
     assert app.command(way) == "NONE"
@@ -1621,7 +1657,8 @@ def test_that_an_arm_is_carried_where_it_is_from_the_first_tick(q, way):
     record = app.run(10, follow=False)
     assert app.chip.outputs == 1
     on = np.flatnonzero(np.any(record["torque"] != 0.0, axis=1))[0]
-    acceleration = np.diff(record["target_rate"][-2:], axis=0)[0] * 1e3  # of the joint sought for, from the first tick on
+    # of the joint sought for, from the first tick on
+    acceleration = np.diff(record["target_rate"][-2:], axis=0)[0] * 1e3
     expected = oracle.rnea(Model.of(app.mechanism), np.array(q), np.zeros(app.J), acceleration)
     np.testing.assert_allclose(record["torque_ff"][on], expected, rtol=1e-2, atol=1e-3)
     assert np.array_equal(record["target"][on], record["position"][on])

@@ -36,7 +36,8 @@ def endless():
 def way(app, start, end, seconds=1.0):
     """Knots from rest to rest."""
     motion, t = oracle.quintic(start, end, seconds), np.arange(round(seconds * 250) + 1) / 250.0
-    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32), motion.acceleration(t).astype(np.float32))
+    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
+                 motion.acceleration(t).astype(np.float32))
 
 
 def told(app):
@@ -65,7 +66,8 @@ def test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]
     lower, upper = TURN * np.array(pairs).T
-    here, there = (lower + (upper - lower) * np.array(data.draw(st.tuples(*[st.floats(0.01, 0.99)] * 3))) for _ in range(2))
+    here, there = (lower + (upper - lower) * np.array(data.draw(st.tuples(*[st.floats(0.01, 0.99)] * 3)))
+                   for _ in range(2))
     app = App(arm(lower, upper))
     assert app.home(here) == "NONE"
     np.testing.assert_allclose(told(app)[0], here, atol=1e-9)

@@ -179,11 +179,15 @@ BAD = {
     "no header": ("0,0,0,0\n1,0.1,0.1,0.1\n", r"^line 1 = '0,0,0,0': must name the columns; t,shoulder,elbow,wrist$"),
     "semicolons": (GOOD.replace(",", ";"), r"^line 1 = .*: columns must be separated by commas$"),
     "no time": (GOOD.replace("t,", "elbow.vel,", 1), r"^column t: is missing \(time, s\)"),
-    "missing joint": ("t,shoulder,elbow\n0,0,0\n1,0,0\n", r"^column wrist: is missing \(joint position\); columns: t,shoulder"),
-    "unknown joint": (GOOD.replace("wrist", "wirst"), r"^column 4 = 'wirst': no such moving joint; did you mean 'wrist'\?$"),
+    "missing joint": ("t,shoulder,elbow\n0,0,0\n1,0,0\n",
+                      r"^column wrist: is missing \(joint position\); columns: t,shoulder"),
+    "unknown joint": (GOOD.replace("wrist", "wirst"),
+                      r"^column 4 = 'wirst': no such moving joint; did you mean 'wrist'\?$"),
     "column twice": (GOOD.replace("wrist", "elbow"), r"^column 4 = 'elbow': is named twice$"),
-    "rate without acceleration": (GOOD.replace("wrist\n", "wrist,wrist.vel\n").replace("0\n", "0,0\n", 1).replace(".1\n", ".1,0\n").replace(".2\n", ".2,0\n"),
-                                  r"^column wrist\.acc: is missing: give both \.vel and \.acc, or neither$"),
+    "rate without acceleration": (
+        GOOD.replace("wrist\n", "wrist,wrist.vel\n").replace("0\n", "0,0\n", 1)
+        .replace(".1\n", ".1,0\n").replace(".2\n", ".2,0\n"),
+        r"^column wrist\.acc: is missing: give both \.vel and \.acc, or neither$"),
     "not a number": (GOOD.replace("0.5,0.1,", "0.5,abc,"), r"^line 3, column shoulder = 'abc': must be a number$"),
     "empty cell": (GOOD.replace("0.5,0.1,", "0.5,,"), r"^line 3, column shoulder = '': must be a number$"),
     "nan": (GOOD.replace("0.5,0.1,", "0.5,nan,"), r"^line 3, column shoulder = nan: must be a finite number"),
@@ -192,15 +196,24 @@ BAD = {
     "long row": (GOOD.replace(",0.1\n", ",0.1,7\n"), r"^line 3: has 5 cells, the header has 4$"),
     "late start": (GOOD.replace("\n0,", "\n0.25,"), r"^line 2, column t = 0\.25: time must start at 0; subtract 0\.25"),
     "time twice": (GOOD.replace("\n1,", "\n0.5,"), r"^line 4, column t = 0\.5: is there twice$"),
-    "time goes back": (GOOD.replace("\n1,", "\n0.4,"), r"^line 4, column t = 0\.4: comes after 0\.5: times must increase$"),
-    "not in seconds": (GOOD.replace("\n1,", "\n1e6,"), r"^line 4, column t = 1000000\.0: a motion takes at most 100000 s, a day; t is in seconds$"),
-    "rows too close": (GOOD.replace("\n1,", "\n0.50000001,"), r"^line 4, column t = 0\.50000001: is only 1\.0e-08 s after"),
-    "above a limit": (GOOD.replace("1,0.2,0.2", "1,0.2,2.8"), r"^elbow at t = [\d.]+ s = 2\.\d+: position is outside limits\.upper = 2\.6$"),
-    "below a limit": (GOOD.replace("1,0.2,0.2", "1,-3.3,0.2"), r"^shoulder at t = [\d.]+ s = -3\.\d+: position is outside limits\.lower = -3\.1$"),
-    "too fast": ("t,shoulder,elbow,wrist\n0,0,0,0\n0.2,1.5,0,0\n", r"^shoulder at t = 0\.1 s = 14\.0625: rate is outside limits\.velocity = 8"),
-    "overshoot": (GOOD.replace("\n0.5,", "\n0.004,"), r"is outside limits\.\w+ = [\d.]+; only between the rows: space them"),
-    "jump": ("t,shoulder,elbow,wrist\n0,0,0,0\n0.01,3,0,0\n1,0,0,0\n", r"^line 3, column shoulder = 3\.0: jumps by 3 rad in 0\.01 s$"),
-    "wrapped angle": ("t,shoulder,elbow,wrist\n0,3.1,0,0\n0.01,-3.1,0,0\n1,0,0,0\n", r"jumps by -6\.2 rad in 0\.01 s; unwrap the angle"),
+    "time goes back": (GOOD.replace("\n1,", "\n0.4,"),
+                       r"^line 4, column t = 0\.4: comes after 0\.5: times must increase$"),
+    "not in seconds": (GOOD.replace("\n1,", "\n1e6,"),
+                       r"^line 4, column t = 1000000\.0: a motion takes at most 100000 s, a day; t is in seconds$"),
+    "rows too close": (GOOD.replace("\n1,", "\n0.50000001,"),
+                       r"^line 4, column t = 0\.50000001: is only 1\.0e-08 s after"),
+    "above a limit": (GOOD.replace("1,0.2,0.2", "1,0.2,2.8"),
+                      r"^elbow at t = [\d.]+ s = 2\.\d+: position is outside limits\.upper = 2\.6$"),
+    "below a limit": (GOOD.replace("1,0.2,0.2", "1,-3.3,0.2"),
+                      r"^shoulder at t = [\d.]+ s = -3\.\d+: position is outside limits\.lower = -3\.1$"),
+    "too fast": ("t,shoulder,elbow,wrist\n0,0,0,0\n0.2,1.5,0,0\n",
+                 r"^shoulder at t = 0\.1 s = 14\.0625: rate is outside limits\.velocity = 8"),
+    "overshoot": (GOOD.replace("\n0.5,", "\n0.004,"),
+                  r"is outside limits\.\w+ = [\d.]+; only between the rows: space them"),
+    "jump": ("t,shoulder,elbow,wrist\n0,0,0,0\n0.01,3,0,0\n1,0,0,0\n",
+             r"^line 3, column shoulder = 3\.0: jumps by 3 rad in 0\.01 s$"),
+    "wrapped angle": ("t,shoulder,elbow,wrist\n0,3.1,0,0\n0.01,-3.1,0,0\n1,0,0,0\n",
+                      r"jumps by -6\.2 rad in 0\.01 s; unwrap the angle"),
     "open quote": (GOOD + '"1,2', r"^line 5: is not CSV: "),
     "not text": (b"\xff\xfe\x00t", r"^byte 0: is not text"),
     "nul": (GOOD.replace("0.5,", "0.5\0,"), r"^line 3, column t = "),
@@ -232,12 +245,15 @@ def test_a_locked_joint_has_no_column(arm: Mechanism, tmp_path: Path) -> None:
 def test_a_limit_between_the_rows_is_seen(arm: Mechanism, tmp_path: Path) -> None:
     head = "t,shoulder,shoulder.vel,shoulder.acc,elbow,wrist\n"
     path = written(tmp_path, head + "0,3.0,1,0,0,0\n1,3.0,-1,0,0,0\n")  # both rows are within 3.1
-    assert re.search(r"^shoulder at t = 0\.5 s = 3\.3125: position is outside limits\.upper = 3\.1; only between", refusal(path, arm))
+    assert re.search(r"^shoulder at t = 0\.5 s = 3\.3125: position is outside limits\.upper = 3\.1; only between",
+                     refusal(path, arm))
 
 
 STREAM = {
-    "starts moving": ("0,0,1,0,0,0\n1,0.5,0,0,0,0\n", r"^shoulder\.vel at t = 0 s = 1\.0: a streamed motion must start at rest"),
-    "ends moving": ("0,0,0,0,0,0\n1,0.5,1,0,0,0\n", r"^shoulder\.vel at t = 1 s = 1\.0: a streamed motion must end at rest"),
+    "starts moving": ("0,0,1,0,0,0\n1,0.5,0,0,0,0\n",
+                      r"^shoulder\.vel at t = 0 s = 1\.0: a streamed motion must start at rest"),
+    "ends moving": ("0,0,0,0,0,0\n1,0.5,1,0,0,0\n",
+                    r"^shoulder\.vel at t = 1 s = 1\.0: a streamed motion must end at rest"),
     "too short": ("0,0,0,0,0,0\n0.002,0,0,0,0,0\n", r"^duration = 0\.002: is shorter than one knot period, 0\.004 s$"),
 }
 
@@ -259,7 +275,8 @@ def test_more_than_a_quarter_turn_a_knot_is_refused(arm: Mechanism, tmp_path: Pa
     assert re.search(r"^shoulder at t = 0\.6 s = .*: moves by more than a quarter turn in one knot period", line), line
 
 
-CELL = st.one_of(st.floats(-1e3, 1e3).map(repr), st.sampled_from(["", "nan", "1e999", "0x10", "1_0", "\u0661", '"', "t"]))
+CELL = st.one_of(st.floats(-1e3, 1e3).map(repr),
+                 st.sampled_from(["", "nan", "1e999", "0x10", "1_0", "\u0661", '"', "t"]))
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -285,6 +302,8 @@ def whole_seconds(tmp_path, arm, seconds_per_row, travel):
 
 
 def test_milliseconds_are_refused_and_slow_seconds_are_not(arm, tmp_path):
-    with pytest.raises(BadInput, match=r"column t = 990.0: is in s, and these look like milliseconds: .*divide the column by 1000"):
+    with pytest.raises(BadInput,
+                       match=r"column t = 990.0: is in s, and these look like milliseconds: .*"
+                             r"divide the column by 1000"):
         Trajectory.load(whole_seconds(tmp_path, arm, 10, 1.0), arm)
     assert Trajectory.load(whole_seconds(tmp_path, arm, 1, 2.0), arm).duration == 99.0

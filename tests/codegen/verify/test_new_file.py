@@ -1,4 +1,5 @@
-"""`femtorque init` on a URDF: one chain of a robot, joints that stay, motors that are sold, boards that are too small."""
+"""`femtorque init` on a URDF: one chain of a robot, joints that stay, motors that are sold, boards that are too
+small."""
 
 import numpy as np
 import pytest
@@ -66,7 +67,8 @@ def test_a_choice_that_cannot_be_is_refused_with_the_nearest_that_can(crab, choi
 
 
 def test_more_joints_than_any_board_drives_are_refused_with_the_largest_board(crab, tmp_path):
-    with pytest.raises(BadInput, match="drives 4 motors, .*crab.urdf has 12 joints; the largest, f405rg-6, drives 6: keep so "
+    with pytest.raises(BadInput,
+                       match="drives 4 motors, .*crab.urdf has 12 joints; the largest, f405rg-6, drives 6: keep so "
                                        "many by --chain A:B or --lock JOINT"):
         text("leg", crab, None, Choice("f405rg-4"))
     assert len(made(crab, tmp_path, chain="trunk:a_foot", board="f405rg-6").moving) == 3  # more channels than joints
@@ -99,7 +101,8 @@ def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
     assert sorted(x.name for x in tmp_path.iterdir()) == ["crab.urdf"]
 
 
-# -- the catalogue ------------------------------------------------------------------------------------------------------
+# -- the catalogue
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sold", MOTORS, ids=lambda sold: sold.name)
@@ -128,5 +131,6 @@ def test_the_weakest_that_is_enough_is_named():
 
 
 def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice("f405rg-6", "pololu-37d-50")))
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+                               Choice("f405rg-6", "pololu-37d-50")))
     assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]

@@ -38,7 +38,8 @@ LINK, SECOND = arm().links[1], arm().joints[2]
 
 
 @pytest.mark.parametrize("mechanism, line", [
-    (changed("links", 1, mass=0.0, inertia=np.zeros((3, 3))), f"link.{LINK.name} has no mass and is 0.2 m long, from joint elbow"),
+    (changed("links", 1, mass=0.0, inertia=np.zeros((3, 3))),
+     f"link.{LINK.name} has no mass and is 0.2 m long, from joint elbow"),
     (changed("joints", 2, xyz=1e3 * SECOND.xyz), "m from the ground along the links: are lengths in millimetres?"),
     (changed("links", 1, com=1e3 * LINK.com), f"link.{LINK.name}.com is 152.7 m from the link's frame"),
     (changed("links", 1, inertia=1e6 * LINK.inertia), "m wide: is the inertia in kg mm^2 or g mm^2?"),
@@ -47,7 +48,8 @@ LINK, SECOND = arm().links[1], arm().joints[2]
     (limited(effort=1000.0), "joint.elbow.limits.effort = 1000 looks like a placeholder"),
     (limited(velocity=1e9), "joint.elbow.limits.velocity = 1e+09 looks like a placeholder"),
     (limited(lower=-9999.0, upper=9999.0), "joint.elbow.limits.upper = 9999 looks like a placeholder"),
-    (limited(lower=-90.0, upper=170.0), "joint.elbow.limits.upper = 170 looks like degrees: angles are in rad, and 170 degrees are 2.967"),
+    (limited(lower=-90.0, upper=170.0),
+     "joint.elbow.limits.upper = 170 looks like degrees: angles are in rad, and 170 degrees are 2.967"),
     (limited(upper=800.0), "joint.elbow.limits.upper = 800 is beyond 120 turns"),
     (driven(R=0.000295), "joint.elbow.motor: R = 0.000295 ohm: no brushed motor that is sold is like this"),
     (driven(K=9.0), "K = 9 N m/A"),
