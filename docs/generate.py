@@ -224,6 +224,29 @@ silicon is in [first-power-up.md](first-power-up.md).
 """
 
 
+FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
+    ("three_link", "f405rg-4", "voltage", 17.0),
+    ("three_link", "f405rg-6", "voltage", 16.5),
+    ("three_link", "nucleo-g474re-6", "voltage", 15.5),
+    ("six_axis", "f405rg-6", "voltage", 9.5),
+    ("six_axis", "nucleo-g474re-6", "voltage", 8.0),
+    ("three_link", "f405rg-4", "current", 10.5),
+    ("three_link", "odrive-v3.6", "current", 13.0),
+)
+
+RATES = """
+## How fast a board may tick
+
+`femtorque build` works out how long the longest tick of an image may take and refuses a mechanism whose `control.rate_hz` has
+no room for it; it and `check` print the highest rate that has. These count every way through code that no tick has come to, so
+that what ticks are seen to take would fit about twice as often. On `odrive-v3.6`, which drives two motors, one of the three
+joints is locked.
+
+""" + table(("mechanism", "board", "drive", "ticks at up to"), [
+    (f"`{mechanism}`", f"`{board}`", drive, f"{khz:g} kHz") for mechanism, board, drive, khz in FASTEST]) + """
+"""
+
+
 def boards() -> str:
     """Every board file, its comment and its pins."""
     text = GENERATED + """# Boards
@@ -251,7 +274,7 @@ knows no passwords either: whoever has the cable, the TCP port of a virtual boar
 """
     text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
         (f"`{name}`", *_loader(load(name))) for name in names()])
-    text += VERIFIED
+    text += RATES + VERIFIED
     for name in names():
         path = BOARDS / f"{name}.toml"
         source = path.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from codegen.motion.trajectory import check_limits, check_streamable
 from codegen.toolchain import platformio as build
 from hil.cost.measure import LATE, measure, response, short_motion
 from tests.support import rig
+from tests.support.boards import driven, three_link
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+PAGE = MECHANISMS.parent / "docs" / "boards.md"
 
 
 def test_the_cost_of_an_image_is_that_of_its_worst_tick():
@@ -56,6 +59,18 @@ def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
                                       r"flash, 250000 in code that was not come to, 0 for interrupts above it; a control "
                                       r"period has 168000, the last 128 of them too late"):
         measure(mechanism, build.build(mechanism, rig.place()))
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("mechanism", "board", "drive", "khz"), re.findall(
+    r"^\| `(\w+)` \| `([\w.-]+)` \| (voltage|current) \| ([\d.]+) kHz \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+def test_a_board_may_tick_as_fast_as_its_page_says(mechanism, board, drive, khz, tmp_path):
+    arm = load_mechanism(MECHANISMS / f"{mechanism}.toml")
+    arm = three_link(board, tmp_path) if mechanism == "three_link" else replace(arm, board=replace(arm.board, use=board))
+    arm = driven(arm, drive)
+    found = measure(arm, build.build(arm, tmp_path / "image")).most_hz / 1000
+    print(f"{mechanism} on {board}, {drive}: ticks at up to {found:.1f} kHz")
+    assert float(khz) <= found < 1.1 * float(khz)
 
 
 @pytest.mark.bench
