@@ -8,17 +8,10 @@ brought up to date whenever the chip's outputs change or an encoder is read; mom
 from __future__ import annotations
 
 import math
-import re
-import socket
-import struct
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,162 +19,32 @@ from numpy.typing import NDArray
 from codegen.board import channels, description
 from codegen.board import reader as board_file
 from codegen.board.description import ADC_V
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.wire.units import position_unit
+from codegen.mechanism.description import Mechanism
 from hil.board.bridges import Bridge, pin_of
 from hil.board.cable import Cable
 from hil.board.current_sensors import CurrentSensor
 from hil.board.disturbance import Disturbance
 from hil.board.drv8301 import Drv8301
+from hil.board.encoder_fault import EncoderFault
+from hil.board.mode_follower import ModeFollower
+from hil.board.played import PlayedBoard, VirtualClock
+from hil.board.tcp_port import TcpPort
+from hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
 from hil.chip import family as chips
-from hil.chip.cpu import CortexM4, Handled
+from hil.chip.cpu import Handled
 from hil.chip.elf import Image
 from hil.chip.nvic import PENDSV, SYSTICK
 from hil.chip.stm32.chip import FLASH_START
 from hil.chip.stm32.gpio import Gpio
 from hil.chip.stm32.serial import Serial
-from hil.plant.choose import Driven, follow, wired
-from host.link.link import Device
+from hil.plant.choose import Driven, wired
 
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
-LATE = 256  # ticks that a STATUS may be on its way and still be told the truth of
-STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
-STEP = re.compile(
-    r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
 GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
 SLICE = 1e-3  # s between two looks at the link
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
-HOST = "127.0.0.1"
-
-
-@dataclass(frozen=True)
-class Record:
-    """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
-
-    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
-    whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning.
-    instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by
-    number of a tick with closed loops or modes, what its step has left to go on from, of those at rest just before a
-    motion.
-    """
-
-    tick: NDArray[np.uint32]
-    torque_ff: NDArray[np.float32]
-    torque: NDArray[np.float32]
-    duty: NDArray[np.float32]
-    rate: NDArray[np.float32]
-    target_rate: NDArray[np.float32]
-    position: NDArray[np.int32]
-    target: NDArray[np.int32]
-    q: Array
-    v: Array
-    seconds: Array
-    instructions: NDArray[np.int64]
-    cycles: NDArray[np.int64]
-    step_instructions: NDArray[np.int64]
-    steps: Mapping[int, bytes] = field(default_factory=dict)
-
-
-def telemetry_type(joints: int) -> np.dtype:
-    """What a tick leaves, as it is kept here."""
-    floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
-    return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
-
-
-class Telemetry:
-    """Reads what an image's last tick has left, where its `ft_telemetry` says that it lies."""
-
-    _WORDS = 10  # of ft_telemetry_map, ft_report.h
-
-    def __init__(self, core: CortexM4, image: Image, joints: int, rate_hz: int) -> None:
-        self.type, self._rate = telemetry_type(joints), np.float32(2 * rate_hz)
-        self._core, self._bytes = core, 4 * joints
-        at = image.symbol("ft_telemetry").address - image.start
-        words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
-        ff, torque, duty, u, position, self._target, self._tick, self.mode, *self._step = words  # addresses
-        self._fixed, self._position = (ff, torque, duty, u), position
-
-    def read(self) -> bytes:
-        """As `type` lays it out, for `taken` to take in; the tick is the one that is done."""
-        read, size = self._core.memory, self._bytes
-        target = read(int.from_bytes(read(self._target, 4), "little"), 2 * size)
-        done = max(int.from_bytes(read(self._tick, 4), "little"), 1) - 1
-        return b"".join([*(read(at, size) for at in self._fixed), target[size:], read(self._position, size),
-                         target[:size], done.to_bytes(4, "little")])
-
-    def step(self) -> bytes:
-        """What the next tick's step goes on from, as the C has it."""
-        return self._core.memory(*self._step)
-
-    def taken(self, raw: bytes) -> NDArray[np.void]:
-        """What was read: half increments are made rates."""
-        rows = np.frombuffer(raw, self.type).copy()
-        for name in ("rate", "target_rate"):
-            rows[name] *= self._rate
-        return rows
-
-
-@dataclass
-class EncoderFault:
-    """What is wrong with one encoder: frozen at a count, off by some counts, turned round, up to `noise` counts off
-    each time it is read. stall: cycles that the next reading of it costs."""
-
-    frozen: int | None = None
-    offset: int = 0
-    sign: int = 1
-    noise: int = 0
-    stall: int = 0
-    random: Random = field(default_factory=lambda: Random(1))
-
-    def seen(self, counts: int) -> int:
-        off = self.random.randint(-self.noise, self.noise) if self.noise else 0
-        return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
-
-    def reverse(self, counts: int) -> None:
-        """Count the other way from here on."""
-        self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign
-
-
-class PlayedBoard(Protocol):
-    """A board with its plant, as those see it who play motions on it and let faults strike: virtual, or a real one with
-    hil.play.pil.Relay before it."""
-
-    mechanism: Mechanism
-    board: description.Board
-    joints: list[tuple[Joint, description.Channel | None]]
-    dt: float
-    ticks: int
-    bus_voltage: float
-    encoder_faults: list[EncoderFault]
-    incoming: Disturbance
-    outgoing: Disturbance
-    listeners: list[Callable[[bytes], None]]
-    switched: list[tuple[float, str, str]]
-
-    @property
-    def plant(self) -> Driven: ...
-
-    @property
-    def seconds(self) -> float: ...
-
-    def plug_in(self) -> Device:
-        """What the host's link is to open."""
-
-    def run(self, seconds: float) -> None: ...
-
-    def run_until(self, seconds: float) -> None: ...
-
-    def at(self, seconds: float, action: Callable[[], None]) -> None: ...
-
-    def outputs_safe(self) -> bool: ...
-
-    def record(self) -> Record: ...
-
-    def truth(self, tick: int) -> tuple[Array, Array]: ...
-
-    def target_positions(self, record: Record) -> Array: ...
 
 
 class VirtualBoard:
@@ -213,43 +76,28 @@ class VirtualBoard:
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._terminals: list[float | None] = [None for _ in self.joints]  # V on the motors, until _changed_at
-        self._steps: dict[int, bytes] = {}
-        self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
-        self._mode = 0  # of the plant, by its number
-        self._switches: list[tuple[float, int]] = []  # (seconds, mode) to come
-        self.switched: list[tuple[float, str, str]] = []  # (seconds, mode, why the plant did not follow or "")
+        self._modes = ModeFollower(mechanism)
+        self.switched = self._modes.switched
         self._wire()
-        self._telemetry = Telemetry(self.chip.core, self.image, len(self.joints), mechanism.control.rate_hz)
-        self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
+        self._recorder = TickRecorder(self.chip.core, self.image, mechanism, len(self.joints))
         self.recording = True
         brake = mechanism.safety.brake
         self.brake_release_s, self.brake_engage_s = (brake.release_s, brake.engage_s) if brake else (0.0, 0.0)
         self._brake_level, self._brake_moved = False, -math.inf  # whether it is told to open, and since when
         self.brakes = False  # whether something holds an arm at rest up while its drivers are off
-        self._handled = Handled()
         split = "ft_boundary_interrupt" in self.image.symbols
         self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
-        self._step_blocks: list[Any] = []
-        self._known_blocks = self._step_before = 0
         self.chip.core.on_exception = self._exception_done
-        self._server = socket.create_server((HOST, port))
-        self._server.setblocking(False)
-        self._host: socket.socket | Cable | None = None
-        self.port = self._server.getsockname()[1]
+        self._line = TcpPort(port)
+        self.port, self.url = self._line.port, self._line.url
         self.ticks = 0
         self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
         self._planned: list[tuple[float, Callable[[], None]]] = []
 
-    @property
-    def url(self) -> str:
-        return f"socket://{HOST}:{self.port}"
-
     def plug_in(self) -> Cable:
         """A cable for the link of a host in this process, in the place of any other host."""
-        self._hang_up()
-        self._host = Cable(self.url)
-        return self._host
+        return self._line.plug_in()
 
     @property
     def seconds(self) -> float:
@@ -257,9 +105,7 @@ class VirtualBoard:
         return self.chip.seconds
 
     def close(self) -> None:
-        if self._host:
-            self._host.close()
-        self._server.close()
+        self._line.close()
 
     def __enter__(self) -> VirtualBoard:
         return self
@@ -435,8 +281,7 @@ class VirtualBoard:
         if now - self._plant_at > TOGETHER:
             self._before_change()
             self._drive(now)
-        while self._switches and now > self._switches[0][0] - TOGETHER:
-            self.switched.append((self.seconds, *follow(self.plant, self.mechanism, self._switches.pop(0)[1])))
+        self._modes.follow(self.plant, now + TOGETHER, now)
 
     def _drive(self, until: float) -> None:
         if until - self._plant_at > TOGETHER:
@@ -507,25 +352,8 @@ class VirtualBoard:
 
     def _listen(self) -> None:
         """Bytes from the host onto the wire."""
-        if self._host is None:
-            try:
-                self._host, _ = self._server.accept()
-                self._host.setblocking(False)
-                self._host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            except BlockingIOError:
-                return
-        try:
-            data = self._host.recv(65536)
-            if not data:
-                self._hang_up()
-                return
-        except BlockingIOError:
-            data = b""
-        except OSError:
-            self._hang_up()
-            return
-        data = self.incoming(data)
-        if data:
+        data = self._line.receive()
+        if data is not None and (data := self.incoming(data)):
             self._usart.line_in(data)
 
     def _talk(self) -> None:
@@ -533,18 +361,7 @@ class VirtualBoard:
         sent = self._usart.line_out()
         for listener in self.listeners if sent else ():
             listener(sent)
-        data = self.outgoing(sent)
-        if not data or self._host is None:
-            return
-        try:
-            self._host.sendall(data)
-        except OSError:  # a host that does not read loses bytes, as on a wire
-            pass
-
-    def _hang_up(self) -> None:
-        if self._host:
-            self._host.close()
-        self._host = None
+        self._line.send(self.outgoing(sent))
 
     @property
     def _usart(self) -> Serial:
@@ -590,117 +407,37 @@ class VirtualBoard:
         if number != self.tick_exception:
             return
         self.ticks += 1
-        handled = self.chip.core.handled
-        both = [handled[n] for n in {number, SYSTICK} if n in handled]  # where the boundary has its own, that too
-        total = Handled(done.entries, sum(h.instructions for h in both), sum(h.cycles for h in both))
-        instructions = total.instructions - self._handled.instructions
-        cycles = self.tick_cycles = total.cycles - self._handled.cycles
+        cycles = self.tick_cycles = self._recorder.count(number)
         self.worst_cycles = max(self.worst_cycles, cycles)
-        self._handled = total
-        step = self._step_executed()
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            plant, left = self.plant, self._telemetry.read()
-            self._keep_step(left)
-            self._samples.append((left, plant.q, plant.v, self.seconds, instructions, cycles, step))
-
-    def _keep_step(self, left: bytes) -> None:
-        """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from
-        before."""
-        if not (self.mechanism.loops or self.mechanism.modes):
-            return
-        rates = slice(4 * 4 * len(self.joints), 5 * 4 * len(self.joints))  # of the target
-        if any(left[rates]):
-            self._steps |= dict(self._resting)
-            self._resting.clear()
-        else:
-            self._resting.append((len(self._samples), self._telemetry.step()))
+            self._recorder.take(self.plant, self.seconds)
 
     def _look_at_mode(self, began: float) -> None:
-        """What a tick that began then has computed for another mode is held from the start of a later tick on.
-
-        A board without power holds what it has: it goes back to its first mode only when it is armed again.
-        """
-        if len(self.mechanism.modes) < 2:
-            return
-        raw = self.chip.core.memory(self._telemetry.mode, 4)
-        mode = int.from_bytes(raw, "little")
-        if mode != self._mode and not np.all(np.isnan(self.voltages())):
-            self._mode = mode
-            self._switches.append((began + self.board.lead * self.dt, mode))
-
-    def _step_executed(self) -> int:
-        """Instructions of ft_step, with those of flexible links, loops and modes, since last asked."""
-        core = self.chip.core
-        if core.known_blocks != self._known_blocks:
-            self._known_blocks = core.known_blocks
-            parts = [symbol for name, symbol in self.image.symbols.items() if STEP.fullmatch(name)]
-            self._step_blocks = [block for part in parts for block in core.blocks_in(part.address, part.end)]
-        total = sum(b.runs * b.instructions for b in self._step_blocks)
-        done, self._step_before = total - self._step_before, total
-        return done
+        if len(self.mechanism.modes) > 1 and not np.all(np.isnan(self.voltages())):
+            self._modes.computed(self._recorder.telemetry.mode_now(), began + self.board.lead * self.dt)
 
     def telemetry(self) -> np.void:
         """What the image's last tick has left, as `telemetry_type` lays it out."""
-        return self._telemetry.taken(self._telemetry.read())[0]
+        telemetry = self._recorder.telemetry
+        return telemetry.taken(telemetry.read())[0]
 
     def record(self) -> Record:
         """All recorded ticks."""
-        raw = self._telemetry.taken(b"".join(s[0] for s in self._samples))
-        joints = len(self.joints)
-        truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, joints)
-        numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
-        return Record(**{name: raw[name].copy() for name in self._telemetry.type.names or ()}, q=truth[:, 0],
-                      v=truth[:, 1],
-                      seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
-                      cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
+        return self._recorder.record()
 
     def truth(self, tick: int) -> tuple[Array, Array]:
         """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
-        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
-        found = next((s for s in self._samples[:-LATE:-1] if s[0].endswith(number)), None)
-        nothing = np.full(len(self.joints), np.nan)
-        return (nothing, nothing) if found is None else (found[1], found[2])
+        return self._recorder.truth(tick)
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
         return targets(record, [joint for joint, _ in self.joints])
 
 
-def targets(record: Record, joints: Sequence[Joint]) -> Array:
-    """Desired positions (T, J) in rad or m. An image's tick leaves them without whole turns: they are in the turn that
-    brings them nearest to the plant's truth."""
-    units = np.array([position_unit(joint) for joint in joints])
-    away = record.target.astype(np.int64) - np.rint(record.q / units).astype(np.int64)
-    return record.q + ((away + 2**31) % 2**32 - 2**31) * units
-
-
 def _floating(terminals: list[float | None]) -> Array:
     """Voltages (n,) V, NaN where a terminal floats."""
     return np.array([np.nan if volts is None else volts for volts in terminals], float)
-
-
-class VirtualClock:
-    """The board's time as a host's clock: sleeping lets the board run."""
-
-    def __init__(self, board: PlayedBoard) -> None:
-        self._board = board
-        self._asked = board.seconds
-        self._overslept = 0.0
-
-    def now(self) -> float:
-        return self._board.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self._asked = max(self._asked, self._board.seconds) + seconds
-        self._board.run_until(self._asked)
-        if self._overslept:
-            late, self._overslept = self._overslept, 0.0
-            self._board.run(late)
-
-    def stall(self, seconds: float) -> None:
-        """The host's computer has other things to do: the sleep under way takes that much longer."""
-        self._overslept += seconds
 
 
 __all__ = ["Disturbance", "EncoderFault", "FLASH_START", "PlayedBoard", "Record", "VirtualBoard", "VirtualClock",

@@ -24,8 +24,10 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
 from codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
+from hil.board.disturbance import Disturbance
+from hil.board.encoder_fault import EncoderFault
 from hil.board.faults import FAULTS
-from hil.board.virtual import LATE, Disturbance, EncoderFault, Record, targets, telemetry_type
+from hil.board.telemetry import LATE, Record, targets, telemetry_type
 from hil.plant.choose import Plant, follow, plant_of, wired
 from hil.play.run import Result, play
 from host.link.clock import Clock, WallClock

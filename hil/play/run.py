@@ -24,7 +24,9 @@ from codegen.wire import messages
 from codegen.wire.codec import Codec, FrameReader, Status
 from codegen.wire.units import position_unit
 from hil.board.faults import FAULTS, inject
-from hil.board.virtual import STEPS, PlayedBoard, Record, VirtualBoard, VirtualClock
+from hil.board.played import PlayedBoard, VirtualClock
+from hil.board.telemetry import STEPS, Record
+from hil.board.virtual import VirtualBoard
 from hil.plant.choose import Plant, plant_of
 from host.link.configuration import Configuration
 from host.link.link import Link

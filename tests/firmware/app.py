@@ -280,6 +280,7 @@ def in_hold(mechanism: Mechanism | None = None, **how: Any) -> App:
 
 _folder = tempfile.TemporaryDirectory(prefix="femtorque-test-")
 _count = 0
+_libraries: dict[str, Path] = {}  # in the cache, by the hash of all files that they are made of
 
 
 INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
@@ -323,7 +324,10 @@ def _object(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
 def load(files: dict[str, str], cdef: str, precision: host_compiler.Precision = "single") -> tuple[cffi.FFI, Any]:
     """A fresh copy of the compiled library, with variables of its own."""
     global _count
-    path = library(files, precision)
+    key = key_of(precision, *(part for item in sorted(files.items()) for part in item))
+    if key not in _libraries:
+        _libraries[key] = library(files, precision)
+    path = _libraries[key]
     _count += 1
     own = Path(_folder.name) / f"{_count}.so"
     shutil.copy(path, own)

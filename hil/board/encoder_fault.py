@@ -1,0 +1,27 @@
+"""An encoder that counts wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass
+class EncoderFault:
+    """What is wrong with one encoder: frozen at a count, off by some counts, turned round, up to `noise` counts off
+    each time it is read. stall: cycles that the next reading of it costs."""
+
+    frozen: int | None = None
+    offset: int = 0
+    sign: int = 1
+    noise: int = 0
+    stall: int = 0
+    random: Random = field(default_factory=lambda: Random(1))
+
+    def seen(self, counts: int) -> int:
+        off = self.random.randint(-self.noise, self.noise) if self.noise else 0
+        return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
+
+    def reverse(self, counts: int) -> None:
+        """Count the other way from here on."""
+        self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign

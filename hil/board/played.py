@@ -1,0 +1,82 @@
+"""A board with its plant, as those see it who play motions on it, and its time as a host's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.board import description
+from codegen.mechanism.description import Joint, Mechanism
+from hil.board.disturbance import Disturbance
+from hil.board.encoder_fault import EncoderFault
+from hil.board.telemetry import Record
+from hil.plant.choose import Driven
+from host.link.link import Device
+
+Array = NDArray[np.float64]
+
+
+class PlayedBoard(Protocol):
+    """A board with its plant, as those see it who play motions on it and let faults strike: virtual, or a real one with
+    hil.play.pil.Relay before it."""
+
+    mechanism: Mechanism
+    board: description.Board
+    joints: list[tuple[Joint, description.Channel | None]]
+    dt: float
+    ticks: int
+    bus_voltage: float
+    encoder_faults: list[EncoderFault]
+    incoming: Disturbance
+    outgoing: Disturbance
+    listeners: list[Callable[[bytes], None]]
+    switched: list[tuple[float, str, str]]
+
+    @property
+    def plant(self) -> Driven: ...
+
+    @property
+    def seconds(self) -> float: ...
+
+    def plug_in(self) -> Device:
+        """What the host's link is to open."""
+
+    def run(self, seconds: float) -> None: ...
+
+    def run_until(self, seconds: float) -> None: ...
+
+    def at(self, seconds: float, action: Callable[[], None]) -> None: ...
+
+    def outputs_safe(self) -> bool: ...
+
+    def record(self) -> Record: ...
+
+    def truth(self, tick: int) -> tuple[Array, Array]: ...
+
+    def target_positions(self, record: Record) -> Array: ...
+
+
+class VirtualClock:
+    """The board's time as a host's clock: sleeping lets the board run."""
+
+    def __init__(self, board: PlayedBoard) -> None:
+        self._board = board
+        self._asked = board.seconds
+        self._overslept = 0.0
+
+    def now(self) -> float:
+        return self._board.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self._asked = max(self._asked, self._board.seconds) + seconds
+        self._board.run_until(self._asked)
+        if self._overslept:
+            late, self._overslept = self._overslept, 0.0
+            self._board.run(late)
+
+    def stall(self, seconds: float) -> None:
+        """The host's computer has other things to do: the sleep under way takes that much longer."""
+        self._overslept += seconds

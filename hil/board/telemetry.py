@@ -1,0 +1,176 @@
+"""What control ticks leave in an image's memory, read there after each, and kept together with the plant's truth."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Joint, Mechanism
+from codegen.wire.units import position_unit
+from hil.chip.cpu import CortexM4, Handled
+from hil.chip.elf import Image
+from hil.chip.nvic import SYSTICK
+from hil.plant.choose import Driven
+
+Array = NDArray[np.float64]
+
+LATE = 256  # ticks that a STATUS may be on its way and still be told the truth of
+STEPS = 8  # ticks before a motion shows in its target, of which the step's state is kept
+STEP = re.compile(
+    r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
+
+    tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
+    whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning.
+    instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by
+    number of a tick with closed loops or modes, what its step has left to go on from, of those at rest just before a
+    motion.
+    """
+
+    tick: NDArray[np.uint32]
+    torque_ff: NDArray[np.float32]
+    torque: NDArray[np.float32]
+    duty: NDArray[np.float32]
+    rate: NDArray[np.float32]
+    target_rate: NDArray[np.float32]
+    position: NDArray[np.int32]
+    target: NDArray[np.int32]
+    q: Array
+    v: Array
+    seconds: Array
+    instructions: NDArray[np.int64]
+    cycles: NDArray[np.int64]
+    step_instructions: NDArray[np.int64]
+    steps: Mapping[int, bytes] = field(default_factory=dict)
+
+
+def telemetry_type(joints: int) -> np.dtype:
+    """What a tick leaves, as it is kept here."""
+    floats = [(name, "<f4", (joints,)) for name in ("torque_ff", "torque", "duty", "rate", "target_rate")]
+    return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
+
+
+class Telemetry:
+    """Reads what an image's last tick has left, where its `ft_telemetry` says that it lies."""
+
+    _WORDS = 10  # of ft_telemetry_map, ft_report.h
+
+    def __init__(self, core: CortexM4, image: Image, joints: int, rate_hz: int) -> None:
+        self.type, self._rate = telemetry_type(joints), np.float32(2 * rate_hz)
+        self._core, self._bytes = core, 4 * joints
+        at = image.symbol("ft_telemetry").address - image.start
+        words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
+        ff, torque, duty, u, position, self._target, self._tick, self.mode, *self._step = words  # addresses
+        self._fixed, self._position = (ff, torque, duty, u), position
+
+    def read(self) -> bytes:
+        """As `type` lays it out, for `taken` to take in; the tick is the one that is done."""
+        read, size = self._core.memory, self._bytes
+        target = read(int.from_bytes(read(self._target, 4), "little"), 2 * size)
+        done = max(int.from_bytes(read(self._tick, 4), "little"), 1) - 1
+        return b"".join([*(read(at, size) for at in self._fixed), target[size:], read(self._position, size),
+                         target[:size], done.to_bytes(4, "little")])
+
+    def mode_now(self) -> int:
+        """The mode that the last tick has computed for."""
+        return int.from_bytes(self._core.memory(self.mode, 4), "little")
+
+    def step(self) -> bytes:
+        """What the next tick's step goes on from, as the C has it."""
+        return self._core.memory(*self._step)
+
+    def taken(self, raw: bytes) -> NDArray[np.void]:
+        """What was read: half increments are made rates."""
+        rows = np.frombuffer(raw, self.type).copy()
+        for name in ("rate", "target_rate"):
+            rows[name] *= self._rate
+        return rows
+
+
+class TickRecorder:
+    """Keeps ticks one by one. joints: of the image."""
+
+    def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, joints: int) -> None:
+        self.telemetry = Telemetry(core, image, joints, mechanism.control.rate_hz)
+        self._core, self._image, self._joints = core, image, joints
+        self._keeps_steps = bool(mechanism.loops or mechanism.modes)
+        self._steps: dict[int, bytes] = {}
+        self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
+        self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
+        self._handled = Handled()
+        self._cost = (0, 0, 0)  # of the last tick: instructions, cycles, instructions of its step
+        self._step_blocks: list[Any] = []
+        self._known_blocks = self._step_before = 0
+
+    def count(self, exception: int) -> int:
+        """A tick is done, in that exception: its cycles."""
+        handled = self._core.handled
+        both = [handled[n] for n in {exception, SYSTICK} if n in handled]  # where the boundary has its own, that too
+        before = self._handled
+        self._handled = Handled(0, sum(h.instructions for h in both), sum(h.cycles for h in both))
+        cycles = self._handled.cycles - before.cycles
+        self._cost = (self._handled.instructions - before.instructions, cycles, self._step_executed())
+        return cycles
+
+    def take(self, plant: Driven, seconds: float) -> None:
+        """Keep what the tick that was counted last has left."""
+        left = self.telemetry.read()
+        if self._keeps_steps:
+            self._keep_step(left)
+        self._samples.append((left, plant.q, plant.v, seconds, *self._cost))
+
+    def _keep_step(self, left: bytes) -> None:
+        """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from
+        before."""
+        rates = slice(4 * 4 * self._joints, 5 * 4 * self._joints)  # of the target
+        if any(left[rates]):
+            self._steps |= dict(self._resting)
+            self._resting.clear()
+        else:
+            self._resting.append((len(self._samples), self.telemetry.step()))
+
+    def _step_executed(self) -> int:
+        """Instructions of ft_step, with those of flexible links, loops and modes, since last asked."""
+        core = self._core
+        if core.known_blocks != self._known_blocks:
+            self._known_blocks = core.known_blocks
+            parts = [symbol for name, symbol in self._image.symbols.items() if STEP.fullmatch(name)]
+            self._step_blocks = [block for part in parts for block in core.blocks_in(part.address, part.end)]
+        total = sum(b.runs * b.instructions for b in self._step_blocks)
+        done, self._step_before = total - self._step_before, total
+        return done
+
+    def record(self) -> Record:
+        """All ticks that were kept."""
+        raw = self.telemetry.taken(b"".join(s[0] for s in self._samples))
+        truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, self._joints)
+        numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
+        return Record(**{name: raw[name].copy() for name in self.telemetry.type.names or ()}, q=truth[:, 0],
+                      v=truth[:, 1], seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
+                      cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
+
+    def truth(self, tick: int) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not kept."""
+        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
+        found = next((s for s in self._samples[:-LATE:-1] if s[0].endswith(number)), None)
+        nothing = np.full(self._joints, np.nan)
+        return (nothing, nothing) if found is None else (found[1], found[2])
+
+
+def targets(record: Record, joints: Sequence[Joint]) -> Array:
+    """Desired positions (T, J) in rad or m. An image's tick leaves them without whole turns: they are in the turn that
+    brings them nearest to the plant's truth."""
+    units = np.array([position_unit(joint) for joint in joints])
+    away = record.target.astype(np.int64) - np.rint(record.q / units).astype(np.int64)
+    return record.q + ((away + 2**31) % 2**32 - 2**31) * units
