@@ -5,8 +5,10 @@ One subject a figure or table: what makes it, what of it cannot be reproduced an
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,7 @@ from hil.papers import (
 from hil.papers.finding import Finding
 
 PAGE = "reproduce.html"
+BEAT = 30.0  # s between two words of what is still under way
 
 
 @dataclass(frozen=True)
@@ -268,14 +271,37 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
     """
     subjects, parts = chosen(name), []
     page = _writable(out, force)
+    count, made = sum(subject.make is not None for subject in subjects), 0
     for subject in subjects:
         began = time.monotonic()
-        if subject.make is not None:
-            on_progress(subject.name)
-        finding = None if subject.make is None else subject.make(short)
+        if subject.make is None:
+            parts.append(Reproduced(subject, None, 0.0))
+            continue
+        made += 1
+        with _heard(f"{made} of {count}: {subject.name}", on_progress):
+            finding = subject.make(short)
         parts.append(Reproduced(subject, finding, time.monotonic() - began))
     write(tuple(parts), page, short)
     return Report(tuple(parts), page)
+
+
+@contextmanager
+def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
+    """Tell what is begun, and every BEAT that it is still under way: some take minutes."""
+    began, done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not done.wait(BEAT):
+            on_progress(f"{what}: {time.monotonic() - began:.0f} s so far")
+
+    on_progress(what)
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 def _writable(out: Path, force: bool) -> Path:
@@ -292,5 +318,9 @@ def _writable(out: Path, force: bool) -> Path:
 def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
     """One self-contained page."""
     papers = [(paper, [p for p in parts if p.subject.paper == paper.key]) for paper in PAPERS]
-    text = template("reproduce.html", "hil.papers", page=True).render(papers=[p for p in papers if p[1]], short=short)
+    shown = [p for p in papers if p[1]]
+    title = "The four papers" if len(shown) == len(PAPERS) else shown[0][0].title
+    if len(parts) == 1:
+        title = parts[0].subject.title
+    text = template("reproduce.html", "hil.papers", page=True).render(papers=shown, short=short, title=title)
     write_text(page, text)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 import json
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +135,27 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
     (tmp_path / "taken" / reproduce.PAGE).mkdir(parents=True)
     with pytest.raises(BadInput, match="cannot be written"):
         reproduce.reproduce("tsujita", tmp_path / folder, on_progress=lambda name: pytest.fail(f"{name} was begun"))
+
+
+def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
+    """A line when a figure is begun, and again while it is made; and a page of one figure has its title."""
+    monkeypatch.setattr(reproduce, "BEAT", 1e-3)
+    told, twice = [], threading.Event()
+
+    def make(short):
+        assert twice.wait(HANG)
+        return None
+
+    def heard(line):
+        told.append(line)
+        if len(told) > 2:
+            twice.set()
+
+    subject = replace(next(s for s in reproduce.SUBJECTS if s.name == "isobe-eq-16"), make=make)
+    monkeypatch.setattr(reproduce, "SUBJECTS", (subject,))
+    report = reproduce.reproduce("isobe-eq-16", tmp_path, on_progress=heard)
+    assert told[0] == "1 of 1: isobe-eq-16" and re.fullmatch(r"1 of 1: isobe-eq-16: \d+ s so far", told[1])
+    assert f"<title>{subject.title}, reproduced</title>" in html.unescape(report.page.read_text(encoding="utf-8"))
 
 
 # ---- what the page compares with
