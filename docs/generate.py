@@ -51,8 +51,8 @@ def drives() -> str:
     """The catalogue, and how much of a bus it takes."""
     text = GENERATED + """# Drives on a bus
 
-Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five over
-CAN. A joint of a [mechanism file](mechanism-files.md) names one:
+Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five
+over CAN. A joint of a [mechanism file](mechanism-files.md) names one:
 
 ```toml
 [[bus]]
@@ -64,16 +64,18 @@ name = "elbow"
 drive = { type = "damiao-4340", bus = "can1", id = 3 }
 ```
 
-`femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate that
-it does not bear. **No firmware here speaks to such drives yet**: `build` refuses them by name.
+`femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate
+that it does not bear. **No firmware here speaks to such drives yet**: `build` refuses them by name.
 
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
-every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the catalogue.
+every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the
+catalogue.
 
 """
     ranges = [(f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
                "yes" if d.fd else "no", d.note) for d in CATALOGUE]
-    text += table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "CAN FD", "elsewhere"), ranges)
+    text += table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "CAN FD", "elsewhere"),
+                  ranges)
     text += "\n## What a bus bears\n\nOne command and one reply a tick; a tenth of the bus is kept free.\n\n"
     rows = []
     for what, wire, name in (("Damiao, CubeMars, mini-cheetah; CAN 1 Mbit/s", Wire("can", 1e6), "damiao-4310"),
@@ -93,14 +95,14 @@ def mechanism_files() -> str:
     text = GENERATED + """# Mechanism files
 
 A mechanism file is TOML in SI units and radians. `femtorque init NAME` writes a commented one, `femtorque check` says
-what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file alone
-is a mechanism without motors. What is not a key here is refused, with the nearest one that is.
+what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file
+alone is a mechanism without motors. What is not a key here is refused, with the nearest one that is.
 
-`femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two links move,
-`--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)). `init` and `check` say what
-no real mechanism is like: a link in the middle without mass, lengths in millimetres, inertias that do not go with their mass,
-limits that only fill the format, motors and gears that no one sells, mimic joints that are locked, a legged robot's trunk that
-stands on the ground.
+`femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two
+links move, `--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)).
+`init` and `check` say what no real mechanism is like: a link in the middle without mass, lengths in millimetres,
+inertias that do not go with their mass, limits that only fill the format, motors and gears that no one sells, mimic
+joints that are locked, a legged robot's trunk that stands on the ground.
 
 """
     return text + "\n".join(_sections("", MechanismTable))
@@ -116,7 +118,8 @@ def _sections(path: str, kind: type[BaseModel]) -> list[str]:
         default = "required" if field.is_required() else _default(field.default)
         annotation = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
         rows.append((f"`{name}`", _type(annotation), default, field.description or ""))
-    title = f"{_heading(path)}\n\n{inspect.cleandoc(vars(kind).get('__doc__') or '').replace(chr(10), ' ')}\n\n".replace("\n\n\n\n", "\n\n")
+    said = inspect.cleandoc(vars(kind).get("__doc__") or "").replace("\n", " ")
+    title = f"{_heading(path)}\n\n{said}\n\n".replace("\n\n\n\n", "\n\n")
     return [title + table(("key", "type", "default", "meaning"), rows), *below]
 
 
@@ -125,7 +128,8 @@ def _heading(path: str) -> str:
         return "## The mechanism"
     parts = path.split(".")
     if len(parts) == 1:
-        return f"## `[[{path}]]`" if get_origin(MechanismTable.model_fields[path].annotation) is list else f"## `[{path}]`"
+        return (f"## `[[{path}]]`"
+                if get_origin(MechanismTable.model_fields[path].annotation) is list else f"## `[{path}]`")
     return f"### `{'.'.join(parts[1:])} = {{ ... }}` of a {parts[0]}"
 
 
@@ -216,8 +220,10 @@ silicon is in [first-power-up.md](first-power-up.md).
      "DS8626, table of the ADC, by memory: step 14 of [first-power-up.md](first-power-up.md) shows it"),
     ("STM32G474", "LSI at the input of TIM16 (TISEL 6); filter of the break inputs",
      "ST's stm32g4xx_hal_tim_ex.h and stm32g4xx_ll_tim.h"),
-    ("f405rg-4, nucleo-g474re-6", "ACS725LLCTR-20AB: ±20 A, 66 mV/A about half of 3.3 V, which both follow the supply; how near "
-     "to the rails it comes was not found, but loops trip at 17.2 A, within its range", "other firmware for the same part"),
+    ("f405rg-4, nucleo-g474re-6",
+     "ACS725LLCTR-20AB: ±20 A, 66 mV/A about half of 3.3 V, which both follow the supply; how near "
+     "to the rails it comes was not found, but loops trip at 17.2 A, within its range",
+     "other firmware for the same part"),
     ("f405rg-4, f405rg-6", "Olimex' STM32-H405: crystal of 8 MHz, LED on PC12, button on PA0",
      "Zephyr's olimex_stm32_h405.dts, NuttX's board.h"),
 ]) + """
@@ -237,10 +243,10 @@ FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: te
 RATES = """
 ## How fast a board may tick
 
-`femtorque build` works out how long the longest tick of an image may take and refuses a mechanism whose `control.rate_hz` has
-no room for it; it and `check` print the highest rate that has. These count every way through code that no tick has come to, so
-that what ticks are seen to take would fit about twice as often. On `odrive-v3.6`, which drives two motors, one of the three
-joints is locked.
+`femtorque build` works out how long the longest tick of an image may take and refuses a mechanism whose
+`control.rate_hz` has no room for it; it and `check` print the highest rate that has. These count every way through code
+that no tick has come to, so that what ticks are seen to take would fit about twice as often. On `odrive-v3.6`, which
+drives two motors, one of the three joints is locked.
 
 """ + table(("mechanism", "board", "drive", "ticks at up to"), [
     (f"`{mechanism}`", f"`{board}`", drive, f"{khz:g} kHz") for mechanism, board, drive, khz in FASTEST]) + """
@@ -252,24 +258,25 @@ def boards() -> str:
     text = GENERATED + """# Boards
 
 A board file says which pins, timers and DMA streams of a chip serve what. A mechanism file names one by `[board] use`.
-To bring a board of your own, copy the nearest file in [firmware/boards](../firmware/boards) and change its pins: what the
-chip cannot do is refused by name when the file is read. What happens in which order is in
+To bring a board of your own, copy the nearest file in [firmware/boards](../firmware/boards) and change its pins: what
+the chip cannot do is refused by name when the file is read. What happens in which order is in
 [firmware/README.md](../firmware/README.md).
 
 ## Flashing
 
-`femtorque flash --via stlink` needs three wires and NRST; where a chip cannot be got hold of it tries again under reset.
-`--via dfu` and `--via uart` use the boot loader that ST put into the chip's ROM (application note AN2606). It is entered with
-BOOT0 high at reset. A board that runs femtorque, is disarmed and answers at `--port` is sent there by `flash` itself, by a reset
-that leaves every output off; a board that holds its joints refuses, and so does one whose enable or brake pin the ROM would
-pull the wrong way. There, switch the motors' supply off before you hold BOOT0 high. While the boot loader runs, nothing watches
-the e-stop, and its own pins drive or pull, PWM and direction pins among them (on `nucleo-g474re-6` PB14 is driven high): it is
-the pull-down on enable that keeps the drivers off.
+`femtorque flash --via stlink` needs three wires and NRST; where a chip cannot be got hold of it tries again under
+reset. `--via dfu` and `--via uart` use the boot loader that ST put into the chip's ROM (application note AN2606). It is
+entered with BOOT0 high at reset. A board that runs femtorque, is disarmed and answers at `--port` is sent there by
+`flash` itself, by a reset that leaves every output off; a board that holds its joints refuses, and so does one whose
+enable or brake pin the ROM would pull the wrong way. There, switch the motors' supply off before you hold BOOT0 high.
+While the boot loader runs, nothing watches the e-stop, and its own pins drive or pull, PWM and direction pins among
+them (on `nucleo-g474re-6` PB14 is driven high): it is the pull-down on enable that keeps the drivers off.
 
-A chip leaves the factory with its brown-out reset at the lowest level, far below what it is specified for at full speed.
-`flash` says which level is set; `flash --via stlink --bor` writes level 3 into the option bytes, and nothing else of them.
-Nothing is written there without it. Read-out protection is never set: whoever has the debug port has the flash. The link
-knows no passwords either: whoever has the cable, the TCP port of a virtual board or the UDP address has the arm.
+A chip leaves the factory with its brown-out reset at the lowest level, far below what it is specified for at full
+speed. `flash` says which level is set; `flash --via stlink --bor` writes level 3 into the option bytes, and nothing
+else of them. Nothing is written there without it. Read-out protection is never set: whoever has the debug port has the
+flash. The link knows no passwords either: whoever has the cable, the TCP port of a virtual board or the UDP address has
+the arm.
 
 """
     text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
@@ -282,7 +289,8 @@ knows no passwords either: whoever has the cable, the TCP port of a virtual boar
         raw = tomllib.loads(source)
         channels = raw.pop("channel", [])
         facts = [(f"`{key}`", f"`{value}`") for key, value in _flat(raw) if key != "name"]
-        text += f"\n## {name}\n\n" + "\n".join(head).strip() + f"\n\n[firmware/boards/{name}.toml](../firmware/boards/{name}.toml)\n\n"
+        text += f"\n## {name}\n\n" + "\n".join(head).strip()
+        text += f"\n\n[firmware/boards/{name}.toml](../firmware/boards/{name}.toml)\n\n"
         text += table(("key", "value"), facts)
         if channels:
             columns = list(dict.fromkeys(key for channel in channels for key, _ in _flat(channel)))
@@ -319,19 +327,22 @@ def motors() -> str:
         return "not told" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
 
     def row(sold: Sold) -> tuple[str, ...]:
-        return (f"`{sold.name}`", sold.what, f"{sold.volts:g}", *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)),
-                told(sold.inertia), f"{sold.gear:g}", f"{sold.efficiency:.0%}", told(sold.torque), told(sold.continuous),
+        return (f"`{sold.name}`", sold.what, f"{sold.volts:g}",
+                *(f"{x:.3g}" for x in (sold.R, 1e3 * sold.L, 1e3 * sold.K)),
+                told(sold.inertia), f"{sold.gear:g}", f"{sold.efficiency:.0%}", told(sold.torque),
+                told(sold.continuous),
                 told(sold.thermal_s), str(sold.counts or "none"), sold.source, sold.worked_out)
 
     return GENERATED + """# Motors that are sold
 
-A few brushed motors and gear motors, to begin a mechanism file with: `femtorque motors` lists them, `femtorque init --from
-X.urdf --board BOARD --motor NAME` puts one at every joint, `femtorque check` names one where a file's motor is like none that
-is sold. The numbers are those of the source beside each; what a sheet leaves out is worked out as said, or missing: a rotor's
-inertia that is not told stands as 0 in the file, and `femtorque identify` measures it. What a gear loses at stall is written as
-dry friction. Data sheets change: look at that of your motor.
+A few brushed motors and gear motors, to begin a mechanism file with: `femtorque motors` lists them,
+`femtorque init --from X.urdf --board BOARD --motor NAME` puts one at every joint, `femtorque check` names one where a
+file's motor is like none that is sold. The numbers are those of the source beside each; what a sheet leaves out is
+worked out as said, or missing: a rotor's inertia that is not told stands as 0 in the file, and `femtorque identify`
+measures it. What a gear loses at stall is written as dry friction. Data sheets change: look at that of your motor.
 
-""" + table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency", "output for good, N m",
+""" + table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
+             "output for good, N m",
              "current for good, A", "winding, s", "counts a turn of the motor", "source", "worked out"),
             [row(sold) for sold in MOTORS])
 
@@ -344,8 +355,8 @@ def protocol() -> str:
     frame = (messages.__doc__ or "").split("\n\n", 1)[1].strip()
     text = GENERATED + f"""# The wire, protocol {messages.PROTOCOL}
 
-One table, [codegen/wire/messages.py](../codegen/wire/messages.py), makes the Python codec, the C on the chip and this page.
-A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
+One table, [codegen/wire/messages.py](../codegen/wire/messages.py), makes the Python codec, the C on the chip and this
+page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
 
 {frame}
 
@@ -383,9 +394,9 @@ def api() -> str:
     """Every name of femtorque.__all__, from its docstring."""
     text = GENERATED + f"""# The Python API
 
-The names that `from femtorque import ...` gives, version {femtorque.__version__}. Whatever else can be imported may change
-without notice. [examples/three_link.py](../examples/three_link.py) shows them at work. Positions are rad or m, times s,
-torques N m or N; arrays have one column per joint, in the order of the mechanism file.
+The names that `from femtorque import ...` gives, version {femtorque.__version__}. Whatever else can be imported may
+change without notice. [examples/three_link.py](../examples/three_link.py) shows them at work. Positions are rad or m,
+times s, torques N m or N; arrays have one column per joint, in the order of the mechanism file.
 
 """
     return text + "\n".join(_described(name, getattr(femtorque, name)) for name in sorted(femtorque.__all__))

@@ -1,4 +1,5 @@
-"""The rules of MISRA C:2012 that an image's sources break are those that firmware/MISRA.md lists, no more and no fewer."""
+"""The rules of MISRA C:2012 that an image's sources break are those that firmware/MISRA.md lists, no more and no
+fewer."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.bench
 LISTED = Path(__file__).resolve().parents[2] / "firmware" / "MISRA.md"
 
 
-EXTENSION = re.compile(r"__attribute__\(\(([^()]*)|(__builtin_\w+|_Pragma|__asm__|__extension__|__auto_type|__typeof__)")
+EXTENSION = re.compile(r"__attribute__\(\(([^()]*)|"
+                       r"(__builtin_\w+|_Pragma|__asm__|__extension__|__auto_type|__typeof__)")
 
 
 def test_the_listed_language_extensions_are_those_that_the_sources_use():
@@ -24,7 +26,8 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
     root = LISTED.parents[1]
     texts = [p.read_text(encoding="utf-8") for folder in ("firmware/src", "firmware/chip", "codegen/emit/templates")
              for p in sorted((root / folder).rglob("*")) if ".c" in p.suffixes or ".h" in p.suffixes]
-    used = {name for text in texts for many, one in EXTENSION.findall(text) for name in (re.findall(r"[a-z_]+", many) or [one])}
+    used = {name for text in texts for many, one in EXTENSION.findall(text)
+            for name in (re.findall(r"[a-z_]+", many) or [one])}
     paragraph = LISTED.read_text(encoding="utf-8").split("Language extensions")[1].split("\n\n")[0]
     assert used | {"__attribute__"} == {name for name in re.findall(r"`(\w+)", paragraph) if name != "firmware"}
 

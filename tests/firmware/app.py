@@ -69,7 +69,8 @@ void ft_app_missed(void);
 
 def three_link() -> Mechanism:
     """The three-link arm, stood upright so that gravity acts on it, which nevertheless coasts when its host is gone."""
-    return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(host="coast"))
+    return dataclasses.replace(load_mechanism(THREE_LINK), gravity=np.array([0.0, -9.81, 0.0]),
+                               safety=Safety(host="coast"))
 
 
 def changed(**what: Any) -> Mechanism:
@@ -297,9 +298,10 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
-    """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled once is
-    used again."""
-    options = ("-O1", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS, *host_compiler.precision_flags(precision), "-fPIC")
+    """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled
+    once is used again."""
+    options = ("-O1", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
+               *host_compiler.precision_flags(precision), "-fPIC")
     objects = [_object(name, files, options) for name in sorted(files) if name.endswith(".c")]
 
     def link(entry: Path) -> None:
@@ -315,7 +317,8 @@ def _object(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
         with tempfile.TemporaryDirectory() as folder:
             for n, text in parts.items():
                 (Path(folder) / n).write_text(text)
-            subprocess.run([host_compiler.compiler(), *options, "-c", name, "-o", entry / "it.o"], cwd=folder, check=True)
+            subprocess.run([host_compiler.compiler(), *options, "-c", name, "-o", entry / "it.o"],
+                           cwd=folder, check=True)
 
     key = key_of(program(host_compiler.compiler()), *options, name, *(x for item in parts.items() for x in item))
     return kept(key, make) / "it.o"

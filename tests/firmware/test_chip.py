@@ -74,10 +74,12 @@ def compiled(root: Path, folders: tuple[str, ...], header: str) -> Path:
 class Machine:
     """The chip folders with an application on the virtual chip, three joints of the board wired as three_link is."""
 
-    def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000, pwm_hz: int = 20_000,
+    def __init__(self, folder: Path, application: str, name: str = "f405rg-4", rate_hz: int = 1000,
+                 pwm_hz: int = 20_000,
                  crystal: bool = True, drive: str = "voltage", motor: dict[str, float] | None = None) -> None:
         mechanism = three_link(name, folder)
-        joints = tuple(replace(j, motor=replace(j.motor, drive=drive, **motor or {})) if j.motor else j for j in mechanism.joints)
+        joints = tuple(replace(j, motor=replace(j.motor, drive=drive, **motor or {})) if j.motor else j
+                       for j in mechanism.joints)
         self.mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz), joints=joints,
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))
         self.board = boards.load(name)
@@ -459,7 +461,8 @@ def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machi
     address = {"stm32f4": 0x1FFF7A10, "stm32g4": 0x1FFF7590}[family.name]
     assert family.unique == address and board.chip.core.memory(address, 12) == unique(0)
     assert board.chip.core.memory(board.image.symbol("history").address, 12) == unique(0) != unique(1)
-    assert family.brown_out.told(history(board)["options"]) == {"stm32f4": "off", "stm32g4": "level 0 (1.7 V)"}[family.name]
+    assert family.brown_out.told(history(board)["options"]) == {"stm32f4": "off",
+                                                                "stm32g4": "level 0 (1.7 V)"}[family.name]
 
 
 def test_a_stack_that_leaves_memory_drops_the_outputs_by_the_next_update_and_resets(machine):
@@ -495,7 +498,10 @@ def test_a_reset_is_told_by_its_cause_and_leaves_the_outputs_off(machine, cause,
 def test_watchdog_bites_when_it_is_not_fed(machine):
     board = machine(START + """
     void ft_app_missed(void) { }
-    void ft_app_tick(void) { if (ticks++ == 1 && cause == 0) ft_chip_outputs(true); ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f }); }
+    void ft_app_tick(void) {
+        if (ticks++ == 1 && cause == 0) ft_chip_outputs(true);
+        ft_chip_duties((const float[]){ 0.5f, 0.0f, 0.0f });
+    }
     void ft_app_idle(void) { if (ticks < 100) ft_chip_feed_watchdog(); ft_chip_wait(); }
     """).run(0.19)
     assert board.chip.resets == ["power"] and board.drivers_on
@@ -569,9 +575,10 @@ def test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine):
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_no_byte_is_lost_that_comes_while_the_end_of_a_frame_waits_for_a_tick(tmp_path, name):
-    """A frame ends within a tick, the next one has begun when the interrupt gets its turn, and the bus is busy: a byte waits
-    in the data register for DMA to take it."""
-    slow = "void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < 16800) { } }"
+    """A frame ends within a tick, the next one has begun when the interrupt gets its turn, and the bus is busy: a byte
+    waits in the data register for DMA to take it."""
+    slow = ("void ft_app_tick(void) { ticks++; uint32_t since = ft_chip_cycles(); while (ft_chip_cycles() - since < "
+            "16800) { } }")
     board = Machine(tmp_path, START + ECHO + slow, name).run(0.01)
     board.usart.dma_cycles = 1400  # of the 1680 or 1700 that a byte takes
     done = board["ticks"]
@@ -642,7 +649,8 @@ MUTATIONS = {
         lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
     "break input has no filter": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "TIM_BDTR_BKE | FT_BREAK_FILTER", "TIM_BDTR_BKE",
-        lambda machine: test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine, 0.9, False)),
+        lambda machine: test_a_glitch_on_the_break_input_drops_nothing_where_the_chip_can_filter_it(machine, 0.9,
+                                                                                                    False)),
     "the loop is not looked at": (
         "f405rg-6", "stm32/ft_outputs.c", "ft_wanted && ft_chip_estop())", "false)",
         lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),

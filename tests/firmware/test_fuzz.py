@@ -34,7 +34,8 @@ def test_that_a_minute_of_fuzzing_breaks_no_promise(tmp_path):
 @pytest.mark.parametrize("name, old, new, found", [
     ("ft_port.c", "rx.size < sizeof rx.bytes", "rx.size < 100000u", "overflow|runtime error|SEGV"),
     ("ft_knots.c", "ft_queue_credit(q) == 0u", "ft_queue_credit(q) == 1000u", "ring"),
-    ("ft_conditions.c", "return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;", "return joint < 255u ? FT_GOOD : FT_NO_JOINT;",
+    ("ft_conditions.c", "return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;",
+     "return joint < 255u ? FT_GOOD : FT_NO_JOINT;",
      "overflow|runtime error|SEGV"),
     ("ft_capture.c", "row < ROWS && first", "row < 64u * ROWS && first", "overflow|runtime error|SEGV"),
     ("ft_safety.c", "        outputs_off(s, c);\n    else if (how == FT_REACTION_BRAKE)",
@@ -53,7 +54,8 @@ def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
 
 @pytest.mark.soak
 def test_that_long_fuzzing_breaks_no_promise():
-    """In pieces: what is done is kept beside the corpus, and counted on the next time. FEMTORQUE_SOAK_S bounds one run."""
+    """In pieces: what is done is kept beside the corpus, and counted on the next time. FEMTORQUE_SOAK_S bounds one
+    run."""
     folder = fuzz.default_folder()
     fuzzer = fuzz.build(folder / "build")
     ledger = folder / f"executions-{fuzz.identity(folder / 'build')}.json"

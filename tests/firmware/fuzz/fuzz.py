@@ -1,4 +1,5 @@
-"""Coverage-guided fuzzing of the whole application under AddressSanitizer and UndefinedBehaviorSanitizer: build and run.
+"""Coverage-guided fuzzing of the whole application under AddressSanitizer and UndefinedBehaviorSanitizer: build and
+run.
 
 The application is compiled as one object whose variables lie in sections of their own, so that the harness can put them
 back before every input: each input is a board's life from reset on.

@@ -55,18 +55,22 @@ def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
     """A quarter of a million cycles. The same of current loops, which there are not, counts nothing."""
     monkeypatch.setattr("hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
     mechanism = rig.three_link()
-    with pytest.raises(Refused, match=r"a control tick may take 254\d{3} cycles: 4\d{3} seen, 1\d{3} of them waiting for "
-                                      r"flash, 250000 in code that was not come to, 0 for interrupts above it; a control "
+    with pytest.raises(Refused,
+                       match=r"a control tick may take 254\d{3} cycles: 4\d{3} seen, 1\d{3} of them waiting for "
+                                      r"flash, 250000 in code that was not come to, 0 for interrupts above it; a "
+                                      r"control "
                                       r"period has 168000, the last 128 of them too late"):
         measure(mechanism, build.build(mechanism, rig.place()))
 
 
 @pytest.mark.bench
 @pytest.mark.parametrize(("mechanism", "board", "drive", "khz"), re.findall(
-    r"^\| `(\w+)` \| `([\w.-]+)` \| (voltage|current) \| ([\d.]+) kHz \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    r"^\| `(\w+)` \| `([\w.-]+)` \| (voltage|current) \| ([\d.]+) kHz \|$",
+    PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 def test_a_board_may_tick_as_fast_as_its_page_says(mechanism, board, drive, khz, tmp_path):
     arm = load_mechanism(MECHANISMS / f"{mechanism}.toml")
-    arm = three_link(board, tmp_path) if mechanism == "three_link" else replace(arm, board=replace(arm.board, use=board))
+    arm = three_link(board, tmp_path) if mechanism == "three_link" else replace(arm,
+                                                                                board=replace(arm.board, use=board))
     arm = driven(arm, drive)
     found = measure(arm, build.build(arm, tmp_path / "image")).most_hz / 1000
     print(f"{mechanism} on {board}, {drive}: ticks at up to {found:.1f} kHz")
@@ -80,7 +84,8 @@ def test_an_image_that_may_take_too_long_in_code_not_come_to_is_refused():
     mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=25_000, knot_hz=200),
                         board=replace(mechanism.board, pwm_hz=25_000))
     with pytest.raises(Refused, match=r"a control tick may take \d+ cycles: \d{4} seen, \d{3,4} of them waiting for "
-                                      r"flash, \d{4} in code that was not come to, 0 for interrupts above it; a control "
+                                      r"flash, \d{4} in code that was not come to, 0 for interrupts above it; a "
+                                      r"control "
                                       r"period has 6720, the last 128 of them too late"):
         measure(mechanism, build.build(mechanism, rig.ROOT / "build" / "three-link-25-khz"))
 

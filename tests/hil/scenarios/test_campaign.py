@@ -50,7 +50,8 @@ def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(na
 def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
     """The first of each kind, in HOLD; the bench has all."""
     kinds = {"loaded arm, host gone", "loaded arm, e-stop", "loaded arm, encoder jump", "loaded arm, reset"}
-    outcomes = campaign.run(campaign.loaded_of(boards.three_link(name, tmp_path)), ROOT / "build" / f"campaign-loaded-{name}",
+    outcomes = campaign.run(campaign.loaded_of(boards.three_link(name, tmp_path)),
+                            ROOT / "build" / f"campaign-loaded-{name}",
                             lambda every: [next(i for i in every if i.kind == kind) for kind in sorted(kinds)])
     print(campaign.table(outcomes))
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
@@ -63,7 +64,8 @@ def on_loops(name, folder):
 
 
 @pytest.mark.parametrize(("name", "kinds"), [
-    ("f405rg-4", ("shorted cable", "sensor backwards", "amplifier saturated", "converter of currents", "sensor off its zero")),
+    ("f405rg-4",
+     ("shorted cable", "sensor backwards", "amplifier saturated", "converter of currents", "sensor off its zero")),
     ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor backwards", "sensor shows nothing")),
     ("odrive-v3.6", ("much asked, low R", "sensor backwards")),
 ])
@@ -85,7 +87,8 @@ def parts(name, folder):
     arm, build = boards.three_link(name, folder / name), ROOT / "build"
     yield arm, build / f"campaign-{name}", lambda every: every
     for kind, made in OF_ARMS.items():
-        yield made(arm), build / f"campaign-{kind}-{name}", lambda every, own=ONLY[kind]: [i for i in every if i.kind.startswith(own)]
+        yield made(arm), build / f"campaign-{kind}-{name}", lambda every, own=ONLY[kind]: [i for i in every
+                                                                                           if i.kind.startswith(own)]
     if all(channel.current for channel in boards.boards.load(name).channels[:len(arm.streamed)]):
         mechanism, own = on_loops(name, folder / name)
         yield mechanism, build / f"campaign-{name}-current", lambda _: own
@@ -99,7 +102,8 @@ def everything(name, folder):
 def said(outcome):
     """Tell at once what is wrong: the whole takes an hour and more."""
     if not outcome.good:
-        print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}", flush=True)
+        print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}",
+              flush=True)
 
 
 @pytest.mark.bench

@@ -26,7 +26,8 @@ ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
 def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **scalars):
-    """A run of one joint in motion as a log would hold it: rate and acceleration of a sine, error and feedback as given.
+    """A run of one joint in motion as a log would hold it: rate and acceleration of a sine, error and feedback as
+    given.
 
     The rate error is what makes Ku e + Kv e' the feedback.
     """
@@ -35,7 +36,8 @@ def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **sc
     error = np.zeros(n) if error is None else error
     rate_error = (feedback - ku * error) / kv
     zero = {f.name: np.zeros(n) for m in messages.MESSAGES if m.name == "STATUS" for f in m.fields if f.length == 1}
-    zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]), "buffered": np.full(n, 100.0),
+    zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]),
+             "buffered": np.full(n, 100.0),
              "cycles_max": np.full(n, 4200.0), "ack": np.arange(n, dtype=float)} | scalars
     facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0]]), strict=True))
     return logs.Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
@@ -58,14 +60,16 @@ def test_the_cause_that_was_put_in_is_found(cause, feedback, size):
     if cause == NOTHING:
         assert "goes with neither rate nor acceleration" in str(left)
     else:
-        more = "" if cause == CONSTANT else "more than the mechanism file says" if size > 0 else "less than the mechanism file"
+        more = ("" if cause == CONSTANT else "more than the mechanism file says"
+                if size > 0 else "less than the mechanism file")
         assert cause.removeprefix("a ") in str(left) and more in str(left) and left.explained > 0.9
 
 
 def test_a_line_in_the_error_is_found_at_its_frequency():
     error = 2e-3 * np.sin(2 * np.pi * 12.5 * T) + 1e-4 * np.random.default_rng(0).normal(size=len(T))
     found = Findings(a_run(T, ACCELERATION, NOISE, error))
-    assert found.lines[0].hz == pytest.approx(12.5, abs=0.2) and found.lines[0].amplitude == pytest.approx(2e-3, rel=0.1)
+    assert found.lines[0].hz == pytest.approx(12.5,
+                                              abs=0.2) and found.lines[0].amplitude == pytest.approx(2e-3, rel=0.1)
     assert any("The error of arm has a line at 12." in s and "mrad" in s for s in found.sentences)
     quiet = Findings(a_run(T, ACCELERATION, NOISE, 1e-4 * np.random.default_rng(0).normal(size=len(T))))
     assert "No frequency stands out in the errors." in quiet.sentences
@@ -75,7 +79,8 @@ def test_the_worst_moment_is_named():
     error = np.zeros(len(T))
     error[400] = -0.004
     words = Findings(a_run(T, ACCELERATION, NOISE, error)).sentences[0]
-    assert re.match(r"Tracking was worst at arm, moving at -0\.\d+ rad/s: desired and measured were 4 mrad apart at 4\.00 s .* 4\.0 encoder counts\.", words)
+    assert re.match(r"Tracking was worst at arm, moving at -0\.\d+ rad/s: desired and measured were 4 mrad apart at "
+                    r"4\.00 s .* 4\.0 encoder counts\.", words)
 
 
 def test_events_are_told_in_order():
@@ -87,9 +92,11 @@ def test_events_are_told_in_order():
     fault[500:] = messages.FAULTS["FOLLOWING"][0]
     limits[450:470] = messages.LIMITS["TORQUE"][0]
     bad[120:] = 3
-    found = Findings(a_run(T, ACCELERATION, NOISE, states=states, flags=flags, fault=fault, limits=limits, bad_frames=bad))
+    found = Findings(a_run(T, ACCELERATION, NOISE, states=states, flags=flags, fault=fault, limits=limits,
+                           bad_frames=bad))
     told = [(round(e.t, 2), e.what.split(":")[0]) for e in found.events]
-    assert told == [(0.0, "HOLD"), (0.1, "TRACK"), (1.2, "3 damaged frames at the board"), (3.1, "HOLD (knots ran out)"),
+    assert told == [(0.0, "HOLD"), (0.1, "TRACK"), (1.2, "3 damaged frames at the board"),
+                    (3.1, "HOLD (knots ran out)"),
                     (4.0, "TRACK"), (4.5, "limit TORQUE"), (5.0, "FAULT"), (5.0, "fault FOLLOWING at joint arm")]
     assert found.sentences[0].startswith("The run was broken off at 5.00 s: fault FOLLOWING at joint arm: ")
     assert "Limits that acted: TORQUE." in found.sentences
@@ -123,7 +130,8 @@ def runs(tmp_path_factory):
 def test_friction_that_the_file_does_not_know_is_found_in_a_run_of_the_image(runs):
     arm = load_mechanism(ARM)
     for left, joint in zip(Findings(logs.read(runs["rough"])).left, arm.moving, strict=True):
-        assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb, rel=0.4), left
+        assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb,
+                                                                               rel=0.4), left
     assert all(left.cause == NOTHING for left in Findings(logs.read(runs["same"])).left)
 
 
