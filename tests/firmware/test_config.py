@@ -13,6 +13,7 @@ from codegen.control import constants as control_source
 from codegen.control import table
 from codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
 from codegen.mechanism.description import Motor
+from codegen.wire import messages
 from tests.firmware.app import changed, load, sources, three_link
 from tests.support import oracle
 
@@ -151,3 +152,17 @@ def test_that_the_bytes_of_a_row_are_laid_out_as_c_lays_them_out():
     assert table.packed(rows, double=False) == struct.pack("<IfiIfi", 1, 2.0, -3, 4, 5.0, -6)
     assert table.packed(rows, double=True) == struct.pack("<I4xdi4xI4xdi4x", 1, 2.0, -3, 4, 5.0, -6)
     assert table.c_row(rows[0]) == [".small = 1u", ".large = FT_C(2.0)", ".last = -3"]
+
+
+def test_that_the_reaction_to_every_fault_is_at_the_faults_number():
+    """Numbers have gaps: a fault's reaction is found by its number, not by how many are before it."""
+    safety = {"computing": "coast", "sensing": "coast", "electrical": "brake", "motion": "hold", "host": "hold"}
+    mechanism = replace(three_link(), safety=replace(three_link().safety, **safety))
+    size = "\nextern const unsigned test_reactions;\nconst unsigned test_reactions = sizeof ft_reaction;\n"
+    files = sources(mechanism, {"ft_config.c": lambda text: text + size})
+    _, lib = load(files, "extern unsigned test_reactions; extern uint8_t ft_reaction[64];")
+    named = ("coast", "brake", "hold")
+    chosen = {fault: safety[name] for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}
+    for fault, (number, _, _) in messages.FAULTS.items():
+        assert number < lib.test_reactions, fault
+        assert named[lib.ft_reaction[number]] == chosen.get(fault, "coast"), fault

@@ -394,7 +394,7 @@ class Forced(Tour):
             self.session.home(self.start)
         asked = {"FLOAT": Float(0, 0), "JOG": Jog(0, 1, 0.2), "PROBE": Probe(0, 2, 0.0)}.get(state)
         assert asked is None or self.ask(asked)
-        faults = len(messages.FAULTS)
+        faults = max(number for number, _, _ in messages.FAULTS.values()) + 1
         self.put({f"ft_reaction[{n}]": how for n in range(faults)})
         self.board.encoder_faults[0].offset += 2000
         self.clock.sleep(0.01)
@@ -407,7 +407,7 @@ class Forced(Tour):
         """A late tick, which asks for `then` while the reaction to another fault is under way, with that being driven."""
         self.ready()
         assert state != "FLOAT" or self.ask(Float(0, 0))
-        faults = range(len(messages.FAULTS))
+        faults = range(max(number for number, _, _ in messages.FAULTS.values()) + 1)
         if state == "FAULT":
             self.put({f"ft_reaction[{n}]": HOLD for n in faults})
             self.board.encoder_faults[0].offset += 2000
