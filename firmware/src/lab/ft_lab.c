@@ -159,6 +159,17 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
                ? FT_EVENT_PAUSED : FT_MOTION_NOTHING;
 }
 
+/* Count on how far the joint has come. Return that without its sign. An
+ * encoder may say anything: the sum wraps, and is no way too far to count. */
+static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
+{
+    uint32_t way = (uint32_t)lab->travelled
+                   + (uint32_t)in->counts[lab->joint];
+
+    lab->travelled = (int32_t)way;
+    return lab->travelled < 0 ? 0u - way : way;
+}
+
 /* ---- seeking ------------------------------------------------------------ */
 
 /* Return whether the index came in this tick. */
@@ -201,10 +212,8 @@ static void retract(ft_lab *lab, const ft_lab_input *in)
 static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
-    uint32_t way;
+    const uint32_t way = travel(lab, in);
 
-    lab->travelled += in->counts[lab->joint];
-    way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
     if (c->seek == FT_SEEK_INDEX ? index_comes(lab)
                                  : stop_reached(lab, in)) {
         retract(lab, in);
@@ -254,11 +263,9 @@ static uint32_t plan_homing(ft_lab *lab, const ft_lab_input *in,
 
 static uint32_t plan_probe(ft_lab *lab, const ft_lab_input *in)
 {
-    uint32_t way;
+    const uint32_t way = travel(lab, in);
 
     follow(in);
-    lab->travelled += in->counts[lab->joint];
-    way = (uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled);
     if (way > ft_lab_joint[lab->joint].probe_counts)
         lab->torque = FT_C(0.0);
     if (lab->ticks == 0u)
@@ -294,8 +301,10 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
     ft_real velocity = VELOCITY_OF_U * in->seen->u[j];
     ft_real fast = ft_size(velocity) - b->float_velocity;
     int32_t at = in->seen->coarse[j];
-    int32_t beyond = at > c->upper ? at - c->upper
-                     : at < c->lower ? at - c->lower : 0;
+    bool above = at > c->upper;
+    uint32_t beyond = above ? (uint32_t)at - (uint32_t)c->upper
+                      : at < c->lower ? (uint32_t)c->lower - (uint32_t)at : 0u;
+    ft_real back = (ft_real)beyond * b->coarse_unit * c->per_unit;
     ft_real torque = in->tau[j]
                      + lab->friction
                            * ft_clamp(b->friction_slope * velocity,
@@ -303,10 +312,9 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
 
     if (fast > FT_C(0.0))
         torque -= c->kv * ft_bound(velocity, fast / VELOCITY_OF_U);
-    if (beyond > c->margin || beyond < -c->margin)
+    if (beyond > (uint32_t)c->margin)
         ft_found(found, &found->beyond, j);
-    return torque
-           - c->ku * ((ft_real)beyond * b->coarse_unit * c->per_unit);
+    return torque - c->ku * (above ? back : -back);
 }
 
 /* Return the torque that takes one joint to its target. */
