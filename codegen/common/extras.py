@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 EXTRAS = {
-    "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4"},
+    "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4",
+            "collada": "pycollada>=0.8", "fast_simplification": "fast-simplification>=0.1.7"},
     "parquet": {"pyarrow": "pyarrow>=15"},
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from codegen.common.extras import installing
 from tests.conftest import HANG
 from tests.support import rig
 
@@ -209,8 +210,7 @@ def test_the_extra_that_is_missing_is_named():
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert shown.returncode == 1
-    assert (shown.stderr
-            == "femtorque: unicorn is not installed: pip install 'unicorn>=2.1' 'capstone>=5' 'trimesh>=4.4'\n")
+    assert shown.stderr == f"femtorque: unicorn is not installed: {installing('hil')}\n"
 
 
 @pytest.fixture
