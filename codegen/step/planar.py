@@ -28,8 +28,9 @@ next one. Its second difference over the ticks (ax, ay) adds up to the second
 difference A of the joints' positions, on top of gravity as initial value;
 masses at the joints give the forces F of all that hangs on a joint, and the
 lever arms at s_k the torques; G is F as it pulls on the link vector, and
-A_again A, found once more on the way in. Masses are base parameters in units of the most
-frequent one, M; lengths are times sqrt(M) / tick: products are in N m.
+A_again A, found once more on the way in. Masses are base parameters in units
+of the most frequent one, M; lengths are times sqrt(M) / tick: products are in
+N m.
 """.strip()
 
 

@@ -257,8 +257,8 @@ FAULTS = {
     "LOOPS_SINGULAR": (21, "the closed loops came to a singular pose, or to one that does not follow from the last",
                        "plan around singular poses ('femtorque check' tells how near the start is)"),
     "CRYSTAL": (30,
-                "the crystal does not run at hse_hz of the board file, by the chip's own oscillator; the board stays "
-                "on that",
+                "the crystal does not run at hse_hz of the board file, measured against the chip's own oscillator, on "
+                "which the board stays",
                 "write the crystal's frequency into the board file, and build and flash again"),
     "CONVERTER": (32, "the converter of what the board measures did not come up, or did not take its clock",
                   "power-cycle; if it stays, the chip is not what the board file says"),

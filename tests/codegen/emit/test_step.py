@@ -49,7 +49,7 @@ def moving_tree(seed: int, n: int) -> tuple[Model, np.ndarray]:
 class Batch:
     """Many mechanisms' steps in one library and one compilation: every name of one gets its own prefix."""
 
-    NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_sample", "ft_pair", "ft_link", "ft_swung",
+    NAMES = ("ft_real", "ft_turn", "ft_angle", "ft_sample", "ft_pair", "ft_link_vector", "ft_swung",
              "ft_cos_sin_eighth", "ft_cos_sin",
              "ft_sin", "ft_advance", "ft_swing", "ft_turn_on", "ft_step", "ft_step_start",
              "ft_step_pairs", "ft_step_take",
