@@ -37,6 +37,7 @@ static uint8_t out[65536];
 typedef struct {
     uint8_t token;
     int64_t place[FT_JOINTS]; /* of the knot sent last */
+    uint8_t fault;            /* after the last tick */
     uint32_t driven_blind;    /* ticks so far; one, in which it arms, may be */
 } memory;
 static memory host;
@@ -84,6 +85,9 @@ static void look(void)
              || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
     host.driven_blind = driven && loop_failed() ? host.driven_blind + 1u : 0u;
     must(host.driven_blind <= 1u, "a current loop that fails is a fault");
+    must(host.fault != FT_FAULT_NONE || ft.safety.fault != FT_FAULT_BREAK
+             || !loop_failed(), "a current loop that fails has its own name");
+    host.fault = ft.safety.fault;
     must(driven || fake.outputs == 0u
              || ft.safety.reaction == FT_REACTION_BRAKE, "outputs are off");
 }
