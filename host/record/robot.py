@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from codegen.common.errors import Refused
 from codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from codegen.mechanism.urdf import MOMENTS, links_here
+from codegen.mechanism.urdf import MOMENTS, links_here, roll_pitch_yaw
 from codegen.model.bodies import Model, rotation_axis, rotation_rpy
 from codegen.model.loop_assembly import assemble
 from codegen.model.modes import in_mode
@@ -162,7 +162,7 @@ def _link(mechanism: Mechanism, link: Link) -> ET.Element:
     for end in _ends(mechanism, link):
         visual, length = ET.SubElement(element, "visual"), float(np.linalg.norm(end))
         turn, _ = Rotation.align_vectors([end / length], [[0.0, 0.0, 1.0]])
-        ET.SubElement(visual, "origin", xyz=_text(0.5 * end), rpy=_text(turn.as_euler("xyz")))
+        ET.SubElement(visual, "origin", xyz=_text(0.5 * end), rpy=_text(roll_pitch_yaw(turn.as_matrix())))
         ET.SubElement(ET.SubElement(visual, "geometry"), "cylinder", radius=_text([min(THICK, 0.2 * length)]),
                       length=_text([length]))
     return element

@@ -21,7 +21,7 @@ FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".p
 def program(tmp_path, monkeypatch) -> Path:
     """A program of one file, and a cache of its own."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(known, "ROOT", tmp_path / "program")
+    monkeypatch.setattr(known, "ROOMS", (tmp_path / "program" / "codegen",))
     file = tmp_path / "program" / "codegen" / "emit.py"
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n")
