@@ -247,13 +247,14 @@ def test_a_late_tick_asks_for_nothing(inline):
 
 
 def test_a_direction_is_switched_while_nothing_is_driven(inline):
-    """At each moment the pins show what the loop means: between two signs there is a period of neutral."""
+    """At each moment the pins show what the loop means: between two signs there is a period of neutral. Looked at so
+    finely that the update which ends the duty and the direction after it are told apart."""
     coil = inline().on()
     pin, seen = coil.machine.board.channels[0].direction, []
     for amperes in (8.0, -8.0, 8.0):
         coil.ask(amperes)
-        for _ in range(400):
-            coil.run(PERIOD / 10)
+        for _ in range(4000):
+            coil.run(PERIOD / 100)
             seen.append((coil.machine.port(pin).driven(int(pin[2:])), coil.machine.timer.duty(1)))
     for (was, before), (now, after) in zip(seen, seen[1:], strict=False):
         assert was == now or before == after == 0.0

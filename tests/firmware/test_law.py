@@ -111,7 +111,7 @@ def test_that_encoder_and_motor_signs_and_gears_turn_the_right_way():
 
 
 def law_of(mechanism):
-    law = Law(mechanism, np.full(3, control_source.COULOMB_RATE[False]))
+    law = Law(mechanism, np.full(3, control_source.COULOMB_VELOCITY[False]))
     return law
 
 

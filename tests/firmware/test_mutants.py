@@ -80,8 +80,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "allowed: left > way: boundary": "a way that is the bound in every bit",
         "stand: ft_motion_settled(m): never": "a count beyond the bound stays beyond it for 49 days",
         "plan_jog: lab->velocity != FT_C(0.0): never": "on the way to the other side it slows down as fast",
-        "search: lab->travelled < 0: boundary": "no way has no sign",
-        "plan_probe: lab->travelled < 0: boundary": "no way has no sign",
         "come_back: lab->left <= FT_C(0.0): boundary": "a way that is the bound in every bit",
         "come_back: lab->search = FT_SOUGHT: left out": "what has come back has come back in the next tick too",
         "plan_homing: lab->search == FT_RETRACTING: always": "what has come back has come back in the next tick too",

@@ -3,7 +3,7 @@ test_mutants.py."""
 
 import pytest
 
-from tests.firmware import test_law, test_link, test_motion, test_safety
+from tests.firmware import app, test_law, test_link, test_motion, test_safety
 from tests.firmware.app import App, replace
 
 FAILURES = (AssertionError, IndexError)
@@ -24,6 +24,7 @@ def broken(monkeypatch, module, name, *texts):
             super().__init__(*arguments, patches=patches, **named)
 
     monkeypatch.setattr(module, "App", Broken)
+    monkeypatch.setattr(app, "App", Broken)  # of in_hold
 
 
 def turns_red(test, *arguments):

@@ -155,7 +155,7 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
 
 @pytest.mark.parametrize("line, words", [
     ("init arm --board nucleo", {"nucleo-g474re-6"}), ("hil --scenario three", {"three_axis", "three_link"}),
-    ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump"}),
+    ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump", "encoder-reversed"}),
     ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
     ("reproduce tsu",
      {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-fig-3",

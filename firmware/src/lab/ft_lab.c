@@ -167,7 +167,7 @@ static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
                    + (uint32_t)in->counts[lab->joint];
 
     lab->travelled = (int32_t)way;
-    return lab->travelled < 0 ? 0u - way : way;
+    return way >> 31 != 0u ? 0u - way : way;
 }
 
 /* ---- seeking ------------------------------------------------------------ */

@@ -70,7 +70,7 @@ def test_the_image_reacts_as_resolved(mechanism, host):
     assert {told[name]
             for name in ("DRIVER", "ENCODER", "NOT_FINITE", "FOLLOWING", "UNDER_VOLTAGE", "CHIP")} == {"coast"}
     emitted = control_source.render(mechanism, None)["ft_config.c"]
-    assert f"FT_REACTION_{host.upper()}, /* HOST_LOST */" in emitted
+    assert f"[FT_FAULT_HOST_LOST] = FT_REACTION_{host.upper()}," in emitted
 
 
 def test_check_says_what_falls_when():
