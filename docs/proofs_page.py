@@ -49,7 +49,7 @@ def _theorem(theorem: Theorem, results: list[dict[str, Any]]) -> str:
     lines = [f"**{theorem.name}.** {theorem.text}", ""]
     if theorem.assumes:
         lines += [f"*Assumes:* {theorem.assumes}", ""]
-    lines += [f"- `{row['mechanism']}`: {row['outcome']}, {row['checks']} checks, {row['seconds']} s, {row['megabytes']} MB"
+    lines += [f"- `{row['mechanism']}`: {row['outcome']}, {row['checks']} checks, {row['seconds']} s, {row['megabytes']} MB{'; ' * bool(row['note'])}{row['note']}"
               for row in rows] or ["- not run yet"]
     return "\n".join(lines) + "\n"
 

@@ -21,7 +21,7 @@ float nondet_float(void);
 #define GIVEN(x) __CPROVER_assume(x)
 #define CLAIM(x) __CPROVER_assert(x, #x)
 
-/* Let an object hold anything, pointers and padding too. */
+/* Let a whole variable hold anything, pointers and padding too. */
 #define ANYTHING(object) __CPROVER_havoc_object(&(object))
 
 /* The last statement of every proof. It is refuted if the end can be reached;

@@ -17,14 +17,19 @@ _TITLE = re.compile(r"\A/\*(.*?)\*/", re.DOTALL)
 
 @dataclass(frozen=True)
 class Run:
-    """How a proof is run. unwind: how often a loop may go round; more is an error. contracts: loops have invariants.
-    seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked at."""
+    """How a proof is run.
+
+    unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
+    every value, compiled for this computer. seconds: processor time it may take. quick: part of `make test`. floats:
+    conversions of reals are looked at.
+    """
 
     unwind: int = 10
     contracts: bool = False
     quick: bool = False
     floats: bool = False
     kissat: bool = False
+    exhaust: bool = False
     seconds: int = 300
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = (DEFAULT_MECHANISM,)
@@ -42,7 +47,7 @@ class Theorem:
 
 
 def harnesses() -> list[Path]:
-    return sorted(FOLDER.glob("*.c"))
+    return [*sorted(FOLDER.glob("*.c")), *sorted((FOLDER / "exhaustive").glob("*.c"))]
 
 
 def title(harness: Path) -> str:
@@ -90,7 +95,7 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    flags = {name: name in values for name in ("contracts", "quick", "floats", "kissat")}
+    flags = {name: name in values for name in ("contracts", "quick", "floats", "kissat", "exhaust")}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms") if name in values}
     if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms"}:

@@ -22,6 +22,7 @@ from pathlib import Path
 from codegen.common.cache import entry_of, kept, key_of
 from codegen.common.errors import Refused
 from codegen.common.firmware import application
+from codegen.toolchain import host_compiler
 from tests.firmware.proofs import mechanisms, prover
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
 
@@ -31,6 +32,7 @@ CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  
 CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
+FORMAT = "proof 3"  # of what is kept: another one when it is judged otherwise
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
 
@@ -42,7 +44,7 @@ _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed 
 @dataclass(frozen=True)
 class Result:
     """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked for.
-    seconds of a processor, megabytes at most. failed: what was refuted, or why it is open."""
+    seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found."""
 
     theorem: str
     mechanism: str
@@ -51,6 +53,7 @@ class Result:
     seconds: float
     megabytes: int
     failed: tuple[str, ...] = ()
+    note: str = ""
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
@@ -58,11 +61,12 @@ def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh:
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
         folder = Path(name)
         text = _preprocessed(theorem, mechanism, patches or {}, folder)
-        key = key_of("proof", Path(__file__).read_bytes(), str(prover.PINNED), theorem.name, repr(theorem.run),
+        key = key_of(FORMAT, str(prover.PINNED), str(CHECKS), theorem.name, repr(theorem.run),
                      re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
         if fresh and (old := entry_of(key) / "result.json").exists():
             old.unlink()
-        entry = kept(key, lambda made: _write(made, _proved(theorem, mechanism, folder)),
+        how = _exhausted if theorem.run.exhaust else _proved
+        entry = kept(key, lambda made: _write(made, how(theorem, mechanism, folder)),
                      lambda entry: (entry / "result.json").exists())
         known = json.loads((entry / "result.json").read_text(encoding="utf-8"))
         return replace(Result(**known), mechanism=mechanism, failed=tuple(known["failed"]))
@@ -74,7 +78,8 @@ def _write(folder: Path, result: Result) -> None:
 
 def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path) -> str:
     """Lay out the sources, patched, and preprocess the harness for the chip."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in [*application().values(), FOLDER / "proof.h"]}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in
+             [*application().values(), FOLDER / "proof.h", FOLDER / "exhaustive" / "exhaust.h"]}
     texts |= mechanisms.sources(mechanism)
     texts["harness.c"] = theorem.harness.read_text(encoding="utf-8")
     for name, patch in patches.items():
@@ -84,7 +89,8 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     defines = [f"-D{define}" for define in theorem.run.define]
-    done = subprocess.run([COMPILER, *CHIP, "-std=c99", "-DFT_PROOF", *defines, "-I.", "-E", "harness.c", "-o", "it.i"],
+    compiler = [host_compiler.compiler()] if theorem.run.exhaust else [COMPILER, *CHIP]
+    done = subprocess.run([*compiler, "-std=c99", *defines, "-I.", "-E", "harness.c", "-o", "it.i"],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise Refused(f"{theorem.harness.name}: {done.stderr.strip().splitlines()[0]}")
@@ -109,6 +115,23 @@ def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
             return Result(theorem.name, mechanism, "open", 0, round(seconds, 1), megabytes, (_why(code, said),))
     outcome, checks, failed = _judged(said, entry)
     return Result(theorem.name, mechanism, outcome, checks, round(seconds, 1), megabytes, failed)
+
+
+def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Compile for this computer, and go through every value."""
+    entry = f"prove_{theorem.name}"
+    with (folder / "it.i").open("a", encoding="utf-8") as text:
+        text.write(f"\nint main(void)\n{{\n    {entry}();\n    return 0;\n}}\n")
+    build = [host_compiler.compiler(), "-O2", *host_compiler.ARITHMETIC, "it.i", "-lm", "-o", "it"]
+    done = subprocess.run(build, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        return Result(theorem.name, mechanism, "open", 0, 0.0, 0, (_why(1, done.stderr),))
+    code, used, said = _bounded([str(folder / "it")], folder, theorem.run.seconds)
+    figures = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    checks, seconds = int(figures.get("checks", 0)), round(used.ru_utime, 1)
+    outcome = "proved" if code == 0 and checks else "refuted" if "refuted" in figures else "open"
+    failed = () if outcome == "proved" else (figures.get("refuted") or _why(code, said),)
+    return Result(theorem.name, mechanism, outcome, checks, seconds, used.ru_maxrss // 1024, failed, figures.get("note", ""))
 
 
 def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:
@@ -140,14 +163,15 @@ def _why(code: int, said: str) -> str:
     if code < 0:
         return f"out of time (signal {-code})"
     lines = [line for line in said.splitlines() if "error" in line.lower() or "memory" in line.lower()]
-    return (lines or said.splitlines() or ["no output"])[-1].strip()
+    return (lines or said.splitlines()[-1:] or ["no output"])[0].strip()
 
 
 def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
     """(outcome, checks, what failed) of what the prover said."""
     found = [row for row in _PROPERTY.findall(said) if not _WHOLE_NUMBERS.search(row[1])]
     claims = [row for row in found if row[1] != _REACHED]
-    failed = tuple(f"{name}: {what}" for name, what, how in claims if how != "SUCCESS")
+    bad = sorted((row for row in claims if row[2] != "SUCCESS"), key=lambda row: row[2] != "FAILURE")
+    failed = tuple(f"{name}: {what} ({how.lower()})" for name, what, how in bad)
     reached = any(name.startswith(f"{entry}.") and what == _REACHED and how == "FAILURE" for name, what, how in found)
     outcome = "refuted" if failed else "proved" if reached else "vacuous"
     return outcome, len(claims), failed
@@ -173,8 +197,16 @@ def run(work: list[tuple[Theorem, str]], fresh: bool = False, workers: int = WOR
 
 def _told(result: Result) -> Result:
     print(f"{result.outcome:8} {result.theorem} ({result.mechanism}): {result.checks} checks, "
-          f"{result.seconds:.1f} s, {result.megabytes} MB", *(f"\n         {what}" for what in result.failed[:8]), flush=True)
+          f"{result.seconds:.1f} s, {result.megabytes} MB{'; ' * bool(result.note)}{result.note}", *(f"\n         {what}" for what in result.failed[:8]), flush=True)
     return result
+
+
+def _keep(results: list[Result]) -> None:
+    """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
+    new = {(result.theorem, result.mechanism): asdict(result) for result in results}
+    old = {(row["theorem"], row["mechanism"]): row for row in json.loads(RESULTS.read_text(encoding="utf-8"))}
+    rows = [(old | new).get((theorem.name, mechanism)) for theorem, mechanism in jobs([], quick=False)]
+    RESULTS.write_text(json.dumps([row for row in rows if row], indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -189,8 +221,8 @@ def main(arguments: list[str] | None = None) -> int:
     except Refused as why:
         print(why, file=sys.stderr)
         return 1
-    if not given.names and not given.quick:
-        RESULTS.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n", encoding="utf-8")
+    if not given.quick:
+        _keep(results)
     bad = [result for result in results if result.outcome != "proved"]
     print(f"{len(results) - len(bad)} of {len(results)} proved")
     return 1 if bad else 0

@@ -1,0 +1,202 @@
+/* The tick and the main loop, ft_app.c: what is done in which order, and that
+ * nothing but what safety allows reaches the chip. Every module below is here
+ * what it may be at most. */
+#include "proof.h"
+
+#include "ft_app.c"
+#include "ft_config.c"
+
+/* ---- what is watched --------------------------------------------------- */
+
+static uint32_t given;   /* times that duties were given to the chip */
+static bool torque_free; /* the last ones were all zero */
+static uint32_t fed;     /* times that the watchdog was fed */
+static bool linked, watched; /* what this round of the main loop has done */
+static bool judged;      /* the tick has looked at its faults */
+
+void ft_chip_duties(const float duty[])
+{
+    uint32_t j;
+
+    CLAIM(judged);
+    given++;
+    torque_free = true;
+    for (j = 0; j < FT_JOINTS; j++)
+        torque_free = torque_free && duty[j] == 0.0f;
+}
+
+void ft_chip_feed_watchdog(void)
+{
+    CLAIM(linked && watched);
+    fed++;
+}
+
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+                    uint32_t motion_event)
+{
+    (void)c;
+    (void)v;
+    (void)motion_event;
+    judged = true;
+    s->drive = nondet_u8();
+    s->state = nondet_u8();
+}
+
+void ft_port_idle(const ft_port_ends *e)
+{
+    (void)e;
+    linked = true;
+}
+
+void ft_watch_idle(ft_alarms *a, ft_sensors *s, uint32_t tick,
+                   const ft_real torque[FT_JOINTS])
+{
+    (void)a;
+    (void)s;
+    (void)tick;
+    (void)torque;
+    CLAIM(linked);
+    watched = true;
+}
+
+/* ---- the rest may do anything ------------------------------------------- */
+
+ft_observer nondet_observer(void);
+ft_findings nondet_findings(void);
+ft_sample nondet_sample(void);
+ft_lab nondet_lab(void);
+ft_law nondet_law(void);
+ft_step_state nondet_step(void);
+
+volatile bool ft_capture_on;
+
+void ft_chip_encoders(int32_t counts[])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        counts[j] = nondet_i32();
+}
+
+bool ft_chip_estop(void) { return nondet_bool(); }
+float ft_chip_bus_voltage(void) { return nondet_float(); }
+uint32_t ft_chip_cycles(void) { return nondet_u32(); }
+void ft_chip_outputs(bool enabled) { (void)enabled; }
+void ft_chip_leave(void) { }
+void ft_chip_wait(void) { }
+
+void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
+                      const ft_real from[FT_JOINTS],
+                      const ft_real to[FT_JOINTS], ft_findings *found)
+{
+    (void)counts;
+    (void)from;
+    (void)to;
+    *o = nondet_observer();
+    *found = nondet_findings();
+}
+
+uint32_t ft_motion_tick(ft_motion *m)
+{
+    m->next = nondet_sample();
+    m->pairs = nondet_bool() ? &m->queue.entry[0] : 0;
+    return nondet_u32();
+}
+
+void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
+{
+    (void)q;
+    m->next = nondet_sample();
+}
+
+uint32_t ft_lab_plan(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
+{
+    (void)in;
+    *lab = nondet_lab();
+    *found = nondet_findings();
+    return nondet_u32();
+}
+
+void ft_lab_law(const ft_lab *lab, uint32_t state, ft_law *l,
+                const ft_law_input *in, ft_findings *found)
+{
+    (void)lab;
+    (void)state;
+    (void)in;
+    *l = nondet_law();
+    *found = nondet_findings();
+}
+
+void ft_law_tick(ft_law *l, const ft_law_input *in, ft_findings *found)
+{
+    (void)in;
+    *l = nondet_law();
+    *found = nondet_findings();
+}
+
+void ft_law_rest(ft_law *l) { *l = nondet_law(); }
+
+void ft_step(ft_step_state *t, const ft_sample *next, ft_real tau[FT_JOINTS])
+{
+    (void)t;
+    (void)next;
+    (void)tau;
+}
+
+void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS])
+{
+    CLAIM(pairs != 0);
+    *t = nondet_step();
+}
+
+void ft_capture_tick(const ft_view *v) { (void)v; }
+
+static void any_state(void)
+{
+    ft_motion *m = &ft.control.motion;
+
+    ANYTHING(ft);
+    ft_capture_on = nondet_bool();
+    m->now = m->newest = m->before = m->due;
+}
+
+/* Every tick gives the chip duties once, after it has looked for faults, and
+ * they are all zero unless the drive of the state that it ends in makes
+ * torques; and it counts itself once, from the last number on to 0.
+ * Run: unwind=5 quick */
+void prove_app_outputs(void)
+{
+    uint32_t before;
+
+    any_state();
+    before = ft.time.tick;
+    ft_app_tick();
+    CLAIM(given == 1u);
+    CLAIM(torque_free || ft.safety.drive != FT_DRIVE_OFF);
+    CLAIM(ft.time.tick == before + 1u);
+    END;
+}
+
+/* A round of the main loop feeds the watchdog if the tick has moved since it
+ * was fed last, and only after link and watch have had their turn: a tick that
+ * stands still is never fed again, at any number of the tick.
+ * Run: unwind=5 quick */
+void prove_app_watchdog(void)
+{
+    uint32_t rounds, tick;
+
+    any_state();
+    ft_app_idle(); /* what was fed last is this tick's */
+    tick = ft.time.tick;
+    fed = 0;
+    for (rounds = 0; rounds < 2u; rounds++) {
+        linked = watched = false;
+        ft_app_idle();
+        CLAIM(fed == 0u);
+    }
+    linked = watched = false;
+    ft.time.tick = nondet_u32();
+    ft_app_idle();
+    CLAIM(fed == (ft.time.tick != tick ? 1u : 0u));
+    END;
+}

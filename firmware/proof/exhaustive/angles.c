@@ -1,0 +1,110 @@
+/* Sines, cosines and lengths of all angles there are: ft_trig.h, emitted, and
+ * the conversions of control/ft_position.h and ft_segment.h. */
+#define _GNU_SOURCE /* sincos */
+#include "exhaust.h"
+
+#include "ft_config.c"
+#include "ft_position.h"
+#include "ft_trig.h"
+
+/* Return the larger one. */
+static double worse(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* The emitted cosine and sine of each of the 2^32 angles differ from the exact
+ * ones by less than 1.5e-7, the sine alone by less than 1.8e-7.
+ * Assumes: this computer's sincos in double precision as the exact ones: it is
+ * right to 1e-15.
+ * Run: exhaust seconds=900 */
+void prove_angles_sines(void)
+{
+    const double turn = 8.0 * atan(1.0) / 4294967296.0;
+    double pair = 0.0, alone = 0.0;
+    uint32_t angle = 0;
+
+    do {
+        double s, c;
+        const ft_pair p = ft_cos_sin(angle);
+
+        sincos(turn * (double)(int32_t)angle, &s, &c);
+        pair = worse(pair, worse(fabs(p.c - c), fabs(p.s - s)));
+        alone = worse(alone, fabs(ft_sin(angle) - s));
+        checks++;
+    } while (++angle != 0u);
+    NOTE("worst error of the pair %.3g, of the sine alone %.3g", pair, alone);
+    CLAIM(pair < 1.5e-7);
+    CLAIM(alone < 1.8e-7);
+    END;
+}
+
+/* The angle between any two positions, as steps, becomes rad or m with an error
+ * of at most 2^-23 of it, for every joint.
+ * Run: exhaust seconds=900 */
+void prove_angles_of_steps(void)
+{
+    double worst = 0.0;
+    uint32_t j, n = 0;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        do {
+            const ft_turn way = (ft_turn)n;
+            const double exact = (double)way * (double)ft_joint[j].unit;
+            const float got = (float)way * ft_joint[j].unit;
+
+            if (way != 0)
+                worst = worse(worst, fabs((got - exact) / exact));
+            checks++;
+        } while (++n != 0u);
+    CLAIM(worst <= 1.0 / (1 << 23));
+    NOTE("worst error %.3g of the angle", worst);
+    END;
+}
+
+/* Every way that a segment may reach, rad or m, is converted to steps without
+ * leaving their range, with an error below 2^-23 of it and one step.
+ * Assumes: a way no longer than the joint's span: what does not keep to it is
+ * no segment that ft_knots.c takes in, but for rounding of one in 10^5.
+ * Run: exhaust seconds=900 */
+void prove_angles_to_steps(void)
+{
+    uint32_t j, bits;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const uint32_t most = bits_of(ft_joint[j].span * 1.00001f);
+
+        for (bits = 0; bits <= most; bits++) {
+            const float way = of_bits(bits);
+            const float scaled = way * ft_joint[j].per_unit;
+            const double exact = (double)way * (double)ft_joint[j].per_unit;
+
+            CLAIM(scaled < 2147483648.0f);
+            CLAIM(fabs((double)(ft_turn)scaled - exact)
+                  <= 1.0 + exact / (1 << 23));
+            CLAIM((ft_turn)-scaled == -(ft_turn)scaled);
+        }
+    }
+    END;
+}
+
+/* The duty that a voltage at its bound makes, out of (duty_max * bus) and
+ * 1 / bus, each rounded, is finite and at most 1 + 2^-23, for every voltage of
+ * the bus that is no fault. Smaller voltages make smaller duties, as a rounded
+ * product never falls where its factor rises.
+ * Run: exhaust seconds=900 */
+void prove_angles_duty(void)
+{
+    uint32_t bits = bits_of(FT_BUS_LOW);
+    float worst = 0.0f;
+
+    for (; bits <= bits_of(FT_BUS_HIGH); bits++) {
+        const float bus = of_bits(bits), per_volt = 1.0f / bus;
+        const float duty = (FT_DUTY_MAX * bus) * per_volt;
+
+        worst = duty > worst ? duty : worst;
+        CLAIM(duty <= 1.00000012f);
+    }
+    NOTE("largest duty %.9g", worst);
+    END;
+}

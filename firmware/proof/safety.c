@@ -1,0 +1,321 @@
+/* The safety states, safety/ft_safety.c with its tables in ft_conditions.c.
+ *
+ * Their neighbours are here what they may be at most: what the chip says is
+ * anything, the same for the length of a tick; the motion and the lab modes
+ * keep what they are told. `commanded` is what the chip was last asked of its
+ * outputs. One invariant, well(), holds after the start and is kept by every
+ * tick, so it holds in every state that can be reached. */
+#include "proof.h"
+
+#define at_rest stands /* names that ft_safety.c has too */
+#define outputs_off outputs_are_off
+#define command command_of
+#include "ft_conditions.c"
+#undef at_rest
+#undef outputs_off
+#undef command
+#include "ft_config.c"
+#include "ft_safety.c"
+
+#define CODES (sizeof ft_reaction / sizeof ft_reaction[0])
+
+static ft_safety s;
+static ft_control c;
+static ft_sensors sensors;
+static ft_findings found_;
+static ft_time time_;
+static const ft_view v = { &time_, &sensors, &found_, &s, &c };
+
+/* ---- the chip --------------------------------------------------------- */
+
+static bool commanded; /* outputs, by the tick */
+static struct {
+    bool enabled, supply, ready, loader, zero, constants, code;
+    uint32_t current, joint, cause;
+} chip;
+
+void ft_chip_outputs(bool enabled) { commanded = enabled; }
+void ft_chip_safe(void) { commanded = false; }
+void ft_chip_brake(bool open) { (void)open; }
+void ft_chip_remember(uint32_t word) { (void)word; }
+bool ft_chip_outputs_enabled(void) { return commanded && chip.enabled; }
+bool ft_chip_supply_good(void) { return chip.supply; }
+bool ft_chip_drivers_ready(void) { return chip.ready; }
+bool ft_chip_has_loader(void) { return chip.loader; }
+uint32_t ft_chip_reset_cause(void) { return chip.cause; }
+bool ft_watch_constants(void) { return chip.constants; }
+bool ft_watch_code(void) { return chip.code; }
+
+uint32_t ft_chip_current_fault(uint32_t *joint)
+{
+    *joint = chip.joint;
+    return chip.current;
+}
+
+bool ft_chip_current_zero(uint32_t *joint)
+{
+    *joint = chip.joint;
+    return chip.zero;
+}
+
+/* ---- the motion, the step, the law, the lab modes ---------------------- */
+
+void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
+{
+    (void)q;
+    m->rested = FT_MOTION_SLOTS;
+}
+
+void ft_motion_forget(ft_motion *m)
+{
+    m->phase = FT_MOTION_IDLE;
+    m->queue.flush = true;
+}
+
+void ft_motion_brake(ft_motion *m) { m->brake = true; }
+void ft_motion_start(ft_motion *m) { m->phase = FT_MOTION_RUNNING; }
+void ft_motion_resume(ft_motion *m) { m->phase = FT_MOTION_RUNNING; }
+bool ft_motion_playable(const ft_motion *m) { return m->queue.open; }
+const ft_pair *ft_motion_entry(ft_motion *m) { return m->queue.entry; }
+
+void ft_step_start(ft_step_state *t, const ft_turn q[FT_JOINTS])
+{
+    (void)t;
+    (void)q;
+}
+
+void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS])
+{
+    (void)t;
+    (void)pairs;
+}
+
+void ft_law_start(ft_law *l) { (void)l; }
+
+bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3])
+{
+    (void)l;
+    CLAIM(joint < FT_JOINTS && share[0] >= FT_OVERLAY_LEAST
+          && share[0] <= FT_OVERLAY_MOST);
+    return nondet_bool();
+}
+
+void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
+{
+    (void)o;
+    (void)wire;
+}
+
+void ft_lab_rest(ft_lab *lab) { (void)lab; }
+void ft_lab_float(ft_lab *lab, float per_cent)
+{
+    (void)lab;
+    CLAIM(per_cent >= 0.0f && per_cent <= 80.0f);
+}
+
+/* What the lab modes are asked for is within the joint's own bounds. */
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate)
+{
+    CLAIM(joint < FT_JOINTS && ft_size(rate) <= ft_lab_joint[joint].jog_velocity);
+    lab->joint = (uint8_t)joint;
+}
+
+void ft_lab_seek(ft_lab *lab, uint32_t joint)
+{
+    CLAIM(joint < FT_JOINTS && ft_lab_joint[joint].seek != FT_SEEK_NONE);
+    lab->joint = (uint8_t)joint;
+}
+
+void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque)
+{
+    CLAIM(joint < FT_JOINTS
+          && ft_size(torque) <= ft_lab_joint[joint].probe_torque);
+    lab->joint = (uint8_t)joint;
+}
+
+void ft_lab_release(ft_lab *lab) { lab->wanted = FT_C(0.0); }
+
+/* ---- the invariant ----------------------------------------------------- */
+
+/* Return whether a state is one in which the outputs are on. */
+static bool driving(uint32_t state)
+{
+    return state == HOLD || state == TRACK || state == HOMING || state == FLOAT
+           || state == JOG || state == PROBE || state == CLOSING;
+}
+
+/* Return whether the state is one that can be. */
+static bool well(void)
+{
+    bool faulty = s.state == FAULT && s.reaction != FT_REACTION_COAST;
+    bool held = s.state == FAULT && s.reaction == FT_REACTION_HOLD;
+
+    return s.state < FT_STATES && s.reaction <= FT_REACTION_HOLD
+           && commanded == (driving(s.state) || faulty)
+           && commanded == ((s.flags & FT_FLAG_OUTPUTS) != 0u)
+           && s.drive == (held ? FT_DRIVE_PATH : drive_of[s.state])
+           && s.fault < CODES && s.coming < CODES
+           && (s.state != FAULT || s.fault != FT_FAULT_NONE)
+           && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
+           && (FT_BRAKE || (s.closing == 0u && s.opening == 0u))
+           && !s.gentle && c.lab.joint < FT_JOINTS;
+}
+
+/* Return whether a state is one that asks for zeros. */
+static bool homed_if_led(void)
+{
+    bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
+               || s.state == JOG;
+
+    return !led || ft_safety_unhomed(&s) == FT_NO_JOINT;
+}
+
+/* Let everything be anything that is well. */
+static void any_state(void)
+{
+    ANYTHING(s);
+    ANYTHING(sensors);
+    ANYTHING(found_);
+    ANYTHING(time_);
+    ANYTHING(chip);
+    ANYTHING(c);
+    commanded = nondet_bool();
+    c.motion.queue.tail = 0; /* slots of the ring are alike */
+    c.motion.now = c.motion.newest = c.motion.before = c.motion.due;
+    GIVEN(well() && homed_if_led());
+    s.request.posted = false; /* see safety_requests */
+}
+
+/* Return what a tick of the motion or of a lab mode may bring. */
+static uint32_t any_event(void)
+{
+    uint32_t event = nondet_u32();
+
+    GIVEN(event == FT_MOTION_NOTHING || event == FT_EVENT_PASSED
+          || event == FT_EVENT_PAUSED || event == FT_EVENT_ENDED);
+    return event;
+}
+
+/* The start ends in a state of the invariant, outputs off, whatever the chip
+ * says of itself.
+ * Run: unwind=12 mechanisms=three_link,braked quick */
+void prove_safety_start(void)
+{
+    ANYTHING(chip);
+    ft_safety_start(&s, &c, nondet_u32());
+    CLAIM(well() && homed_if_led());
+    CLAIM(!commanded && (s.state == DISARMED || s.state == FAULT));
+    END;
+}
+
+/* Whatever the host asks for, in any state: the outputs are on only where
+ * safety_states says, what is asked of the lab modes is within the joint's own
+ * bounds, and no request switches outputs on or lets torques be made in BOOT,
+ * CHECK, FAULT, ESTOP or LEAVING; nor does one lead out of ESTOP while the
+ * e-stop is open, but to LEAVING.
+ * Assumes: a share of friction is not negative, as a byte of the wire is not.
+ * Run: unwind=53 mechanisms=three_link,braked */
+void prove_safety_requests(void)
+{
+    bool open, on;
+    uint32_t asked = nondet_u32(), event, state;
+
+    any_state();
+    GIVEN(!(s.request.value < 0.0f));
+    open = sensors.estop && s.state == ESTOP;
+    on = commanded;
+    state = s.state;
+    for (event = 0; event <= FT_EVENT_GAINS + 1u; event++)
+        if (asked == event)
+            command(&s, &c, &v, event);
+    CLAIM(well());
+    CLAIM(homed_if_led());
+    CLAIM(!open || s.state == ESTOP || s.state == LEAVING);
+    CLAIM(state == DISARMED || driving(state) || on || !commanded);
+    END;
+}
+
+/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING and in
+ * a FAULT that brakes or holds, in no other state, from the start on and after
+ * every tick: whatever the chip measures, the tick finds and the host asks for.
+ * What makes the torques is what the table says of the state, and an arm that
+ * is held or led has all its zeros.
+ * Assumes: what a tick brings before this one is nothing, or PASSED, PAUSED or
+ * ENDED: no other event is returned by ft_motion.c and ft_lab.c. What is asked
+ * for last in a tick is safety_requests.
+ * Run: unwind=27 mechanisms=three_link,braked */
+void prove_safety_states(void)
+{
+    any_state();
+    ft_safety_tick(&s, &c, &v, any_event());
+    CLAIM(well());
+    CLAIM(homed_if_led());
+    END;
+}
+
+/* In the tick in which the e-stop is open the outputs go off, and nothing makes
+ * torques, from every state.
+ * Run: unwind=27 mechanisms=three_link,braked */
+void prove_safety_estop(void)
+{
+    any_state();
+    sensors.estop = true;
+    ft_safety_tick(&s, &c, &v, any_event());
+    CLAIM(!commanded && s.drive == FT_DRIVE_OFF);
+    CLAIM(s.state == ESTOP || s.state == LEAVING);
+    END;
+}
+
+/* Return whether a fault is one for which the arm is stopped on its path first,
+ * as all that holds it is well. */
+static bool stops_first(uint32_t fault_)
+{
+    return fault_ == FT_FAULT_OVERLOAD || fault_ == FT_FAULT_HOST_LOST
+           || fault_ == FT_FAULT_KNOT;
+}
+
+/* Return whether a rule of the table asks for safe outputs now. */
+static bool must_go(const ft_fault_rule *f)
+{
+    bool counts = (f->where & (FT_ARMED | FT_OF_JOINTS)) == 0u
+                  || ft_safety_armed(&s);
+
+    return !stops_first(f->fault) && counts && f->check(&v) != FT_GOOD;
+}
+
+/* Return whether what the tick found is noted as it always is. */
+static bool noted(void)
+{
+    const ft_findings *f = &found_;
+
+    return f->any || (f->jump == FT_GOOD && f->fast == FT_GOOD
+                      && f->wild == FT_GOOD && f->beyond == FT_GOOD
+                      && f->astray == FT_GOOD && f->stuck == FT_GOOD
+                      && f->lost == FT_GOOD && f->parted == FT_GOOD
+                      && f->misfit == FT_GOOD);
+}
+
+/* Any fault of the table but OVERLOAD, HOST_LOST and KNOT, found in any state in
+ * which it counts, leads to safe outputs within the same tick: off, or without
+ * voltage or held where the mechanism's file says so for its class. One that
+ * lets the joints coast is never answered by holding them; if another of the
+ * same tick, that comes before it in the table, brakes, it brakes.
+ * Assumes: what is found is noted by ft_found(), as everywhere; a current
+ * fault's number is one of ft_chip.h.
+ * Run: unwind=27 mechanisms=three_link,braked */
+void prove_safety_faults(void)
+{
+    uint32_t i = nondet_u32();
+
+    any_state();
+    GIVEN(i < ft_faults_count && noted() && must_go(&ft_faults[i]));
+    GIVEN(chip.current == FT_CURRENT_GOOD || !chip.enabled);
+    ft_safety_tick(&s, &c, &v, any_event());
+    CLAIM(!commanded
+          || (s.state == FAULT && s.reaction != FT_REACTION_COAST));
+    CLAIM(s.drive == FT_DRIVE_OFF
+          || (s.state == FAULT && s.reaction == FT_REACTION_HOLD));
+    CLAIM(ft_reaction[ft_faults[i].fault] != FT_REACTION_COAST
+          || !commanded || s.reaction == FT_REACTION_BRAKE);
+    END;
+}
