@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codegen.board import description
 from codegen.mechanism.description import Joint
 from hil.chip.stm32.chip import Stm32
 from hil.chip.stm32.gpio import Gpio
 
+Served = Sequence[tuple[Joint, description.Channel | None]]  # joints, and the board's channel of each that has one
 
 class Bridge:
     """The bridge of one motor. share: of the bus voltage (-1..1), with the motor's sign; None while it is off.

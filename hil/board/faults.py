@@ -97,7 +97,7 @@ def _on_chip(strike: Callable[[VirtualBoard], None]) -> Strike:
 
 
 def _heat(board: VirtualBoard) -> None:
-    board.temperatures = [120.0 for _ in board.temperatures]
+    board.temperatures[:] = [120.0 for _ in board.temperatures]
 
 
 def _no_crystal(board: VirtualBoard) -> None:

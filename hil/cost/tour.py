@@ -22,7 +22,8 @@ from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Knots
 from codegen.wire.codec import Float, Gains, Jog, Probe, Seek
 from codegen.wire.units import from_wire
-from hil.board.virtual import GRIP, VirtualBoard, VirtualClock
+from hil.board.coupler import GRIP
+from hil.board.virtual import VirtualBoard, VirtualClock
 from hil.plant.encoders import counts_per_unit
 from host.link.capture import COLUMNS, Column, Recorder
 from host.link.configuration import Configuration

@@ -1,0 +1,48 @@
+"""The encoders of a board: what the chip's timers count and its index pins see of a plant, with what may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from codegen.board import description
+from hil.board.bridges import Served, pin_of
+from hil.board.encoder_fault import EncoderFault
+from hil.chip.stm32.chip import Stm32
+from hil.plant.choose import Driven
+
+
+class Encoders:
+    """faults: what is wrong with each joint's (J)."""
+
+    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+                 plant: Driven) -> None:
+        self._board, self._chip, self._plant = board, chip, plant
+        self.faults = [EncoderFault() for _ in joints]
+        for j, (_, channel) in enumerate(joints):
+            if channel:
+                chip.timers[channel.encoder.timer].counts = self._counter(j, channel.encoder)
+                if channel.encoder.index:
+                    port, pin = pin_of(chip, channel.encoder.index)
+                    port.sources[pin] = partial(self._index, j)
+
+    def _counter(self, j: int, encoder: description.ChannelEncoder) -> Callable[[], int]:
+        """What a timer counts: nothing while the encoder's pins are not switched to it."""
+        wires = [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
+                 for n, pin in ((1, encoder.a), (2, encoder.b))]
+        plant, fault = self._plant, self.faults[j]
+
+        def counts() -> int:
+            if fault.stall:
+                self._chip.core.stall(fault.stall)
+                fault.stall = 0
+            connected = all(port.alternate(pin) == function for port, pin, function in wires)
+            return fault.seen(int(plant.counts()[j])) if connected else 0
+
+        return counts
+
+    def _index(self, j: int) -> bool:
+        """Whether an encoder's index pulse is there, if its plant has one."""
+        self._chip.before_read()
+        pulse = getattr(self._plant, "index", None)
+        return bool(pulse is not None and pulse(j))

@@ -1,0 +1,38 @@
+"""The holding brakes of an arm at a pin of its board. Their springs close them whenever nothing opens them, a chip in
+reset included."""
+
+from __future__ import annotations
+
+import math
+
+from codegen.board import description
+from codegen.mechanism.description import Mechanism
+from hil.board.bridges import pin_of
+from hil.chip.stm32.chip import Stm32
+
+
+class HoldingBrakes:
+    """They are never closed where board or mechanism has none."""
+
+    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
+        self._output, self._times = board.brake, mechanism.safety.brake
+        self._pin = pin_of(chip, board.brake.pin) if board.brake else None
+        self._told, self._moved = False, -math.inf  # whether they are told to open, and since when
+
+    def closed(self, seconds: float) -> bool:
+        """Whether they hold."""
+        if self._output is None or self._pin is None or self._times is None:
+            return False
+        port, pin = self._pin
+        told = port.mode(pin) == 1 and bool(port.value["ODR"] >> pin & 1) == (self._output.release == "high")
+        if told != self._told:
+            was_closed = self._closed_by(seconds)
+            self._told = told
+            self._moved = seconds if was_closed == told else -math.inf  # turned round on its way: it is there
+        return self._closed_by(seconds)
+
+    def _closed_by(self, seconds: float) -> bool:
+        """Whether they are closed at a time, their output being as it was last seen."""
+        assert self._times is not None
+        since = seconds - self._moved
+        return since < self._times.release_s if self._told else since >= self._times.engage_s

@@ -1,0 +1,113 @@
+"""A board's power stage: what its bridges put on the motors, as its pins, timers, gate drivers and e-stop loop let
+them."""
+
+from __future__ import annotations
+
+from codegen.board import description
+from hil.board.bridges import Bridge, Served, pin_of
+from hil.board.drv8301 import Drv8301
+from hil.chip.stm32.chip import Stm32
+
+
+class PowerStage:
+    """gate_drivers: chips that are told things over SPI, if the board has such. motor_wires (J): share of a bridge's
+    voltage at its motor; -1: the wrong way round."""
+
+    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+                 bus_voltage: float) -> None:
+        self._board, self._chip, self._joints = board, chip, joints
+        self.gate_drivers = [Drv8301() for _ in (board.gate_driver.selects if board.gate_driver else ())]
+        self.motor_wires = [1.0 for _ in joints]
+        self.bus_voltage = bus_voltage
+        self._bridges = [Bridge(board, chip, joint, channel) if channel else None for joint, channel in joints]
+        self._enable = pin_of(chip, board.outputs.enable) if board.outputs else None
+        self._fault_pulled = self._estop_open = False
+        self.estop(False)
+        if board.outputs and board.outputs.fault:
+            port, pin = pin_of(chip, board.outputs.fault)
+            port.sources[pin] = self._fault_line
+        if self._enable and self.gate_drivers:
+            chip.spi.exchange = self._exchange
+            self._enable[0].on_output = self._move_enable
+
+    @property
+    def bus_voltage(self) -> float:
+        """V of the motors' supply."""
+        return self._bus_voltage
+
+    @bus_voltage.setter
+    def bus_voltage(self, volts: float) -> None:
+        self._chip.before_change()
+        self._bus_voltage = volts
+        for driver in self.gate_drivers:
+            driver.supply(self._chip.seconds, volts)
+
+    # -- what it does to the motors -----------------------------------------
+
+    def terminals(self) -> list[float | None]:
+        """V on each motor; None where its terminals float."""
+        floating: list[float | None] = [None for _ in self._bridges]
+        outputs = self._board.outputs
+        if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
+            return floating
+        if outputs.gated and self._estop_open:
+            return floating
+        shares = [bridge.share if bridge and self._let_through(j) else None for j, bridge in enumerate(self._bridges)]
+        wires = zip(shares, self.motor_wires, strict=True)
+        return [None if share is None else share * self._bus_voltage * wire for share, wire in wires]
+
+    def _let_through(self, j: int) -> bool:
+        """Whether a joint's gate driver, if there is one, drives its bridge."""
+        driver = self.gate_driver(j)
+        return driver is None or driver.drives(self._chip.seconds)
+
+    def gate_driver(self, j: int) -> Drv8301 | None:
+        """The gate driver of a joint's motor."""
+        motor = self._joints[j][0].motor
+        return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
+
+    # -- what the chip has to do with the gate drivers ----------------------
+
+    def _fault_line(self) -> bool:
+        """The level of the drivers' common fault line, which each of them can pull low."""
+        return not (self._fault_pulled or any(driver.pulls_fault(self._chip.seconds) for driver in self.gate_drivers))
+
+    def _move_enable(self) -> None:
+        """The line that wakes the gate drivers may have moved."""
+        assert self._enable is not None
+        for driver in self.gate_drivers:
+            driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
+
+    def _exchange(self, word: int, mode: int) -> int:
+        """What the selected gate driver answers; two at once answer nothing sensible."""
+        assert self._board.gate_driver is not None
+        pins = [pin_of(self._chip, name) for name in self._board.gate_driver.selects]
+        selected = [driver for driver, (port, pin) in zip(self.gate_drivers, pins, strict=True)
+                    if port.mode(pin) == 1 and not port.driven(pin)]
+        return selected[0].exchange(self._chip.seconds, word, mode) if len(selected) == 1 else 0
+
+    # -- what befalls it ----------------------------------------------------
+
+    def estop(self, pressed: bool) -> None:
+        """Open (True) or close the e-stop loop: its pins go low, and where it does so by itself, the enable line."""
+        if not self._board.outputs:
+            return
+        self._chip.before_change()
+        self._estop_open = pressed
+        for loop in self._board.outputs.estop:
+            port, pin = pin_of(self._chip, loop.pin)
+            port.drive(pin, not pressed)
+            if loop.timer:
+                self._chip.timers[loop.timer].set_break(pressed)
+
+    def driver_fault(self, present: bool) -> None:
+        """A motor driver pulls its fault line low, or lets go of it."""
+        assert self._board.outputs is not None and self._board.outputs.fault is not None
+        self._fault_pulled = present
+
+    def over_current(self, j: int, fets: int) -> None:
+        """Transistors of a joint's bridges (bits of status register 1) carry more than its gate driver lets them."""
+        driver = self.gate_driver(j)
+        assert driver is not None
+        self._chip.before_change()
+        driver.over_current(fets)

@@ -1,0 +1,68 @@
+"""What is on the analogue pins of a board: its motors' currents, the bus voltage and temperatures."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from codegen.board import description
+from codegen.board.description import ADC_V
+from hil.board.bridges import Served, pin_of
+from hil.board.current_sensors import CurrentSensor
+from hil.board.power_stage import PowerStage
+from hil.chip.stm32.chip import Stm32
+from hil.plant.choose import Driven
+
+
+class Senses:
+    """temperatures: deg C, as [sense] lists them. current_sensors: by joint, on a chip that has a converter for
+    them."""
+
+    def __init__(self, board: description.Board, chip: Stm32, joints: Served,
+                 plant: Driven, power: PowerStage) -> None:
+        self._board, self._chip, self._joints, self._plant, self._power = board, chip, joints, plant, power
+        sense = board.sense
+        self.temperatures = [25.0 for _ in (sense.temperature.pins if sense.temperature else ())]
+        self.current_sensors: dict[int, CurrentSensor] = {}
+        self._sensor_channels: dict[int, int] = {}  # of the converter, to joints
+        sampling = board.chip.sampling
+        for j, (joint, channel) in enumerate(joints):
+            if sampling and channel and channel.current and joint.motor:
+                pin = channel.current.pin
+                self.current_sensors[j] = CurrentSensor(board.name, pin, chip, power.gate_drivers,
+                                                        lambda: chip.converters[0].window)
+                self._sensor_channels[sampling.channels[pin]] = j
+        for converter in chip.converters:
+            converter.volts = partial(self._volts, converter)
+
+    def _volts(self, converter: object, number: int) -> float:
+        """V on an analogue pin of a converter: the first is that of the motors' currents, the last that of bus and
+        temperatures."""
+        if converter is self._chip.converters[-1]:
+            for key, name in self._board.sense.pins:
+                if self._board.chip.analogue[name] == number:
+                    return self._own(key) if self._is_analogue(name) else 0.0
+        elif number in self._sensor_channels:
+            return self._current(self._sensor_channels[number])
+        return 0.0
+
+    def _is_analogue(self, name: str) -> bool:
+        port, pin = pin_of(self._chip, name)
+        return port.mode(pin) == 3
+
+    def _current(self, j: int) -> float:
+        """V that a motor's current puts on its pin: the current at the bridge, whichever way round its motor is
+        wired."""
+        joint, channel = self._joints[j]
+        assert joint.motor and channel and channel.current
+        amperes = joint.motor.sign * math.copysign(1.0, self._power.motor_wires[j]) * float(self._plant.current[j])
+        return self.current_sensors[j].volts(amperes) if self._is_analogue(channel.current.pin) else 0.0
+
+    def _own(self, key: str) -> float:
+        """V that the board puts on a pin of its [sense]."""
+        sense = self._board.sense
+        if key == "sense.bus.pin":
+            assert sense.bus is not None
+            return self._power.bus_voltage / sense.bus.ratio
+        assert sense.temperature is not None
+        return ADC_V * sense.temperature.thermistor.share(self.temperatures[int(key.rpartition(".")[2])])
