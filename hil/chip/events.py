@@ -69,3 +69,17 @@ class Events:
         self._queue = [(event.at, order, event) for _, order, event in self._queue]
         heapq.heapify(self._queue)
         self.attend()
+
+
+class EventClock:
+    """The queue in seconds, for what hangs on the chip. hz: of its cycles; seconds: now, since power-on."""
+
+    def __init__(self, events: Events, hz: Callable[[], float], seconds: Callable[[], float]) -> None:
+        self._events, self._hz, self._seconds = events, hz, seconds
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds()
+
+    def after(self, seconds: float, action: Callable[[], None]) -> Event:
+        return self._events.after(round(seconds * self._hz()), action)

@@ -20,13 +20,15 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 PERIPHERALS = ("RCC", "FLASH", "PWR", "SYSCFG", "EXTI", "GPIO", "TIM", "USART", "UART", "LPUART", "ADC", "SPI", "DMA",
-               "IWDG", "DBG")
+               "IWDG", "DBG", "CAN", "FDCAN1", "FDCAN2", "FDCAN3")
 
 # family: register: (value, why the file is not believed)
 CORRECTIONS: dict[str, dict[str, tuple[int, str]]] = {
     "stm32f4": {
         "PWR.CR": (0x4000, "RM0090 5.4.1: VOS is set; the file is that of the F2, which has no VOS"),
         "PWR.CSR": (0x4000, "RM0090 5.4.2: VOSRDY"),
+        **{f"CAN{i}.BTR": (0x01230000, "RM0090 32.9.2: TS1 and TS2 are 3 and 2, SJW is 1; the file has none")
+           for i in (1, 2)},
         "GPIOA.OSPEEDR": (0x0C000000, "RM0090 8.4.3: the debug port's SWDIO is fast"),
         **{f"{name}.SR": (0xC0, "RM0090 30.6.1: TXE and TC; the file has them sixteen bits higher")
            for name in ("USART1", "USART2", "USART3", "UART4", "UART5", "USART6")},

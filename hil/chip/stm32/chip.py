@@ -12,9 +12,11 @@ import numpy as np
 
 from codegen.board.chip import Chip
 from hil.chip.cpu import CortexM4, Region
+from hil.chip.events import EventClock
 from hil.chip.nvic import NMI
 from hil.chip.registers import Bus, Peripheral
 from hil.chip.reset_values import after_reset
+from hil.chip.stm32.can import CanController
 from hil.chip.stm32.clocks import LSI_HZ, ClockController
 from hil.chip.stm32.debug import DebugUnit
 from hil.chip.stm32.gpio import Gpio
@@ -57,6 +59,7 @@ class Stm32(ABC):
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
+    cans: Mapping[str, CanController]
     debug: DebugUnit
     interrupts: ExternalInterrupts
     detector: VoltageDetector
@@ -188,6 +191,10 @@ class Stm32(ABC):
         return drive
 
     # -- time ---------------------------------------------------------------
+
+    def clock(self) -> EventClock:
+        """Its time, for what hangs on it."""
+        return EventClock(self.core.events, lambda: self.rcc.hclk, lambda: self.seconds)
 
     @property
     def seconds(self) -> float:

@@ -14,6 +14,7 @@ from hil.chip.stm32.spi import Spi
 from hil.chip.stm32.supply import ExternalInterruptsF4, VoltageDetector
 from hil.chip.stm32.timer import Timer
 from hil.chip.stm32f4.adc import Adc, AdcCommon
+from hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
 from hil.chip.stm32f4.clocks import Flash, Power, Rcc
 from hil.chip.stm32f4.serial import Dma, Usart
 from hil.chip.stm32f4.timer5 import Timer5
@@ -25,6 +26,8 @@ _USARTS = {
 }
 _DMA = {"DMA1": (0x40026000, ("AHB1ENR", 21)), "DMA2": (0x40026400, ("AHB1ENR", 22))}
 _ADC_INTERRUPT = 18  # of all three (RM0090 table 62)
+# name: class, base, gate, first of its four interrupts (ST's stm32f405xx.h: CAN1_TX_IRQn and so on)
+_CANS = {"CAN1": (Filters, 0x40006400, ("APB1ENR", 25), 19), "CAN2": (BxCan, 0x40006800, ("APB1ENR", 26), 63)}
 # controller, stream, channel: USART and side (RM0090 tables 42 and 43)
 _REQUESTS = {
     ("DMA1", 5, 4): ("USART2", "receive"), ("DMA1", 6, 4): ("USART2", "transmit"),
@@ -87,4 +90,15 @@ class Stm32F405(Stm32):
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
                                          ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}
+        gated |= self._controllers()
         return usarts, gated | {_DMA[name][1]: dma for name, dma in dmas.items()}
+
+    def _controllers(self) -> dict[Gate, Peripheral]:
+        """The CAN controllers, by their gates."""
+        cans = {name: kind(name, base, self.core.events, lambda: self.rcc.apb1, self._bus_cycles(False))
+                for name, (kind, base, _, _) in _CANS.items()}
+        self.cans = cans
+        for name, can in cans.items():
+            can.filters = cans["CAN1"].filters
+            can.request = {line: self._line(_CANS[name][3] + i) for i, line in enumerate(INTERRUPTS)}
+        return {_CANS[name][2]: can for name, can in cans.items()}

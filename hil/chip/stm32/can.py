@@ -1,0 +1,33 @@
+"""What the families' CAN controllers have in common: a node that sits in a chip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.bus.node import Node
+from hil.bus.wire import Wire
+from hil.chip.registers import Peripheral
+
+
+class CanController(Peripheral, Node):
+    """wire: what its transceiver is on. connected: whether its pins are those of the transceiver."""
+
+    wire: Wire | None
+    connected: Callable[[], bool]
+
+    def __init__(self, name: str, base: int) -> None:
+        Node.__init__(self)
+        self.wire, self.connected = None, lambda: True
+        Peripheral.__init__(self, name, base)
+
+    def plug(self, wire: Wire, connected: Callable[[], bool]) -> None:
+        self.wire, self.connected = wire, connected
+        wire.attach(self)
+
+    def _offset(self, key: str) -> int:
+        """Of a register."""
+        return next(at for at, register in self.REGISTERS.items() if register.name == key)
+
+    def _on_write(self, key: str, write: Callable[[int], None]) -> None:
+        at = self._offset(key)
+        self._write[at] = (write, self._write[at][1])

@@ -1,0 +1,189 @@
+"""Nodes on a wire: who goes first, how long it takes, what errors do to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from hil.bus.clock import OwnClock
+from hil.bus.frame import INTERMISSION, Frame, image
+from hil.bus.node import BitTiming, Error, Node
+from hil.bus.wire import Passed, Wire
+
+BIT = 1e-6
+MEGABIT = BitTiming(50e-9, 15, 5, 4)
+FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
+
+
+class Talker(Node):
+    """Sends what is queued, again and again until it has gone."""
+
+    timing, fast = MEGABIT, None
+
+    def __init__(self, wire: Wire, fd: bool = False, timing: BitTiming = MEGABIT) -> None:
+        super().__init__()
+        self.wire, self.timing = wire, timing
+        self.fast = FIVE_MEGABITS if fd else None
+        self.queue: list[Frame] = []
+        self.got: list[tuple[float, Frame]] = []
+        self.done: list[float] = []
+        self.told: list[str] = []
+        wire.attach(self)
+
+    @property
+    def listening(self) -> bool:
+        return not self.counters.off
+
+    def offer(self) -> Frame | None:
+        return self.queue[0] if self.queue and self.listening else None
+
+    def send(self, *frames: Frame) -> None:
+        self.queue += frames
+        self.wire.ask(self)
+
+    def lost(self) -> None:
+        self.told.append("lost")
+
+    def sent(self) -> None:
+        self.queue.pop(0)
+        self.done.append(self.wire.clock.seconds)
+
+    def failed(self, error: Error) -> None:
+        self.told.append(error.name)
+
+    def heard(self, frame: Frame) -> None:
+        self.got.append((self.wire.clock.seconds, frame))
+
+
+@pytest.fixture
+def clock() -> OwnClock:
+    return OwnClock()
+
+
+@pytest.fixture
+def wire(clock) -> Wire:
+    return Wire(clock)
+
+
+def test_a_frame_takes_its_bits_and_is_heard_one_bit_before_its_end(clock, wire):
+    a, b = Talker(wire), Talker(wire)
+    frame = Frame(0x123, b"\x01\x02")
+    a.send(frame)
+    clock.run(1e-3)
+    length = image(frame).length(BIT, BIT)
+    assert a.done == [pytest.approx(BIT + length)] and not a.got
+    assert b.got == [(pytest.approx(length), frame)]
+
+
+def test_frames_follow_each_other_after_three_bits(clock, wire):
+    a, b = Talker(wire), Talker(wire)
+    frame = Frame(0x123, b"\x01\x02")
+    a.send(frame, frame)
+    clock.run(1e-3)
+    assert a.done[1] - a.done[0] == pytest.approx(image(frame).length(BIT, BIT) + INTERMISSION * BIT)
+    assert len(b.got) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    (Frame(0x100), Frame(0x101)), (Frame(0x7F), Frame(0x80)), (Frame(0x123), Frame(0x123, remote=True)),
+    (Frame(0x123), Frame(0x123 << 18, extended=True)), (Frame(0x122 << 18 | 5, extended=True), Frame(0x123)),
+    (Frame(5, extended=True), Frame(6, extended=True)),
+])
+def test_the_dominant_identifier_goes_first(clock, wire, first, second):
+    a, b, c = Talker(wire), Talker(wire), Talker(wire)
+    a.send(second)
+    b.send(first)
+    clock.run(1e-3)
+    assert [frame for _, frame in c.got] == [first, second]
+    assert a.told == ["lost"] and b.told == []
+
+
+def test_equal_frames_of_two_nodes_go_as_one_and_different_ones_of_one_identifier_collide(clock, wire):
+    a, b, c = Talker(wire), Talker(wire), Talker(wire)
+    a.send(Frame(5, b"\x01"))
+    b.send(Frame(5, b"\x01"))
+    clock.run(1e-3)
+    assert len(c.got) == 1 and a.done == b.done
+    a.send(Frame(5, b"\x01"))
+    b.send(Frame(5, b"\x02"))
+    clock.run(0.5e-3)
+    assert not c.got[1:] and set(a.told) == {"RECESSIVE"} and a.counters.transmit == b.counters.transmit > 0
+
+
+def test_alone_a_node_repeats_for_ever_and_becomes_passive_but_never_off(clock, wire):
+    a = Talker(wire)
+    a.send(Frame(5, b"\x01"))
+    clock.run(0.1)
+    assert a.counters.transmit == 128 and a.counters.passive and not a.counters.off
+    assert len(a.told) > 500 and set(a.told) == {"ACK"} and not a.done
+    b = Talker(wire)
+    clock.run(1e-3)
+    assert len(a.done) == 1 and len(b.got) == 1 and a.counters.transmit == 127
+
+
+def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, wire):
+    a, b = Talker(wire), Talker(wire)
+    wrong = Talker(wire, timing=BitTiming(100e-9, 15, 5, 4))
+    a.send(Frame(5, b"\x01"))
+    clock.run(5e-3)
+    assert wrong.counters.passive and len(b.got) == 1 and "RECESSIVE" in a.told and not a.counters.off
+
+
+def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
+    """4 of 20 quanta of jump, sampled at 75 %: 5 / (2 (13 20 - 5)) = 0.98 % each."""
+    assert MEGABIT.tolerance == pytest.approx(5 / (2 * (13 * 20 - 5)))
+    assert MEGABIT.agrees(BitTiming(50e-9 * 1.015, 15, 5, 4))
+    assert not MEGABIT.agrees(BitTiming(50e-9 * 1.025, 15, 5, 4))
+
+
+def test_a_node_that_knows_no_fd_destroys_fd_frames(clock, wire):
+    a, b, old = Talker(wire, fd=True), Talker(wire, fd=True), Talker(wire)
+    a.send(Frame(5, bytes(16), fd=True, fast=True))
+    clock.run(0.2e-3)
+    assert not b.got and a.told and old.counters.receive > 0
+
+
+def test_noise_disturbs_its_share_and_every_frame_comes_in_the_end(clock, wire):
+    wire.error_rate = 0.1
+    a, b = Talker(wire), Talker(wire)
+    passed: list[Passed] = []
+    wire.log = passed.append
+    frames = [Frame(k, bytes([k])) for k in range(200)]
+    a.send(*frames)
+    clock.run(0.1)
+    assert [frame for _, frame in b.got] == frames
+    share = sum(1 for p in passed if p.error) / len(passed)
+    assert 0.05 < share < 0.16 and len(a.told) == len(passed) - 200
+
+
+def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
+    wire.shorted = True
+    a, b = Talker(wire), Talker(wire)
+    a.send(Frame(5))
+    clock.run(2e-3)
+    assert a.counters.off and a.told == ["DOMINANT"] * 32 and b.counters.receive == 0
+
+
+def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):
+    a, b = Talker(wire), Talker(wire)
+    wire.terminators = 1
+    a.send(*[Frame(k) for k in range(50)])
+    clock.run(0.05)
+    assert len(b.got) == 50 and a.told
+    wire.terminators = 0
+    a.send(Frame(5))
+    clock.run(0.05)
+    assert len(b.got) == 50 and a.counters.off
+
+
+def test_sequences_of_recessive_bits_are_counted_through_idle_time_and_frames(clock, wire):
+    a, b = Talker(wire), Talker(wire)
+    seen: list[float] = []
+    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    clock.run(1e-3)
+    assert seen == [pytest.approx(110e-6)]
+    busy = [Frame(0x100 + k, bytes(8)) for k in range(20)]
+    b.send(*busy)
+    began = clock.seconds
+    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    clock.run(10e-3)
+    assert seen[1] > began + 9 * 111e-6

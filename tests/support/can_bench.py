@@ -1,0 +1,81 @@
+"""CAN controllers on a bench: register writes on one side, a wire with a plain node on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.bus.frame import Frame
+from hil.bus.node import BitTiming, Error, Node
+from hil.bus.wire import Wire
+from hil.chip.events import EventClock, Events
+from hil.chip.registers import Bus
+from hil.chip.reset_values import after_reset
+
+MEGABIT = BitTiming(50e-9, 15, 5, 4)
+FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
+
+
+class Other(Node):
+    """What stands on the wire beside the controllers: it acknowledges, keeps what it hears, and sends."""
+
+    timing, fast = MEGABIT, FIVE_MEGABITS
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__()
+        self.wire, self.here = wire, True
+        self.queue: list[Frame] = []
+        self.got: list[Frame] = []
+        self.errors: list[Error] = []
+        wire.attach(self)
+
+    @property
+    def listening(self) -> bool:
+        return self.here and not self.counters.off
+
+    def offer(self) -> Frame | None:
+        return self.queue[0] if self.queue and self.listening else None
+
+    def send(self, *frames: Frame) -> None:
+        self.queue += frames
+        self.wire.ask(self)
+
+    def sent(self) -> None:
+        self.queue.pop(0)
+
+    def heard(self, frame: Frame) -> None:
+        self.got.append(frame)
+
+    def disturbed(self, error: Error) -> None:
+        self.errors.append(error)
+
+
+class Bench:
+    """Time, registers and a wire. hz: of the processor's clock."""
+
+    def __init__(self, family: str, hz: float) -> None:
+        self.hz, self.events = hz, Events()
+        self.bus = Bus(after_reset(family))
+        self.wire = Wire(EventClock(self.events, lambda: hz, lambda: self.seconds))
+        self.other = Other(self.wire)
+
+    @property
+    def seconds(self) -> float:
+        return self.events.now / self.hz
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Let time pass, at most so much. Whether until() came true."""
+        end = self.events.now + round(seconds * self.hz)
+        while not until() and self.events.next() <= end:
+            self.events.now = self.events.next()
+            self.events.fire()
+        if not until():
+            self.events.now = end
+        return until()
+
+    def read(self, address: int) -> int:
+        part = self.bus.find(address)
+        return part.read(address - part.base, 4)
+
+    def write(self, address: int, value: int) -> None:
+        part = self.bus.find(address)
+        part.write(address - part.base, 4, value)
