@@ -53,11 +53,38 @@ class Bent:
 
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
     """Of every flexible link and of every joint that turns on a spring, in the first ticks of a motion from rest."""
+    step, z = marched(model, motion, ticks)
+    count, joints = len(step.springs), model.mechanism.moving
+    found = [(f"joint.{joints[j].name}", z[:, k] - joints[j].rest) for k, j in enumerate(step.springs)
+             if joints[j].type != "prismatic"]
+    tips = z[:, count:] @ step.dynamics.phi.T
+    for i, planes in step.layout.tips.items():
+        slopes = np.max([np.abs(tips[:, tip.start + 1]) for tip in planes.values()], axis=0)
+        found.append((f"link.{step.tree.pieces[i].tip.name}.beam", slopes))
+    return [Bent(key, float(np.abs(x).max()), float(max((np.argmax(np.abs(x)) - 0.5) * model.dt, 0.0)))
+            for key, x in found]
+
+
+def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, Array], dict[str, Array]]:
+    """How a motion from rest bends what bends: times (T,), s, none before 0; by flexible link (T, 4) deflection, m, and
+    slope of its tip in y, then in z; by joint that nothing but a spring holds its positions (T,), rad or m."""
+    step, z = marched(model, motion, ticks)
+    t, count = (np.arange(len(z)) - 0.5) * model.dt, len(step.springs)
+    tips, links = z[:, count:] @ step.dynamics.phi.T, {}
+    for i, planes in step.layout.tips.items():
+        both = [tips[:, planes[plane]] if plane in planes else np.zeros((len(z), 2)) for plane in ("y", "z")]
+        links[step.tree.pieces[i].tip.name] = np.hstack(both)
+    springs = {step.tree.mechanism.moving[j].name: z[:, k] for k, j in enumerate(step.springs)}
+    return np.maximum(t, 0.0), links, springs
+
+
+def marched(model: Model, motion: Motion, ticks: int) -> tuple[Elastic, Array]:
+    """The step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of ticks,
+    from the one before the motion on; fewer than ticks + 2 rows, the last of LOST, where they come off."""
     step, dt = Elastic(model), model.dt
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
     positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
     step.start(positions[0])
-    count, joints = len(step.springs), model.mechanism.moving
     rows = [step.z]
     with np.errstate(all="ignore"):
         for q, u in zip(positions[1:], 0.5 * np.diff(positions, axis=0), strict=True):
@@ -65,11 +92,4 @@ def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
                 break
             step.step(q, u)
             rows.append(step.z)
-    z = np.nan_to_num(np.array(rows), nan=LOST, posinf=LOST, neginf=-LOST)
-    tips = z[:, count:] @ step.dynamics.phi.T
-    found = [(f"joint.{joints[j].name}", z[:, k] - joints[j].rest) for k, j in enumerate(step.springs)
-             if joints[j].type != "prismatic"]
-    for i, planes in step.layout.tips.items():
-        slopes = np.max([np.abs(tips[:, tip.start + 1]) for tip in planes.values()], axis=0)
-        found.append((f"link.{step.tree.pieces[i].tip.name}.beam", slopes))
-    return [Bent(key, float(np.abs(x).max()), float(max((np.argmax(np.abs(x)) - 0.5) * dt, 0.0))) for key, x in found]
+    return step, np.nan_to_num(np.array(rows), nan=LOST, posinf=LOST, neginf=-LOST)

@@ -4,16 +4,19 @@ Both are written through to the file with every STATUS, so that a crash of the h
 is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
 since its reset; when the host wrote a message by its own clock is its publish time, and the CSV's last column. Topics:
 /joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant tells it, also
-/joint_states/true. Where the mechanism is known, the arm itself too: host/record/robot.py.
+/joint_states/true. Where the mechanism is known, the arm itself too: host/record/robot.py; and, for the page that
+`femtorque plot` makes of it, as an attachment what that draws: host/scene.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import math
 import struct
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +26,7 @@ from typing import Any
 import numpy as np
 from mcap.exceptions import McapError
 from mcap.reader import McapReader, make_reader
-from mcap.records import Channel, Message, Metadata, Schema
+from mcap.records import Attachment, Channel, Message, Metadata, Schema
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as McapWriter
@@ -40,12 +43,14 @@ from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
 from host.record.robot import animation
 from host.record.telemetry import tick_budget
+from host.scene.description import scene
 
 Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
 METADATA = "femtorque"
+ARM = "arm.json.gz"  # the attachment: host.scene.description
 
 _STAMP = """
 ================================================================================
@@ -199,13 +204,21 @@ def _pack(path: Path, mechanism: Mechanism | None) -> None:
             for metadata in reader.iter_metadata():
                 writer.add_metadata(metadata.name, metadata.metadata)
             _copy(reader, writer)
-            arm = None if mechanism is None else animation(mechanism, *_measured(path))
-            if arm is not None:
-                _copy(make_reader(arm), writer)
+            if mechanism is not None:
+                _show(mechanism, path, writer)
             writer.finish()
         packed.replace(path)
     except OSError:
         packed.unlink(missing_ok=True)
+
+
+def _show(mechanism: Mechanism, path: Path, writer: McapWriter) -> None:
+    """The arm: for viewers of ROS 2 logs, and as the page draws it."""
+    arm = animation(mechanism, *_measured(path))
+    if arm is not None:
+        _copy(make_reader(arm), writer)
+    drawn = json.dumps(scene(mechanism), separators=(",", ":")).encode()
+    writer.add_attachment(0, 0, ARM, "application/gzip", gzip.compress(drawn, mtime=0))
 
 
 def _copy(reader: McapReader, writer: McapWriter) -> None:
@@ -257,7 +270,8 @@ def columns(joints: tuple[Joint, ...], truth: bool = False) -> list[str]:
 class Run:
     """A log read back: S samples, J joints, SI. error: desired - measured, the short way round.
 
-    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs.
+    true: of a simulated plant. begun: date and time with offset, ISO 8601, empty in old logs. arm: None in old logs,
+    in those that were cut off, and without a mechanism file.
     """
 
     mechanism: str
@@ -282,6 +296,7 @@ class Run:
     true: Array | None = None  # (S, J); rows of nan where it is not known
     unix_time: Array | None = None  # (S,) s since 1970, by the host's clock, when it was written
     begun: str = ""
+    arm: dict[str, Any] | None = None  # what a page draws of it (host.scene.description)
 
     @property
     def error(self) -> Array:
@@ -301,6 +316,7 @@ def read(path: Path) -> Run:
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
+    arm: dict[str, Any] | None = None
     topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: []}
     written: list[int] = []  # publish times of STATUS
     schemas: dict[int, Schema] = {}
@@ -312,6 +328,8 @@ def read(path: Path) -> Run:
             for record in StreamReader(file).records:
                 if isinstance(record, Metadata) and record.name == METADATA:
                     about = record.metadata
+                elif isinstance(record, Attachment) and record.name == ARM:
+                    arm = _drawn(record.data)
                 elif isinstance(record, Schema):
                     schemas[record.id] = record
                 elif isinstance(record, Channel):
@@ -336,10 +354,20 @@ def read(path: Path) -> Run:
     if about is None or count == 0:
         raise BadInput(path, "log", None, "holds no run of femtorque",
                        "give the .mcap that `femtorque stream --log` wrote")
-    return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9)
+    return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9,
+                arm)
 
 
-def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array) -> Run:
+def _drawn(data: bytes) -> dict[str, Any] | None:
+    """What a page draws; None where that is damaged."""
+    try:
+        found = json.loads(gzip.decompress(data))
+    except (OSError, EOFError, ValueError, zlib.error):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -357,5 +385,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array) 
         {f.name: column(STATUS, f.name) for f in _SCALARS},
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
-        about.get("begun", ""),
+        about.get("begun", ""), arm,
     )

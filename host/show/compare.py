@@ -83,7 +83,7 @@ def page(runs: Sequence[Compared]) -> str:
             for t in run.found.tracking[j:j + 1]]
     return template("compare.html", "host.show", page=True).render(
         title=" and ".join(run.name for run in runs), sentences=sentences(runs), rows=rows, plots_of=_plots(runs),
-        true=any(run.found.true_tracking for run in runs),
+        truth=any(run.found.true_tracking for run in runs),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,27 @@ class Plot:
     log: bool = False
     marks: tuple[tuple[float, str, bool], ...] = ()
     zero: bool = False  # whether zero is always shown
+    most: int = MOST  # points of a curve
 
     def data(self) -> dict[str, Any]:
         """For JSON."""
-        plain = {k: v for k, v in asdict(self).items() if k != "curves"}
+        plain = {k: v for k, v in asdict(self).items() if k not in ("curves", "most")}
         return plain | {"curves": [{"name": c.name, "colour": c.colour, "width": c.width, "dots": c.dots,
-                                    "points": thinned(c.x, c.y)} for c in self.curves]}
+                                    "points": thinned(c.x, c.y, self.most)} for c in self.curves]}
 
 
-def thinned(x: Array, y: Array) -> list[list[float]]:
+def fitting(plots: Sequence[Plot], points: int, fewest: int = 300) -> list[Plot]:
+    """The same plots, thinned so that all their curves have about so many points together."""
+    most = max(fewest, min(MOST, points // max(1, sum(len(plot.curves) for plot in plots))))
+    return [replace(plot, most=most) for plot in plots]
+
+
+def thinned(x: Array, y: Array, most: int = MOST) -> list[list[float]]:
     """[x, y] of a curve's points, without those that are no numbers; peaks are kept."""
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
-    if len(x) > MOST:
-        edges = np.linspace(0, len(x), MOST // 2 + 1).astype(int)
+    if len(x) > most:
+        edges = np.linspace(0, len(x), most // 2 + 1).astype(int)
         keep = [i for a, b in zip(edges[:-1], edges[1:], strict=True)
                 for i in sorted({a + int(np.argmin(y[a:b])), a + int(np.argmax(y[a:b]))})]
         x, y = x[keep], y[keep]

@@ -279,8 +279,8 @@ class Findings:
                 continue
             fault = int(run.scalars["fault"][i])
             if fault and fault != int(run.scalars["fault"][before]):
-                events.append(Event(float(self.t[i]), f"fault {_fault(fault, int(run.scalars['fault_joint'][i]), run)}",
-                                    True))
+                what = named_fault(fault, int(run.scalars["fault_joint"][i]), run)
+                events.append(Event(float(self.t[i]), f"fault {what}", True))
             acted = set(names(messages.LIMITS, int(run.scalars["limits"][i])))
             for name in sorted(acted - set(names(messages.LIMITS, int(run.scalars["limits"][before])))):
                 events.append(Event(float(self.t[i]), f"limit {name}: {messages.LIMITS[name][1]}", True))
@@ -467,7 +467,8 @@ def _because(flags: int) -> str:
     return ""
 
 
-def _fault(number: int, joint: int, run: Run) -> str:
+def named_fault(number: int, joint: int, run: Run) -> str:
+    """Its name, where it struck, what that means; what to do."""
     for name, (value, meaning, mend) in messages.FAULTS.items():
         if value == number:
             where = f" at joint {run.joints[joint]}" if joint < len(run.joints) else ""

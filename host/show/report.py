@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,17 @@ from codegen.common import colours, output
 from codegen.common.output import claim, write_text
 from codegen.common.templating import template
 from host.record.log import Run
-from host.show.curves import Curve, Plot
-from host.show.findings import Findings, measure
+from host.scene.motion import Mark, Motion
+from host.show.curves import Curve, Plot, fitting
+from host.show.findings import Findings, measure, named_fault
+from host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
 
 MOST = 12  # joints in a section: those with the largest errors
+POINTS = 45_000  # of all curves of a page that carries the arm too: it is to stay below 2 MB
+NO_ARM = ("No arm is shown: the log holds no description of one. It is written when a log is closed, and is missing in "
+          "logs of older versions and in those that were cut off.")
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,44 @@ def page(run: Run) -> str:
              f"{t.counts:.1f}" if np.isfinite(t.counts) else "-", *true.get(t.joint, ()),
              *(measure(s[name], found.effort_unit(j)) for name in ("feed-forward", "feedback", "friction, rotor")))
             for j, (t, s) in enumerate(zip(found.tracking, found.shares, strict=False))]
+    scene = None if run.arm is None or len(run.t) < 2 else run.arm | {"motion": moved(found).data()}
+    sections = _sections(found)
+    if scene is not None:
+        plots = iter(fitting([plot for section in sections for plot in section.plots], POINTS))
+        sections = [replace(section, plots=tuple(next(plots) for _ in section.plots)) for section in sections]
     return template("report.html", "host.show", page=True).render(
-        run=run, found=found, duration=float(found.t[-1]), rows=rows, true=bool(true), sections=_sections(found),
-        left=found.left,
+        run=run, found=found, duration=float(found.t[-1]), rows=rows, truth=bool(true), sections=sections,
+        left=found.left, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
+        stiff=scene is None or not any(link["beam"] for link in scene["links"]),
     )
+
+
+def moved(found: Findings) -> Motion:
+    """The run as the arm beside the curves shows it."""
+    run = found.run
+    limits = np.where(run.facts["effort"] > 0.0, run.facts["effort"], np.nan)
+    return Motion(run.joints, found.t, run.target, run.target - run.error,
+                  None if run.true is None else run.target - run.true_error,
+                  run.torque / limits if np.isfinite(limits).any() else None, _modes(run, found.t), _marks(found))
+
+
+def _modes(run: Run, t: Array) -> list[tuple[float, str]]:
+    names, numbers = [mode["name"] for mode in (run.arm or {}).get("modes", ())], run.scalars["mode"].astype(int)
+    first = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()]
+    return [(float(t[i]), names[numbers[i]]) for i in first if numbers[i] < len(names)]
+
+
+def _marks(found: Findings) -> list[Mark]:
+    """Faults, each for as long as it was latched."""
+    run, marks = found.run, list[Mark]()
+    faults, joints = (run.scalars[name].astype(int) for name in ("fault", "fault_joint"))
+    edges = [0, *(np.flatnonzero(np.diff(faults)) + 1).tolist(), len(faults)]
+    for first, last in zip(edges[:-1], edges[1:], strict=True):
+        if faults[first]:
+            joint = run.joints[joints[first]] if joints[first] < len(run.joints) else None
+            words: str = named_fault(int(faults[first]), int(joints[first]), run).split(";")[0]
+            marks.append(Mark(float(found.t[first]), float(found.t[last - 1]), joint, words))
+    return marks
 
 
 def _sections(found: Findings) -> list[Section]:

@@ -1,4 +1,4 @@
-"""The page itself: data, viewer and three.js in one file that opens without a network."""
+"""The arm on a page: data, viewer and three.js, in one file that opens without a network."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from codegen.common.output import write_text
 from codegen.common.templating import template
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Trajectory
-from host.show.scene.description import FRAMES_A_SECOND, Motion, scene
+from host.scene.description import scene
+from host.scene.motion import Motion, lengths, planned
 
 # what can be shown: its name in viewer.js, what it is called, whether it is shown at first
-KINDS = (("solid", "links", True), ("centres", "centres of gravity", False),
-         ("inertias", "inertias, as ellipsoids", False),
+KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
+         ("centres", "centres of gravity", False), ("inertias", "inertias, as ellipsoids", False),
          ("frames", "frames (x red, y green, z blue)", False))
+REPORT_KINDS = (*KINDS[:1], ("ghost", "where it should be", True), ("true", "where it truly was", True), *KINDS[1:3],
+                *KINDS[-1:])
 
 
-def of_motion(mechanism: Mechanism, motion: Trajectory | None) -> dict[str, Any]:
+def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[str, Any]:
     """A mechanism, moved as a trajectory has it."""
+    drawn = scene(mechanism)
     if motion is None:
-        return scene(mechanism)
-    t = np.linspace(0.0, motion.duration, max(2, round(motion.duration * FRAMES_A_SECOND)))
-    names = tuple(joint.name for joint in mechanism.streamed)
-    return scene(mechanism, Motion(names, t, np.asarray(motion.at(t)[0], float)))
+        return drawn
+    moved = planned(mechanism, motion) if isinstance(motion, Trajectory) else motion
+    return drawn | {"motion": moved.data(lengths(mechanism))}
 
 
 def page(scene: dict[str, Any], said: str, verb: str) -> str:
-    """HTML of what `description.scene` gave; said: a line under the title; verb: who made it."""
-    return template("scene.html", "host.show", page=True).render(
-        scene=scene, said=said, verb=verb, kinds=KINDS, three=_part("three.min.js"), viewer=_part("viewer.js"))
+    """HTML of what `of_motion` gave; said: a line under the title; verb: who made it."""
+    return template("scene.html", "host.show", page=True).render(scene=scene, said=said, verb=verb, kinds=KINDS,
+                                                                 scripts=scripts())
 
 
 def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
@@ -42,5 +43,7 @@ def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
 
 
 @cache
-def _part(name: str) -> str:
-    return (files("host.show.scene") / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+def scripts() -> str:
+    """three.js, the viewer and the controls around it, as they stand in a page."""
+    return "\n".join((files("host.show.scene") / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+                     for name in ("three.min.js", "viewer.js", "controls.js"))

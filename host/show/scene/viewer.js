@@ -1,65 +1,131 @@
-// Draws a mechanism and moves it. `SCENE` is what host/show/scene/description.py says of it; lengths in m, angles in rad.
+// Draws a mechanism and moves it. What it is given is that of host/scene/description.py; lengths in m, angles in rad.
 "use strict";
+
+const matrixOf = (numbers) => new THREE.Matrix4().fromArray(numbers);
+
+// Adds a thing that stays where it is in its group.
+function place(group, thing, matrix, kind) {
+  thing.matrixAutoUpdate = false;
+  if (matrix) thing.matrix.copy(matrix);
+  thing.userData.kind = kind;
+  group.add(thing);
+  return thing;
+}
 
 class Arm {
   // One copy of the mechanism: a group a joint, in which its child link and what that carries stand.
   constructor(scene, look) {
     this.scene = scene;
+    this.look = look;
     this.root = new THREE.Group();
+    this.root.matrixAutoUpdate = false;
     this.links = { base: this.root };
+    this.tips = {};  // of flexible links: what stands at their ends
+    this.beams = {};
     this.joints = {};
     this.solids = [];
+    this.loads = {};
+    this.bodies = Object.fromEntries(scene.links.map((link) => [link.name, link]));
     for (const joint of scene.joints) this.addJoint(joint);
-    for (const link of scene.links) this.dress(link, look);
+    for (const link of scene.links) this.dress(link);
+    for (const load of scene.payloads) this.carry(load);
     this.q = {};
+    this.mode = null;
     this.pose(Object.fromEntries(scene.joints.map((j) => [j.name, j.start])));
+    this.home = this.places();
+    this.enter(scene.modes.length ? scene.modes[0].name : null);
   }
 
   addJoint(joint) {
-    const placed = new THREE.Group();
-    placed.matrixAutoUpdate = false;
-    placed.matrix.fromArray(joint.matrix);
-    const moved = new THREE.Group();
-    moved.matrixAutoUpdate = false;
-    placed.add(moved);
-    this.links[joint.parent].add(placed);
+    const placed = place(this.at(joint.parent, joint.tip), new THREE.Group(), matrixOf(joint.matrix));
+    const moved = place(placed, new THREE.Group());
     this.links[joint.child] = moved;
     this.joints[joint.name] = { ...joint, placed, moved, vector: new THREE.Vector3(...joint.axis) };
+    const body = this.bodies[joint.child];
+    if (body && body.beam) this.tips[joint.child] = place(moved, new THREE.Group());
   }
 
-  dress(link, look) {
-    const group = this.links[link.name];
-    for (const mesh of link.meshes) this.put(group, meshGeometry(mesh), look.material(mesh.colour), mesh.matrix);
+  // The group in which a link, or the end of a flexible one, stands.
+  at(link, tip) { return (tip && this.tips[link]) || this.links[link]; }
+
+  dress(link) {
+    const group = this.links[link.name], { look } = this;
+    for (const mesh of link.meshes) this.put(group, meshGeometry(mesh), look.material(mesh.colour), matrixOf(mesh.matrix));
     for (const rod of link.rods) {
       const geometry = new THREE.CapsuleGeometry(link.radius, Math.max(rod.length, 1e-9), 6, 16);
-      this.put(group, geometry, look.material(link.colour), rod.matrix);
+      this.put(group, geometry, look.material(link.colour), matrixOf(rod.matrix));
     }
+    if (link.beam) this.beams[link.name] = this.put(group, beamGeometry(link), look.material(link.colour), null);
     if (look.ghost) return;
     for (const [kind, made] of Object.entries(marks(link))) {
       made.userData.kind = kind;
+      made.visible = false;
       group.add(made);
     }
   }
 
   put(group, geometry, material, matrix) {
-    const solid = new THREE.Mesh(geometry, material);
-    solid.matrixAutoUpdate = false;
-    solid.matrix.fromArray(matrix);
-    solid.userData.kind = "solid";
-    group.add(solid);
+    const solid = place(group, new THREE.Mesh(geometry, material), matrix, "solid");
+    solid.userData.colour = material.color.clone();
     this.solids.push(solid);
+    return solid;
+  }
+
+  carry(load) {
+    const ball = new THREE.Mesh(new THREE.SphereGeometry(load.radius, 20, 14), this.look.material("#6e7781"));
+    const here = this.loads[load.name] = place(this.at(load.link, load.tip), new THREE.Group());
+    this.solids.push(ball);
+    place(here, ball, new THREE.Matrix4().makeTranslation(...load.com), "payloads");
+  }
+
+  // A mode's own loops, payloads, passive joints and the link that it stands on.
+  enter(name) {
+    this.mode = this.scene.modes.find((mode) => mode.name === name) || null;
+    for (const [load, here] of Object.entries(this.loads)) here.visible = !this.mode || this.mode.payloads.includes(load);
+    this.pose({});
+  }
+
+  get loops() { return this.scene.loops.filter((loop) => !this.mode || this.mode.loops.includes(loop.name)); }
+
+  get passive() {
+    return this.scene.joints.filter((j) => j.moving && (!j.actuated || (this.mode && this.mode.passive.includes(j.name)))).map((j) => j.name);
   }
 
   // Positions by joint name, rad or m; joints that are not named stay.
   pose(q) {
     for (const [name, value] of Object.entries(q)) {
       const joint = this.joints[name];
-      if (!joint) continue;
+      if (!joint || value === null) continue;
       this.q[name] = value;
       if (joint.type === "prismatic") joint.moved.matrix.makeTranslation(...joint.axis.map((a) => a * value));
       else joint.moved.matrix.makeRotationAxis(joint.vector, value);
       joint.moved.matrixWorldNeedsUpdate = true;
     }
+    this.root.updateMatrixWorld(true);
+    this.stand();
+  }
+
+  // What the mode stands on stays where it was at the start.
+  stand() {
+    const foot = this.mode && this.mode.root !== "base" ? this.mode.root : null;
+    if (!foot && !this.stood) return;
+    this.stood = foot;
+    if (foot) this.root.matrix.multiplyMatrices(matrixOf(this.home[foot]), matrixOf(this.places()[foot]).invert());
+    else this.root.matrix.identity();
+    this.root.updateMatrixWorld(true);
+  }
+
+  // A flexible link by deflection, m, and slope of its tip in y and in z, as they are drawn.
+  bend(name, [y, sy, z, sz]) {
+    const L = this.bodies[name].beam, beam = this.beams[name], points = beam.geometry.getAttribute("position"), { straight } = beam.geometry.userData;
+    for (let i = 0; i < points.count; i++) {
+      const x = straight[3 * i], s = Math.min(Math.max(x / L, 0), 1), a = s * s * (3 - 2 * s), b = L * s * s * (s - 1);
+      points.setXYZ(i, x, straight[3 * i + 1] + a * y + b * sy, straight[3 * i + 2] + a * z + b * sz);
+    }
+    points.needsUpdate = true;
+    beam.geometry.computeBoundingSphere();
+    const tip = this.tips[name].matrix.makeRotationZ(sy).multiply(new THREE.Matrix4().makeRotationY(-sz));
+    tip.premultiply(new THREE.Matrix4().makeTranslation(L, y, z)).multiply(new THREE.Matrix4().makeTranslation(-L, 0, 0));
     this.root.updateMatrixWorld(true);
   }
 
@@ -73,8 +139,8 @@ class Arm {
 
   // Close the loops: passive joints by Gauss and Newton, the others stay. Returns what is left open, m and rad.
   close() {
-    const free = this.scene.joints.filter((j) => j.moving && !j.actuated).map((j) => j.name);
-    if (!this.scene.loops.length || !free.length) return 0;
+    const free = this.passive;
+    if (!this.loops.length || !free.length) return 0;
     const norm = (r) => Math.hypot(...r);
     let gap = this.gaps();
     for (let round = 0; round < 30 && norm(gap) > 1e-12; round++) {
@@ -100,9 +166,9 @@ class Arm {
 
   gaps() {
     const found = [];
-    for (const loop of this.scene.loops) {
+    for (const loop of this.loops) {
       const [A, B] = [loop.a, loop.b].map((end) =>
-        new THREE.Matrix4().multiplyMatrices(this.links[end.link].matrixWorld, new THREE.Matrix4().fromArray(end.matrix)));
+        new THREE.Matrix4().multiplyMatrices(this.at(end.link, end.tip).matrixWorld, matrixOf(end.matrix)));
       const apart = new THREE.Matrix4().copy(A).invert().multiply(B).elements;  // b seen from a
       const place = [apart[12], apart[13], apart[14]];
       found.push(...(loop.type === "planar" ? place.slice(0, 2) : place));
@@ -160,10 +226,64 @@ function marks(link) {
   return made;
 }
 
+// Along x, in pieces that can bend.
+function beamGeometry(link) {
+  const geometry = new THREE.CylinderGeometry(0.7 * link.radius, 0.7 * link.radius, link.beam, 12, 24);
+  geometry.rotateZ(-Math.PI / 2).translate(link.beam / 2, 0, 0);
+  geometry.userData.straight = geometry.getAttribute("position").array.slice();
+  return geometry;
+}
+
+const RANGE = 0x2f8f5b, PRESENT = 0x1d2530, BEYOND = 0xc2362b;
+const SLACK = 1e-6;  // rad or m: how far beyond its range a joint still counts as within
+
+// The range of a joint: a band round its axis, or along it, and a needle where it is. Endless joints have none.
+class Range {
+  constructor(joint, radius) {
+    this.joint = joint;
+    const axis = joint.vector, toward = new THREE.Vector3(...joint.toward), side = new THREE.Vector3().crossVectors(axis, toward);
+    const { lower, upper } = joint, slides = joint.type === "prismatic";
+    const at = (x, out) => slides ? axis.clone().multiplyScalar(x).addScaledVector(side, out)
+      : toward.clone().multiplyScalar(out * Math.cos(x)).addScaledVector(side, out * Math.sin(x));
+    const [near, far] = slides ? [1.6 * radius, 2.1 * radius] : [4.2 * radius, 5 * radius];
+    const pieces = slides ? 1 : Math.max(2, Math.ceil(Math.min(upper - lower, 2 * Math.PI) / 0.12)), points = [], faces = [];
+    for (let i = 0; i <= pieces; i++) {
+      const x = lower + (upper - lower) * i / pieces;
+      points.push(...at(x, near).toArray(), ...at(x, far).toArray());
+      if (i) faces.push(2 * i - 2, 2 * i - 1, 2 * i, 2 * i, 2 * i - 1, 2 * i + 1);
+    }
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
+    geometry.setIndex(faces);
+    this.band = place(joint.placed, new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({
+      color: RANGE, side: THREE.DoubleSide, transparent: true, opacity: 0.55, depthWrite: false })), null, "limits");
+    const needle = new THREE.BufferGeometry().setFromPoints([at(0, 0.9 * near), at(0, 1.15 * far)]);
+    this.needle = place(joint.moved, new THREE.Line(needle, new THREE.LineBasicMaterial({ color: PRESENT })), null, "limits");
+  }
+
+  show(q) {
+    const beyond = q < this.joint.lower - SLACK || q > this.joint.upper + SLACK;
+    this.band.material.color.set(beyond ? BEYOND : RANGE);
+  }
+}
+
 const LOOKS = {
   solid: { material: (colour) => new THREE.MeshStandardMaterial({ color: colour, roughness: 0.6, metalness: 0.1 }) },
-  ghost: { ghost: true, material: () => new THREE.MeshStandardMaterial({ color: 0x1b6ec2, transparent: true, opacity: 0.25, depthWrite: false }) },
+  ghost: { ghost: true, material: () => ghostly(0x7b8794) },  // desired
+  true: { ghost: true, material: () => ghostly(0x56b4e9) },  // of a simulated arm
 };
+// Behind what is solid where both are in one place: all that is seen of it is where they differ.
+const ghostly = (color) => new THREE.MeshStandardMaterial({ color, transparent: true, opacity: 0.35, depthWrite: false,
+  polygonOffset: true, polygonOffsetFactor: 3, polygonOffsetUnits: 12 });
+
+// A share of the torque's limit: grey, yellow, orange, dark red; told apart without colours too, for they grow darker.
+const SHARES = [[0, "#c3cad2"], [0.5, "#e6a019"], [0.8, "#d5571a"], [1, "#8c1127"]].map(([at, colour]) => [at, new THREE.Color(colour)]);
+function tone(share) {
+  const x = Math.min(Math.abs(share), 1), k = SHARES.findIndex(([at]) => at >= x), [b, above] = SHARES[k];
+  if (!k) return above.clone();
+  const [a, below] = SHARES[k - 1];
+  return below.clone().lerp(above, (x - a) / (b - a));
+}
 
 const OPENING = 0.7;  // rad, of the camera
 
@@ -184,8 +304,14 @@ class View {
     this.grid = new THREE.GridHelper(4 * scene.size, 16, 0x8894a0, 0x8894a0);
     this.grid.material.transparent = true;
     this.grid.material.opacity = 0.35;
+    this.grid.position.y = -this.sunk();
     this.world.add(this.grid);
-    this.loops = this.loopLines();
+    this.gaps = scene.loops.map((loop) => this.line(0xc2362b, loop));
+    this.ranges = Object.values(this.arm.joints).filter((j) => j.moving && j.lower !== null && j.upper !== null)
+      .map((j) => new Range(j, scene.links[0].radius));
+    this.others = {};
+    this.marked = [];
+    this.hidden = new Set();
     this.camera = new THREE.PerspectiveCamera(OPENING * 180 / Math.PI, 1, 0.01 * scene.size, 50 * scene.size);
     this.frames = 0;
     try {
@@ -195,6 +321,7 @@ class View {
       return;
     }
     holder.appendChild(this.renderer.domElement);
+    holder.addEventListener("keydown", (event) => this.key(event));
     this.controls = new THREE.OrbitControls(this.camera, this.renderer.domElement);
     this.controls.addEventListener("change", () => this.draw());
     new ResizeObserver(() => this.resize(holder)).observe(holder);
@@ -202,23 +329,74 @@ class View {
     this.home();
   }
 
-  home() {
-    const box = new THREE.Box3();
-    for (const solid of this.arm.solids) box.expandByObject(solid);
-    if (box.isEmpty()) box.setFromObject(this.arm.root);
-    const middle = box.getCenter(new THREE.Vector3()), across = Math.max(box.getSize(new THREE.Vector3()).length(), 0.3 * this.data.size);
-    const far = 0.55 * across / Math.sin(OPENING / 2) / Math.min(1, this.camera.aspect);
-    this.camera.position.copy(middle).add(new THREE.Vector3(0.55, 0.42, 0.72).multiplyScalar(far));
-    this.controls.target.copy(middle);
+  // Arrows turn, plus and minus come nearer and go away, Home shows all of it.
+  key(event) {
+    const turns = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] }[event.key];
+    const nearer = { "+": 0.9, "=": 0.9, "-": 1 / 0.9 }[event.key];
+    if (!turns && !nearer && event.key !== "Home") return;
+    event.preventDefault();
+    if (event.key === "Home") return this.home();
+    const from = new THREE.Vector3().subVectors(this.camera.position, this.controls.target), far = from.length() * (nearer || 1);
+    const [round, down] = turns || [0, 0], around = Math.atan2(from.x, from.z) + round;
+    const polar = Math.min(Math.max(Math.acos(from.y / from.length()) + down, 0.05), Math.PI - 0.05);
+    from.set(Math.sin(polar) * Math.sin(around), Math.cos(polar), Math.sin(polar) * Math.cos(around)).multiplyScalar(far);
+    this.camera.position.copy(this.controls.target).add(from);
     this.controls.update();
   }
 
-  loopLines() {
-    return this.data.loops.map((loop) => {
-      const line = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: 0xc2362b }));
-      this.world.add(line);
-      return { loop, line };
-    });
+  // Where the arm is now: corners of the boxes round its solids.
+  corners() {
+    const found = [];
+    for (const solid of this.arm.solids) {
+      const { min, max } = new THREE.Box3().setFromObject(solid);
+      for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new THREE.Vector3(x, y, z));
+    }
+    return found;
+  }
+
+  // All of the arm, or of where a motion takes it (`reach`), as near as it fits.
+  home() {
+    if (!this.controls) return;
+    const points = this.reach || this.corners(), box = new THREE.Box3().setFromPoints(points);
+    if (box.isEmpty()) box.setFromCenterAndSize(new THREE.Vector3(), new THREE.Vector3(1, 1, 1).multiplyScalar(this.data.size));
+    const middle = box.getCenter(new THREE.Vector3()), away = new THREE.Vector3(0.55, 0.5, 0.72).normalize();
+    const right = new THREE.Vector3(away.z, 0, -away.x).normalize(), up = new THREE.Vector3().crossVectors(away, right);
+    const tall = Math.tan(OPENING / 2), wide = tall * this.camera.aspect;
+    let far = 0.3 * this.data.size;
+    for (const point of points) {
+      const p = point.clone().sub(middle), near = p.dot(away);
+      far = Math.max(far, near + 1.12 * Math.abs(p.dot(right)) / wide, near + 1.12 * Math.abs(p.dot(up)) / tall);
+    }
+    this.camera.position.copy(middle).addScaledVector(away, far);
+    this.controls.target.copy(middle);
+    this.controls.update();
+    this.draw();
+  }
+
+  // How far the arm reaches below its base as it starts: nothing stands on a floor that cuts it.
+  sunk() {
+    this.up.updateMatrixWorld(true);
+    const box = new THREE.Box3();
+    for (const solid of this.arm.solids) box.expandByObject(solid);
+    return box.isEmpty() ? 0 : Math.max(-box.min.y, 0);
+  }
+
+  line(colour, loop) {
+    const line = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: colour }));
+    line.frustumCulled = false;
+    this.world.add(line);
+    return { loop, line };
+  }
+
+  // A way through space, and points on it, both in the frame of the base.
+  way(path, points) {
+    const there = path.map((p) => new THREE.Vector3(...p));
+    this.up.add(new THREE.Line(new THREE.BufferGeometry().setFromPoints(there), new THREE.LineBasicMaterial({ color: 0x1b6ec2 })));
+    for (const point of points) {
+      const dot = new THREE.Mesh(new THREE.SphereGeometry(0.012 * this.data.size, 12, 8), new THREE.MeshBasicMaterial({ color: 0x1b6ec2 }));
+      dot.position.set(...point);
+      this.up.add(dot);
+    }
   }
 
   resize(holder) {
@@ -231,129 +409,56 @@ class View {
   }
 
   show(kind, shown) {
+    if (shown) this.hidden.delete(kind); else this.hidden.add(kind);
+    for (const [name, arm] of Object.entries(this.others)) arm.root.visible = !this.hidden.has(name);
     this.arm.root.traverse((thing) => { if (thing.userData.kind === kind) thing.visible = shown; });
     this.draw();
   }
 
-  ghost() {
-    if (!this.shadow) {
-      this.shadow = new Arm(this.data, LOOKS.ghost);
-      this.up.add(this.shadow.root);
+  // Another copy of the mechanism: "ghost", what is desired, or "true", where a simulated arm is.
+  other(look) {
+    if (!this.others[look]) {
+      const made = this.others[look] = new Arm(this.data, LOOKS[look]);
+      made.root.visible = !this.hidden.has(look);
+      if (this.arm.mode) made.enter(this.arm.mode.name);
+      this.up.add(made.root);
     }
-    return this.shadow;
+    return this.others[look];
   }
 
-  // shares: of its limit that each joint's torque is, by name; the link that it drives takes the colour.
+  enter(mode) { for (const arm of [this.arm, ...Object.values(this.others)]) arm.enter(mode); }
+
+  // Shares of its limit that each joint's torque is, by name: the link that it drives takes the colour; null: its own.
   colour(shares) {
     for (const [name, share] of Object.entries(shares)) {
-      const tone = new THREE.Color().setHSL(0.33 * (1 - Math.min(Math.abs(share), 1)), 0.75, 0.45);
-      this.arm.joints[name].moved.children.filter((c) => c.userData.kind === "solid").forEach((c) => c.material.color.copy(tone));
+      for (const child of this.arm.joints[name].moved.children) {
+        if (child.userData.kind === "solid") child.material.color.copy(share === null ? child.userData.colour : tone(share));
+      }
     }
+  }
+
+  // Joints, by name, at which something is wrong.
+  mark(names) {
+    if (names.join() === this.marked.map((mark) => mark.name).join()) return;
+    for (const { ball } of this.marked) ball.removeFromParent();
+    this.marked = names.filter((name) => this.arm.joints[name]).map((name) => {
+      const ball = new THREE.Mesh(new THREE.SphereGeometry(2.6 * this.data.links[0].radius, 20, 14), new THREE.MeshBasicMaterial({
+        color: 0xd1242f, transparent: true, opacity: 0.7, depthTest: false }));
+      ball.renderOrder = 3;
+      this.arm.joints[name].placed.add(ball);
+      return { name, ball };
+    });
   }
 
   draw() {
-    for (const { loop, line } of this.loops) {
+    for (const { loop, line } of this.gaps) {
       const ends = [loop.a, loop.b].map((end) => new THREE.Vector3(end.matrix[12], end.matrix[13], end.matrix[14])
-        .applyMatrix4(this.arm.links[end.link].matrixWorld));  // nothing to see where the loop is closed
+        .applyMatrix4(this.arm.at(end.link, end.tip).matrixWorld));  // nothing to see where the loop is closed
       line.geometry.setFromPoints(ends);
+      line.visible = this.arm.loops.includes(loop);
     }
+    for (const range of this.ranges) range.show(this.arm.q[range.joint.name]);
     if (this.renderer) this.renderer.render(this.world, this.camera);
     this.frames++;
   }
 }
-
-// ---- the page around it
-
-const element = (id) => document.getElementById(id);
-
-function sliders(view) {
-  const rows = element("joints");
-  for (const joint of view.data.joints.filter((j) => j.moving)) {
-    const row = document.createElement("label"), name = document.createElement("span"), value = document.createElement("output");
-    const input = Object.assign(document.createElement("input"), { type: "range", step: "any" });
-    [input.min, input.max] = [joint.lower ?? -Math.PI, joint.upper ?? Math.PI];
-    input.value = view.arm.q[joint.name];
-    input.setAttribute("aria-label", `${joint.name}, ${joint.unit}`);
-    name.textContent = name.title = joint.name;
-    input.disabled = !joint.actuated && view.data.loops.length > 0;
-    input.addEventListener("input", () => {
-      view.arm.pose({ [joint.name]: Number(input.value) });
-      const open = view.arm.close();
-      element("open").textContent = open > 1e-6 ? "the loops do not close here" : "";
-      view.draw();
-      refresh();
-    });
-    row.append(name, input, value);
-    rows.append(row);
-    row.update = () => {
-      input.value = view.arm.q[joint.name];
-      value.textContent = `${view.arm.q[joint.name].toFixed(3).replace(/^-(0\.0*)$/, "$1")} ${joint.unit}`;
-      row.classList.toggle("beyond", view.arm.q[joint.name] < (joint.lower ?? -Infinity) - 1e-9
-        || view.arm.q[joint.name] > (joint.upper ?? Infinity) + 1e-9);
-    };
-  }
-  const refresh = () => [...rows.children].forEach((row) => row.update());
-  refresh();
-  return refresh;
-}
-
-// A motion: `motion.t`, and rows of positions and shares of the torque's limit by sample.
-function player(view, refresh) {
-  const motion = view.data.motion;
-  if (!motion) return;
-  const slider = element("time"), button = element("play"), clock = element("clock");
-  element("player").hidden = false;
-  slider.max = motion.t.length - 1;
-  const named = (row) => Object.fromEntries(motion.joints.map((name, k) => [name, row[k]]));
-  const seek = (k) => {
-    slider.value = k;
-    clock.textContent = `${motion.t[k].toFixed(2)} s`;
-    view.arm.pose(named((motion.measured ?? motion.desired)[k]));
-    view.arm.close();
-    if (motion.measured) {
-      view.ghost().pose(named(motion.desired[k]));
-      view.shadow.close();
-    }
-    if (motion.shares) view.colour(named(motion.shares[k]));
-    view.draw();
-    refresh();
-  };
-  let began = null;
-  const stop = () => { began = null; button.textContent = "Play"; };
-  const step = (now) => {
-    if (began === null) return;
-    const t = (now - began) / 1000;
-    let k = motion.t.findIndex((x) => x >= t);
-    if (k < 0) { k = motion.t.length - 1; stop(); }
-    seek(k);
-    if (began !== null) requestAnimationFrame(step);
-  };
-  button.addEventListener("click", () => {
-    if (began !== null) return stop();
-    const from = Number(slider.value) >= motion.t.length - 1 ? 0 : motion.t[Number(slider.value)];
-    began = performance.now() - 1000 * from;
-    button.textContent = "Pause";
-    requestAnimationFrame(step);
-  });
-  slider.addEventListener("input", () => { stop(); seek(Number(slider.value)); });
-  seek(0);
-  return seek;
-}
-
-function start() {
-  const view = new View(element("view"), SCENE);
-  const refresh = sliders(view), seek = player(view, refresh);
-  for (const box of document.querySelectorAll("input[data-kind]")) {
-    const apply = () => view.show(box.dataset.kind, box.checked);
-    box.addEventListener("change", apply);
-    apply();
-  }
-  element("home")?.addEventListener("click", () => view.home());
-  window.femtorque = {
-    view, seek,
-    places: (q) => { view.arm.pose(q); return view.arm.places(); },
-    close: () => view.arm.close(),
-    positions: () => ({ ...view.arm.q }),
-  };
-}
-start();

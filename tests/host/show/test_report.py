@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from codegen.common.errors import BadInput
 from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows
+from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.wire import messages
 from hil.plant.rigid import Plant
 from hil.play.run import run as play
@@ -19,6 +19,7 @@ from host.record import export
 from host.record import log as logs
 from host.show import report
 from host.show.findings import CONSTANT, NOTHING, Findings
+from host.show.scene.page import scripts
 from tests.conftest import ROOT
 from tests.support.browser import chromium
 
@@ -143,16 +144,124 @@ def test_the_command_writes_a_page_that_a_browser_shows(runs, here, tmp_path):
     assert told["files"] == [str(page), str(figure)] and told["figure"] == str(figure)
     assert any("as Coulomb friction of" in s for s in told["sentences"])
     text = page.read_text()
-    assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://|fetch|XMLHttp", text), "self-contained"
+    assert len(text.encode()) < 2_000_000 and scripts() in text
+    own = text.replace(scripts(), "")  # three.js names the name space of elements
+    assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://|fetch|XMLHttp", own), "self-contained"
     with chromium() as browser:
         browser.open(page)
+        assert browser.run("return performance.getEntriesByType('resource').length") == 0
         assert browser.run("return plots.length") == 5 * 3 + 2, "position, error, torque, model, spectrum; tick, buffer"
         assert browser.run("return plots.every(p => p.canvas.width > 200)")
         shown_text = browser.run("return document.body.innerText")
         assert all(s in shown_text for s in told["sentences"])
         assert browser.run("return document.querySelectorAll('table')[0].rows.length") == 4
         browser.screenshot(tmp_path / "report.png")
-        assert not browser.console()
+        assert not wrong(browser)
+
+
+def wrong(browser):
+    """What the console holds but for a word on the speed of reading pixels, which a screenshot does."""
+    return [entry["message"] for entry in browser.console() if "GPU stall" not in entry["message"]]
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    """A log in which an encoder stopped in mid-motion."""
+    arm, path = load_mechanism(ARM), tmp_path_factory.mktemp("broken") / "run.mcap"
+    result = play(arm, Trajectory.load(ARM.with_suffix(".csv"), arm), fault="encoder-stuck", log=path)
+    assert result.ended != "done"
+    return logs.read(path)
+
+
+@pytest.fixture(scope="module")
+def beside(broken, tmp_path_factory):
+    """A browser that shows the page of that run."""
+    page = tmp_path_factory.mktemp("page") / "run.html"
+    report.write(broken, page)
+    with chromium() as browser:
+        browser.open(page)
+        yield browser
+        assert not wrong(browser)
+
+
+def test_one_time_moves_the_arm_its_ghosts_and_the_line_in_every_curve(broken, beside):
+    t = broken.t - broken.t[0]
+    for k in (50, 150, 200):
+        beside.run(f"const s = document.getElementById('time'); s.value = {t[k]}; s.dispatchEvent(new Event('input'))")
+        at = beside.run("return femtorque.player.time")
+        assert at == pytest.approx(t[k], abs=2e-3)
+        for who, rows in (("arm", broken.target - broken.error), ("others.ghost", broken.target),
+                          ("others.true", broken.target - broken.true_error)):
+            found = beside.run(f"return femtorque.view.{who}.q")
+            for j, joint in enumerate(broken.joints):
+                assert found[joint] == pytest.approx(np.interp(at, t, rows[:, j]), abs=5e-4), (who, joint)
+        assert beside.run("return Zoomed.moment") == at
+        assert beside.run("return plots.filter(p => p.plot.group === 't').every("
+                          "p => !p.canvas.parentElement.querySelector('.moment').hidden)")
+
+
+def test_a_click_on_a_curve_moves_the_arm_there(beside):
+    beside.run("""const c = plots[0].canvas, [a, b] = plots[0].range(), x = 58 + 0.5 * (c.clientWidth - 66);
+                  c.setPointerCapture = () => {};
+                  for (const kind of ["pointerdown", "pointerup"]) {
+                    const box = c.getBoundingClientRect();
+                    const at = {clientX: box.left + x, clientY: box.top + 50, bubbles: true};
+                    c.dispatchEvent(new PointerEvent(kind, at));
+                  }""")
+    middle = beside.run("const [a, b] = plots[0].range(); return (a + b) / 2")
+    assert beside.run("return femtorque.player.time") == pytest.approx(middle, abs=0.02)
+
+
+def test_torque_is_a_colour_and_a_fault_a_mark_at_its_joint(broken, beside):
+    share = np.abs(broken.torque[:, 0] / broken.facts["effort"][0])
+    t, most = broken.t - broken.t[0], int(np.argmax(share))
+    colour = """const link = femtorque.view.arm.joints.shoulder.moved.children.find(c => c.userData.kind === 'solid');
+                return link.material.color.getHSL({})"""
+    still, loaded = (beside.run(f"femtorque.seek({t[k]}); {colour}") for k in (5, most))
+    assert share[most] > 0.1 and loaded["s"] > still["s"] + 0.05, "from grey to a colour"
+    faulted = int(np.flatnonzero(broken.scalars["fault"])[0])
+    joint = broken.joints[int(broken.scalars["fault_joint"][faulted])]
+    assert beside.run(f"femtorque.seek({t[faulted] - 0.05}); return femtorque.view.marked.length") == 0
+    assert beside.run(f"femtorque.seek({t[faulted] + 0.01}); return femtorque.view.marked.map(m => m.name)") == [joint]
+    assert f"at joint {joint}" in beside.run("return document.getElementById('wrong').textContent")
+    assert f"at joint {joint}" in beside.run("return document.getElementById('time').getAttribute('aria-valuetext')")
+
+
+def test_differences_can_be_drawn_larger_than_they_are(broken, beside):
+    beside.run("femtorque.seek(1.0)")
+    q, desired = (beside.run(f"return femtorque.view.{who}.q") for who in ("arm", "others.ghost"))
+    beside.run("const s = document.getElementById('apart'); s.value = '100'; s.dispatchEvent(new Event('change'))")
+    larger = beside.run("return femtorque.view.arm.q")
+    for joint in broken.joints:
+        assert larger[joint] - desired[joint] == pytest.approx(100.0 * (q[joint] - desired[joint]), abs=1e-9)
+    beside.run("const s = document.getElementById('apart'); s.value = '1'; s.dispatchEvent(new Event('change'))")
+
+
+def test_the_page_can_be_worked_from_the_keyboard(beside):
+    """The space bar plays, the arrows turn the arm once it has the focus, and every control has a name."""
+    beside.run("document.activeElement.blur(); femtorque.seek(0)")
+    beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
+    assert beside.run("return document.getElementById('play').textContent") == "Pause"
+    beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
+    assert beside.run("return document.getElementById('play').textContent") == "Play"
+    before = beside.run("return femtorque.view.camera.position.toArray()")
+    beside.run("document.getElementById('view').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}))")
+    assert np.linalg.norm(np.subtract(beside.run("return femtorque.view.camera.position.toArray()"), before)) > 0.01
+    beside.run("document.getElementById('view').dispatchEvent(new KeyboardEvent('keydown', {key: 'Home'}))")
+    np.testing.assert_allclose(beside.run("return femtorque.view.camera.position.toArray()"), before, atol=1e-6)
+    assert beside.run("return document.getElementById('view').tabIndex") == 0
+    assert beside.run("return [...document.querySelectorAll('input, select, canvas[role=img], #view')].every("
+                      "e => e.labels?.length || e.getAttribute('aria-label'))")
+
+
+def test_a_log_without_an_arm_has_the_page_of_old_and_says_why(broken):
+    text = report.page(replace(broken, arm=None))
+    assert "No arm is shown: the log holds no description of one." in text and "THREE" not in text
+    assert 'id="view"' not in text and "What was worst" in text
+
+
+def test_columns_of_what_is_true_are_there_only_where_it_is_known(broken):
+    assert "true error rms" in report.page(broken) and "true error rms" not in report.page(replace(broken, true=None))
 
 
 def test_the_same_log_gives_the_same_page():

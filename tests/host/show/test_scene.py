@@ -13,7 +13,8 @@ from codegen.model.bodies import Model
 from codegen.model.loop_assembly import assemble
 from codegen.motion.trajectory import Trajectory
 from hil.papers.isobe import MECHANISMS
-from host.show.scene import description, meshes, page
+from host.scene import description, meshes
+from host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
 
@@ -80,7 +81,7 @@ def test_a_motion_is_played_as_it_was_planned(browser, open_page):
     file = open_page(mechanism, motion)
     assert file.stat().st_size < 2_000_000
     last = browser.run("return SCENE.motion.t.length") - 1
-    browser.run(f"window.femtorque.seek({last // 2})")
+    browser.run(f"window.femtorque.seek(SCENE.motion.t[{last // 2}])")
     t = browser.run(f"return SCENE.motion.t[{last // 2}]")
     found = browser.run("return window.femtorque.positions()")
     for joint, expected in zip(mechanism.streamed, motion.at(t)[0], strict=True):

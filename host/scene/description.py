@@ -1,52 +1,33 @@
-"""What the page draws of a mechanism, as plain data: frames, solids, centres of gravity, inertias, loops, a motion.
+"""What a page draws of a mechanism, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
 
 A link has the meshes of its URDF, thinned out; without any it is drawn as rods from its own frame to whatever hangs on
-it. Matrices are 4 x 4, column after column, as three.js has them.
+it. A flexible link is a rod that bends. Matrices are 4 x 4, column after column, as three.js has them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
+from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, Payload
 from codegen.model.bodies import rotation_rpy
-from host.show.scene.meshes import Solid, visuals
+from codegen.model.torsion import END
+from host.scene.meshes import Solid, visuals
 
 Array = NDArray[np.float64]
 
 SLENDER = 0.018  # radius of a rod over the size of the mechanism
-FRAMES_A_SECOND = 60.0  # of a motion on the page
+DENSITY = 2700.0  # kg/m^3: a payload is drawn as large as a ball of aluminium of its mass
 # Okabe and Ito's colours, which colour-blind people can tell apart; greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
 
 
-@dataclass(frozen=True)
-class Motion:
-    """t (T,), s; of `joints` (T, n): desired, and where known measured, and shares of the torque's limit."""
-
-    joints: tuple[str, ...]
-    t: Array
-    desired: Array
-    measured: Array | None = None
-    shares: Array | None = None
-
-    def data(self) -> dict[str, Any]:
-        """Thinned to what a screen shows."""
-        keep = np.unique(np.searchsorted(self.t, np.arange(self.t[0], self.t[-1], 1.0 / FRAMES_A_SECOND)))
-        keep = np.append(keep[keep < len(self.t) - 1], len(self.t) - 1)
-        rows = {name: _rounded(values[keep]) for name in ("desired", "measured", "shares")
-                if (values := getattr(self, name)) is not None}
-        return {"joints": list(self.joints), "t": _rounded(self.t[keep] - self.t[0]), **rows}
-
-
-def scene(mechanism: Mechanism, motion: Motion | None = None) -> dict[str, Any]:
-    """Everything on the page, as JSON can hold it."""
+def scene(mechanism: Mechanism) -> dict[str, Any]:
+    """Everything on the page but a motion (host.scene.motion), as JSON can hold it."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)
@@ -56,9 +37,12 @@ def scene(mechanism: Mechanism, motion: Motion | None = None) -> dict[str, Any]:
         "name": mechanism.name, "size": size, "up": _up(mechanism.gravity),
         "joints": [_joint(mechanism, joint, joint.name in moving) for joint in mechanism.joints],
         "links": [_link(mechanism, k, link, size, solids.get(link.name, [])) for k, link in enumerate(links)],
-        "loops": [{"name": loop.name, "type": loop.type, "a": _anchor(loop.a), "b": _anchor(loop.b)}
-                  for loop in mechanism.loops],
-        "motion": None if motion is None else motion.data(),
+        "loops": [{"name": loop.name, "type": loop.type, "a": _anchor(mechanism, loop.a),
+                   "b": _anchor(mechanism, loop.b)} for loop in mechanism.loops],
+        "payloads": [_payload(mechanism, payload, size) for payload in mechanism.payloads],
+        "modes": [{"name": mode.name, "loops": list(mode.loops), "payloads": list(mode.payloads),
+                   "passive": list(mode.passive), "root": mode.root} for mode in mechanism.modes],
+        "motion": None,
     }
 
 
@@ -71,18 +55,43 @@ def matrix(R: ArrayLike, p: ArrayLike) -> list[float]:
 def _joint(mechanism: Mechanism, joint: Joint, moving: bool) -> dict[str, Any]:
     unit = "m" if joint.type == "prismatic" else "rad"
     limits = {side: value if math.isfinite(value := getattr(joint.limits, side)) else None
-              for side in ("lower", "upper")}
+              for side in ("lower", "upper", "effort")}
     return {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child, "unit": unit,
             "matrix": matrix(rotation_rpy(joint.rpy), joint.xyz), "axis": joint.axis.tolist(), "moving": moving,
-            "actuated": joint.actuated, "start": mechanism.lock.get(joint.name, joint.start), **limits}
+            "actuated": joint.actuated, "start": mechanism.lock.get(joint.name, joint.start), **limits,
+            "tip": _at_tip(mechanism, joint.parent, joint.xyz), "toward": _toward(mechanism, joint)}
+
+
+def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:
+    """Unit vector across the axis, in the joint's frame, to where its link goes: from there its angle is drawn."""
+    link = mechanism.link(joint.child)
+    for far in (*(end for _, end in _rods(mechanism, link)), link.com, *np.eye(3)):
+        across = far - (far @ joint.axis) * joint.axis
+        if np.linalg.norm(across) > 0.05 * np.linalg.norm(far):
+            break
+    return [float(x) for x in across / np.linalg.norm(across)]
+
+
+def _at_tip(mechanism: Mechanism, link: str, xyz: Array) -> bool:
+    """Whether a point of a link moves as the end of a flexible one does."""
+    beam = None if link == BASE else mechanism.link(link).beam
+    return beam is not None and bool(xyz[0] >= beam.length - END)
+
+
+def _payload(mechanism: Mechanism, payload: Payload, size: float) -> dict[str, Any]:
+    ball = (3.0 * payload.mass / (4.0 * math.pi * DENSITY)) ** (1.0 / 3.0)
+    return {"name": payload.name, "link": payload.link, "mass": payload.mass, "com": payload.com.tolist(),
+            "radius": min(max(ball, 1.3 * SLENDER * size), 0.07 * size),
+            "tip": _at_tip(mechanism, payload.link, payload.com)}
 
 
 def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Sequence[Solid]) -> dict[str, Any]:
-    radius = SLENDER * size
+    radius = SLENDER * size * (1.0 - 0.06 * (number % 3))  # two that overlap are told apart
     return {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "radius": radius,
             "colour": LINKS[number % len(LINKS)], "ellipsoid": _ellipsoid(link, radius),
             "meshes": [solid.data() for solid in solids],
-            "rods": [] if solids else [_rod(a, b) for a, b in _rods(mechanism, link)]}
+            "beam": None if link.beam is None else link.beam.length,
+            "rods": [] if solids or link.beam else [_rod(a, b) for a, b in _rods(mechanism, link)]}
 
 
 def _rods(mechanism: Mechanism, link: Link) -> Iterator[tuple[Array, Array]]:
@@ -119,8 +128,9 @@ def _ellipsoid(link: Link, least: float) -> list[float]:
     return matrix(axes * half, link.com)
 
 
-def _anchor(end: Anchor) -> dict[str, Any]:
-    return {"link": end.link, "matrix": matrix(rotation_rpy(end.rpy), end.xyz)}
+def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
+    return {"link": end.link, "matrix": matrix(rotation_rpy(end.rpy), end.xyz),
+            "tip": _at_tip(mechanism, end.link, end.xyz)}
 
 
 def _size(mechanism: Mechanism) -> float:
@@ -134,8 +144,3 @@ def _up(gravity: Array) -> list[float]:
     """Against gravity; along z in a mechanism that lies flat."""
     g = float(np.linalg.norm(gravity))
     return [0.0, 0.0, 1.0] if g == 0.0 else [float(x) for x in -gravity / g + 0.0]
-
-
-def _rounded(values: Array) -> list[Any]:
-    rounded: list[Any] = np.round(values, 6).tolist()
-    return rounded

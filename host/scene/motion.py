@@ -1,0 +1,107 @@
+"""A motion as a page plays it: rows by sample, thinned to what a page can carry; between them it is interpolated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Trajectory
+from codegen.reference import flexible
+
+Array = NDArray[np.float64]
+
+FRAMES_A_SECOND = 60.0
+MOST_VALUES = 60_000  # numbers of a motion on a page: about half a megabyte
+FEWEST = 120  # samples
+DRAWN = 0.08  # of its length that a flexible link's tip is drawn away, at most
+LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # times as large as they are that deflections are drawn
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What happened at a joint, None being the board itself, from t on until another time, s."""
+
+    t: float
+    until: float
+    joint: str | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Motion:
+    """t (T,), s; rows (T, n) of `joints`: desired, and where known measured, true, and shares of the torque's limit.
+
+    modes: (s, name) of the first mode and of every switch. bends: of flexible links, deflection and slope of the tip in
+    y, then in z (T, 4), m and rad. waypoints: (s, name). path (T, 3): of the tip, m, in the frame of the base.
+    """
+
+    joints: tuple[str, ...]
+    t: Array
+    desired: Array
+    measured: Array | None = None
+    true: Array | None = None
+    shares: Array | None = None
+    modes: Sequence[tuple[float, str]] = ()
+    marks: Sequence[Mark] = ()
+    bends: dict[str, Array] = field(default_factory=dict)
+    waypoints: Sequence[tuple[float, str]] = ()
+    path: Array | None = None
+
+    def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
+        """For JSON, from time 0 on. lengths: of flexible links, m."""
+        keep, begin = self._kept(), float(self.t[0])
+        rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
+                for name in ("desired", "measured", "true", "shares", "path")}
+        bends = {name: rounded(values[keep], 8) for name, values in self.bends.items()}
+        return {"joints": list(self.joints), "t": rounded(self.t[keep] - begin), **rows, "bends": bends,
+                "larger": self._larger(lengths or {}),
+                "modes": [[max(t - begin, 0.0), name] for t, name in self.modes],
+                "waypoints": [[t - begin, name] for t, name in self.waypoints],
+                "marks": [[mark.t - begin, mark.until - begin, mark.joint, mark.text] for mark in self.marks]}
+
+    def _kept(self) -> NDArray[np.int64]:
+        """Numbers of the samples that are carried, the first and the last among them."""
+        kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares"))
+        most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1)))
+        span = float(self.t[-1] - self.t[0])
+        count = int(min(most, len(self.t), max(2.0, span * FRAMES_A_SECOND + 1)))
+        keep = np.searchsorted(self.t, np.linspace(self.t[0], self.t[-1], count) - 1e-9)
+        return np.unique(np.minimum(keep, len(self.t) - 1))
+
+    def _larger(self, lengths: dict[str, float]) -> int:
+        """How many times as large deflections are drawn: the most of LARGER that bends nothing by more than DRAWN."""
+        most = max((np.abs(values[:, (0, 2)]).max() / lengths[name] for name, values in self.bends.items()
+                    if name in lengths), default=0.0)
+        return max((n for n in LARGER if n * most <= DRAWN), default=1) if most > 0.0 else 1
+
+
+def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
+    """As a trajectory has it, flexible links bent as the reference bends them."""
+    t = np.linspace(0.0, motion.duration, max(2, round(motion.duration * FRAMES_A_SECOND)))
+    q = np.asarray(motion.at(t)[0], float)
+    names = tuple(joint.name for joint in mechanism.streamed)
+    if not any(link.beam for link in mechanism.links) and not any(joint.elastic for joint in mechanism.moving):
+        return Motion(names, t, q, modes=motion.modes)
+    model = Model.of(mechanism)
+    at, links, springs = flexible.shapes(model, motion, round(motion.duration / model.dt))
+    own = [name for name in springs if name in {joint.name for joint in mechanism.moving}]
+    stretched = [np.interp(t, at, springs[name]) for name in own]
+    bends = {name: np.column_stack([np.interp(t, at, column) for column in rows.T]) for name, rows in links.items()}
+    return Motion((*names, *own), t, np.column_stack([q, *stretched]), bends=bends)
+
+
+def lengths(mechanism: Mechanism) -> dict[str, float]:
+    """Of flexible links, m."""
+    return {link.name: link.beam.length for link in mechanism.links if link.beam is not None}
+
+
+def rounded(values: Array, digits: int = 5) -> list[Any]:
+    """For JSON, which has no NaN."""
+    return [[None if x != x else x for x in row] if isinstance(row, list) else None if row != row else row
+            for row in np.round(values, digits).tolist()]

@@ -1,0 +1,183 @@
+// The controls of a page around a View of viewer.js: joints, a motion's time, what is shown. Every part may be missing.
+"use strict";
+
+const element = (id) => document.getElementById(id);
+const plain = (x, digits) => x.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
+
+// One slider a joint; those that loops move only show it.
+function sliders(view) {
+  const rows = element("joints");
+  if (!rows) return () => {};
+  for (const joint of view.data.joints.filter((j) => j.moving)) {
+    const row = document.createElement("label"), name = document.createElement("span"), value = document.createElement("output");
+    const input = Object.assign(document.createElement("input"), { type: "range", step: "any" });
+    [input.min, input.max] = [joint.lower ?? -Math.PI, joint.upper ?? Math.PI];
+    input.setAttribute("aria-label", `${joint.name}, ${joint.unit}`);
+    name.textContent = name.title = joint.name;
+    input.addEventListener("input", () => {
+      view.arm.pose({ [joint.name]: Number(input.value) });
+      const open = view.arm.close();
+      element("open").textContent = open > 1e-6 ? "the loops do not close here" : "";
+      view.draw();
+      refresh();
+    });
+    row.append(name, input, value);
+    rows.append(row);
+    row.update = () => {
+      const q = view.arm.q[joint.name], beyond = q < (joint.lower ?? -Infinity) - SLACK || q > (joint.upper ?? Infinity) + SLACK;
+      input.value = q;
+      input.disabled = view.arm.loops.length > 0 && view.arm.passive.includes(joint.name);
+      value.textContent = `${plain(q, 3)} ${joint.unit}`;
+      row.classList.toggle("beyond", beyond);
+      row.title = beyond ? "beyond its range" : "";
+    };
+  }
+  const refresh = () => { for (const row of rows.children) row.update(); };
+  refresh();
+  return refresh;
+}
+
+// Rows of numbers by sample, read between the samples too.
+class Rows {
+  constructor(t, rows) { Object.assign(this, { t, rows }); }
+
+  at(time) {
+    const { t, rows } = this;
+    let low = 0, high = t.length - 1;
+    while (high - low > 1) { const middle = (low + high) >> 1; if (t[middle] <= time) low = middle; else high = middle; }
+    const share = high > low ? Math.min(Math.max((time - t[low]) / (t[high] - t[low]), 0), 1) : 0;
+    return rows[low].map((x, k) => x === null || rows[high][k] === null ? x : x + share * (rows[high][k] - x));
+  }
+}
+
+const LOOKS_AT = 12;  // times of a motion, to see how far it reaches
+
+// A motion: one time moves the arm, its ghosts, its colours and, by the event "moment", the curves beside it.
+class Player {
+  constructor(view, refresh) {
+    const motion = this.motion = view.data.motion;
+    Object.assign(this, { view, refresh, time: 0, began: null, last: motion.t[motion.t.length - 1] });
+    this.rows = Object.fromEntries(["desired", "measured", "true", "shares"].filter((kind) => motion[kind])
+      .map((kind) => [kind, new Rows(motion.t, motion[kind])]));
+    this.bends = Object.fromEntries(Object.entries(motion.bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
+    this.slider = element("time");
+    this.button = element("play");
+    element("player").hidden = false;
+    Object.assign(this.slider, { min: 0, max: this.last, step: Math.max(this.last / 2000, 1e-3) });
+    this.slider.addEventListener("input", () => { this.stop(); this.seek(Number(this.slider.value)); });
+    this.button.addEventListener("click", () => this.began === null ? this.play() : this.stop());
+    element("apart")?.addEventListener("change", () => this.seek(this.time));
+    element("mode")?.addEventListener("change", () => this.stop());
+    document.addEventListener("goto", (event) => { this.stop(); this.seek(event.detail); });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === " " && event.target === document.body) { event.preventDefault(); this.button.click(); }
+    });
+    if (motion.path) view.way(motion.path, motion.waypoints.map(([t]) => new Rows(motion.t, motion.path).at(t)));
+    const reach = [];
+    for (let k = 0; k <= LOOKS_AT; k++) {
+      this.seek(this.last * k / LOOKS_AT);
+      reach.push(...view.corners());
+    }
+    view.reach = reach;
+    view.home();
+    this.seek(Number(/^#t=([\d.]+)$/.exec(location.hash)?.[1] ?? 0));
+  }
+
+  named(kind, time) {
+    const row = this.rows[kind].at(time);
+    return Object.fromEntries(this.motion.joints.map((name, k) => [name, row[k]]));
+  }
+
+  // How many times as far apart as they are desired, measured and true are drawn.
+  apart(q, desired) {
+    const times = Number(element("apart")?.value ?? 1);
+    return Object.fromEntries(Object.entries(q).map(([name, x]) => [name, x === null ? x : desired[name] + times * (x - desired[name])]));
+  }
+
+  seek(time) {
+    const { view, motion } = this;
+    this.time = Math.min(Math.max(time, 0), this.last);
+    const desired = this.named("desired", this.time);
+    this.enter();
+    this.put(view.arm, this.rows.measured ? this.apart(this.named("measured", this.time), desired) : desired);
+    if (this.rows.measured) this.put(view.other("ghost"), desired);
+    if (this.rows.true) this.put(view.other("true"), this.apart(this.named("true", this.time), desired));
+    if (this.rows.shares) view.colour(this.named("shares", this.time));
+    this.tell(motion.marks.filter(([from, until]) => from <= this.time && this.time <= until));
+    view.draw();
+    this.refresh();
+    document.dispatchEvent(new CustomEvent("moment", { detail: this.time }));
+  }
+
+  put(arm, q) {
+    for (const [name, rows] of Object.entries(this.bends)) arm.bend(name, rows.at(this.time).map((x) => this.motion.larger * x));
+    arm.pose(q);
+    arm.close();
+  }
+
+  enter() {
+    const switches = this.motion.modes.filter(([from]) => from <= this.time + 1e-9);
+    if (!switches.length) return;
+    const [, name] = switches[switches.length - 1];
+    if (this.view.arm.mode?.name !== name) this.view.enter(name);
+    if (element("mode")) element("mode").value = name;
+  }
+
+  tell(marks) {
+    this.view.mark(marks.map(([, , joint]) => joint).filter((joint) => joint !== null));
+    const said = [...new Set(marks.map(([, , , text]) => text))].join("; "), clock = `${this.time.toFixed(2)} s`;
+    this.slider.value = this.time;
+    this.slider.setAttribute("aria-valuetext", said ? `${clock}, ${said}` : clock);
+    element("clock").textContent = `${clock} of ${this.last.toFixed(2)} s`;
+    if (element("wrong") && element("wrong").textContent !== said) element("wrong").textContent = said;
+  }
+
+  play() {
+    const from = this.time >= this.last - 1e-9 ? 0 : this.time;
+    this.began = performance.now() - 1000 * from;
+    this.button.textContent = "Pause";
+    requestAnimationFrame(() => this.step());
+  }
+
+  step() {
+    if (this.began === null) return;
+    const time = (performance.now() - this.began) / 1000;
+    this.seek(time);
+    if (time >= this.last) this.stop(); else requestAnimationFrame(() => this.step());
+  }
+
+  stop() {
+    this.began = null;
+    this.button.textContent = "Play";
+  }
+}
+
+// What is shown, and from where it is looked at.
+function choices(view, refresh) {
+  for (const box of document.querySelectorAll("input[data-kind]")) {
+    const apply = () => view.show(box.dataset.kind, box.checked);
+    box.addEventListener("change", apply);
+    apply();
+  }
+  element("home")?.addEventListener("click", () => view.home());
+  element("mode")?.addEventListener("change", () => {
+    view.enter(element("mode").value);
+    view.arm.close();
+    view.draw();
+    refresh();
+  });
+}
+
+function start(scene) {
+  if (element("more") && window.innerWidth < 1150) element("more").open = false;
+  const view = new View(element("view"), scene), refresh = sliders(view), player = scene.motion ? new Player(view, refresh) : null;
+  choices(view, refresh);
+  window.femtorque = {
+    view, player,
+    seek: (time) => player.seek(time),
+    places: (q) => { view.arm.pose(q); return view.arm.places(); },
+    close: () => view.arm.close(),
+    positions: () => ({ ...view.arm.q }),
+  };
+  return view;
+}
