@@ -324,9 +324,9 @@ class View {
     holder.addEventListener("keydown", (event) => this.key(event));
     this.controls = new THREE.OrbitControls(this.camera, this.renderer.domElement);
     this.controls.addEventListener("change", () => this.draw());
+    this.controls.addEventListener("start", () => { this.touched = true; });  // who looks from a place of his own keeps it
     new ResizeObserver(() => this.resize(holder)).observe(holder);
     this.resize(holder);
-    this.home();
   }
 
   // Arrows turn, plus and minus come nearer and go away, Home shows all of it.
@@ -335,7 +335,8 @@ class View {
     const nearer = { "+": 0.9, "=": 0.9, "-": 1 / 0.9 }[event.key];
     if (!turns && !nearer && event.key !== "Home") return;
     event.preventDefault();
-    if (event.key === "Home") return this.home();
+    this.touched = event.key !== "Home";
+    if (!this.touched) return this.home();
     const from = new THREE.Vector3().subVectors(this.camera.position, this.controls.target), far = from.length() * (nearer || 1);
     const [round, down] = turns || [0, 0], around = Math.atan2(from.x, from.z) + round;
     const polar = Math.min(Math.max(Math.acos(from.y / from.length()) + down, 0.05), Math.PI - 0.05);
@@ -405,7 +406,7 @@ class View {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
-    this.draw();
+    if (this.touched) this.draw(); else this.home();
   }
 
   show(kind, shown) {

@@ -244,6 +244,7 @@ def test_the_page_can_be_worked_from_the_keyboard(beside):
     assert beside.run("return document.getElementById('play').textContent") == "Pause"
     beside.run("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: ' ', bubbles: true}))")
     assert beside.run("return document.getElementById('play').textContent") == "Play"
+    beside.run("document.getElementById('view').dispatchEvent(new KeyboardEvent('keydown', {key: 'Home'}))")
     before = beside.run("return femtorque.view.camera.position.toArray()")
     beside.run("document.getElementById('view').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}))")
     assert np.linalg.norm(np.subtract(beside.run("return femtorque.view.camera.position.toArray()"), before)) > 0.01
