@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from codegen.board import thermistor
@@ -12,6 +12,7 @@ from codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Cha
 from codegen.board.uses import Use, uses
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
+from codegen.emit import board_rows
 from codegen.emit.messages import longest_on_the_wire
 from codegen.emit.pwm import output_timers
 from codegen.mechanism.description import Joint, Mechanism
@@ -46,39 +47,52 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     usart = chip.usarts[board.link.usart]
     return {
         "board": board,
-        "joints": joints,
+        "joints": len(joints),
+        "hse_khz": board.hse_hz // 1000,
         "pll": chip.pll(board.hse_hz),
         "sysclk_hz": chip.sysclk_hz,
+        "clock_mhz": chip.sysclk_hz // 1_000_000,
+        "clock_mhz_hsi": chip.hsi_hz // 1_000_000,
         "rate_hz": rate_hz,
         "tick_cycles": tick_cycles(mechanism, board),
         "tick_cycles_hsi": chip.hsi_hz // rate_hz,
         "pil": int(pil),
         "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
         "bus_voltage": repr(float(mechanism.board.bus_voltage)),
-        "brake": None if pil else brake,
-        "pins": [_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin],
-        "clocks": _clocks(board, used),
-        "ranges": {name: "0xFFFFFFFFu" if t.bits == 32 else "0xFFFFu" for name, t in chip.timers.items()},
-        "pwm": _driving(mechanism, board, joints) if board.outputs and not pil else None,
-        "port": lambda pin: chip.ports.index(pin[1]),
-        "bit": lambda pin: int(pin[2:]),
+        "pins": board_rows.table(_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin),
+        "clocks": board_rows.table(f"FT_CLOCK({bus}, {bits})" for bus, bits in _clocks(board, used).items()),
+        "brake": None,
+        "pwm": None,
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
         "interrupt": usart.interrupt,
         "loader": int(board.loader_safe),
-        "vectors": _vectors(board, not pil and has_current_loops(joints)),
+        "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints)), ","),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "celsius_step": thermistor.STEP,
         "watchdog_prescaler": prescaler,
         "watchdog_reload": reload,
+    } | (_driving(mechanism, board, joints, brake) if board.outputs and not pil else {})
+
+
+def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]],
+             brake: BrakeOutput | None) -> dict[str, Any]:
+    """What drives the motors, what keeps them safe, and what the board measures of itself."""
+    assert board.outputs is not None
+    chip, outputs = board.chip, board.outputs
+    pwm = output_timers(mechanism, board, joints)
+    return {
+        "encoders": board_rows.encoders(chip, joints),
+        "indexes": board_rows.indexes(chip, joints),
+        "timers": board_rows.timers(pwm["timers"]),
+        "drives": board_rows.drives(chip, joints, pwm["drives"]),
+        "brake": board_rows.place(chip, brake.pin) | {"level": int(brake.release == "high")} if brake else None,
+        "enable": board_rows.place(chip, outputs.enable),
+        "estops": board_rows.estops(chip, outputs),
+        "driver_fault": board_rows.place(chip, outputs.fault) if outputs.fault else None,
+        "pwm": pwm | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)},
     }
-
-
-def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
-    """What drives the motors, and what the board measures of itself."""
-    return output_timers(mechanism, board, joints) | {"gate_driver": _gate_driver(board),
-                                                      "sense": _sense(mechanism, board)}
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
@@ -104,19 +118,20 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
             822, 926, 1043, 1175, 1324, 1491, 1679, 1892, 2131, 2400)  # OC_ADJ_SET, DRV8301 data sheet table 13
 
 
-def _gate_driver(board: Board) -> dict[str, int] | None:
+def _gate_driver(board: Board) -> dict[str, Any] | None:
     """Control registers of the DRV8301: six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate
     current; amplifier gain."""
     driver = board.gate_driver
     if driver is None:
         return None
     trip = max(i for i, mv in enumerate(_TRIP_MV) if mv <= driver.trip_mv)
-    return {"control_1": trip << 6 | 1 << 4, "control_2": (10, 20, 40, 80).index(driver.gain) << 2}
+    return {"control_1": trip << 6 | 1 << 4, "control_2": (10, 20, 40, 80).index(driver.gain) << 2,
+            "selects": board_rows.selects(board.chip, driver)}
 
 
 def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
-    """Channels in the order of conversion, V of the bus a count, and what counts mean of a thermistor; None: the board
-    measures nothing of itself."""
+    """Channels in the order of conversion, how many of them are the bus, its V per count, and what counts mean of a
+    thermistor; None: the board measures nothing of itself."""
     sense = board.sense
     if not sense.pins:
         return None
@@ -125,9 +140,10 @@ def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
         raise BadInput(file_of(mechanism), "control.rate_hz", mechanism.control.rate_hz,
                        f"what board {board.name!r} measures of "
                        f"itself takes longer than that", f"at most {most}")
-    return {"channels": [board.chip.analogue[pin] for _, pin in sense.pins],
-            "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else None,
-            "celsius": thermistor.table(sense.temperature.thermistor) if sense.temperature else None}
+    return {"channels": ", ".join(str(board.chip.analogue[pin]) for _, pin in sense.pins),
+            "buses": int(sense.bus is not None),
+            "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else 0.0,
+            "celsius": board_rows.celsius(thermistor.table(sense.temperature.thermistor)) if sense.temperature else ""}
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
@@ -135,17 +151,6 @@ def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
     cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
-
-
-@dataclass(frozen=True)
-class Pin:
-    """One row of the pin table."""
-
-    pin: str
-    mode: str
-    pull: str
-    function: int
-    use: str
 
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool) -> list[Use]:
@@ -166,9 +171,11 @@ def _of_joint(use: Use, joint: Joint) -> Use:
     return replace(use, label=use.label and f"{joint.name}: {'bridge enable' if enables else use.label}")
 
 
-def _pin(board: Board, use: Use) -> Pin:
+def _pin(board: Board, use: Use) -> str:
+    """A row of the pin table."""
     function = board.function(use.signal, use.resource) if use.signal else 0
-    return Pin(use.resource, f"FT_{use.mode.upper()}", f"FT_{use.pull.upper()}", function, use.label)
+    return (f"FT_PIN({board_rows.at(board.chip, use.resource)}, FT_{use.mode.upper()}, FT_{use.pull.upper()}, "
+            f"{function}) /* {use.resource} {use.label} */")
 
 
 def _held_low(used: list[Use]) -> list[Use]:

@@ -1,0 +1,69 @@
+"""The tables of ft_board.h, one call of a macro a row: the header leaves open what the chip's folder makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from codegen.board.chip import Chip
+from codegen.board.description import Channel, GateDriver, Outputs
+from codegen.emit.pwm import Drive, PwmTimer
+from codegen.mechanism.description import Joint
+
+Served = Sequence[tuple[Joint, Channel | None]]
+
+
+def table(rows: Iterable[str], separator: str = "") -> str:
+    """Rows of the body of a macro."""
+    return f"{separator} \\\n".join(f"    {row}" for row in rows)
+
+
+def place(chip: Chip, pin: str) -> dict[str, int]:
+    """The index of a pin's port, and its number there."""
+    return {"port": chip.ports.index(pin[1]), "pin": int(pin[2:])}
+
+
+def at(chip: Chip, pin: str) -> str:
+    """The same as arguments."""
+    return "{port}, {pin}".format(**place(chip, pin))
+
+
+def encoders(chip: Chip, joints: Served) -> str:
+    """Of joints without one: 0."""
+    ranges = {32: "0xFFFFFFFFu", 16: "0xFFFFu"}
+    return table(f"FT_ENCODER({c.encoder.timer}, {ranges[chip.timers[c.encoder.timer].bits]}) /* {joint.name} */" if c
+                 else f"FT_ENCODER(0, 0) /* {joint.name} */" for joint, c in joints)
+
+
+def indexes(chip: Chip, joints: Served) -> str:
+    return table(f"FT_INDEX({at(chip, c.encoder.index) if c and c.encoder.index else '0, FT_NO_INDEX'}) "
+                 f"/* {joint.name} */" for joint, c in joints)
+
+
+def timers(found: Iterable[PwmTimer]) -> str:
+    return table(
+        f"FT_PWM_TIMER({t.name}, {'FT_CENTRED' if t.centred else 'FT_EDGE'}, "
+        f"{'FT_LOW_FIRST' if t.low_first else 'FT_HIGH_FIRST'}, {t.top}, {t.start}, {t.repetition}, {t.mask}, "
+        f"{t.protection}, {_boolean(t.complementary)})" for t in found)
+
+
+def drives(chip: Chip, joints: Served, found: Iterable[Drive]) -> str:
+    return table(
+        f"FT_DRIVE({d.kind}, {d.compare}, {d.opposite}, {d.neutral}, {d.span}, {at(chip, d.direction)}, "
+        f"{_boolean(d.looped)}) /* {joint.name} */" for (joint, _), d in zip(joints, found, strict=True))
+
+
+def estops(chip: Chip, outputs: Outputs) -> str:
+    return table(f"FT_ESTOP({at(chip, loop.pin)})" for loop in outputs.estop)
+
+
+def selects(chip: Chip, driver: GateDriver) -> str:
+    return table(f"FT_SELECT({at(chip, pin)})" for pin in driver.selects)
+
+
+def celsius(degrees: Sequence[float]) -> str:
+    """Rows of eight numbers."""
+    return table((", ".join(f"{value}f" for value in degrees[i:i + 8]) for i in range(0, len(degrees), 8)), ",")
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
