@@ -8,7 +8,7 @@ the allocation of torques are those of the step (step/closed.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
@@ -40,6 +40,10 @@ _t about the joint's origin in the parent body's frame, _neg with the other sign
 frame, l the way to an origin, k what is used twice. Units are s, N m and N.
 """.strip()
 
+LOOPS_LOST = """, or the loops cannot be followed there from the last pose:
+ * a singular pose is on the way. A call far from the last one takes a solution
+ * of the loops for every 0.02 rad or m"""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -55,14 +59,17 @@ class Cost:
 
 @dataclass(frozen=True)
 class Function:
-    """A tree's torques as the template prints them."""
+    """A tree's torques as the template prints them. moves: with velocities and accelerations. unused: parameters that
+    its blocks do not read."""
 
     name: str
+    moves: bool
     what: str
     turns: list[list[str]]  # lines of C that form the turning frames
     length: str  # m, the unit inside
     blocks: list[Block]
     inputs: set[str]
+    unused: list[str]
     cost: int
 
 
@@ -76,9 +83,20 @@ def render(model: Model) -> dict[str, str]:
         "name": mechanism.name, "intro": wrap(INTRO.replace("\n", " "), 76), "units": parts, "moded": bool(modes),
         "closed": any(part["closed"] for part in parts),
         "carried": [angle(joint.start, joint) for joint in carried] if modes else [],
-        "slides": [joint.type == "prismatic" for joint in mechanism.streamed],
+        "position_units": ["m" if joint.type == "prismatic" else "rad" for joint in mechanism.streamed],
     }
+    context |= _signature(context["closed"], bool(modes))
     return {name: template(name).render(context) for name in ("ft_rnea.h", "ft_rnea.c")} | units(mechanism)
+
+
+def _signature(closed: bool, moded: bool) -> dict[str, str]:
+    """What only closed loops and modes bring into the functions' parameters, and into what is said of them."""
+    return {
+        "near": "ft_rnea_near *near, " if closed else "", "with_near": "near, " if closed else "",
+        "mode": "uint32_t mode, " if moded else "",
+        "method": ", with the forces at the cuts" if closed else "",
+        "refusals": (LOOPS_LOST if closed else "") + (", or there is no such mode" if moded else ""),
+    }
 
 
 def units(mechanism: Mechanism) -> dict[str, str]:
@@ -102,8 +120,11 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
     assembly = assemble(model) if model.mechanism.loops else None
     loop = LoopStep(assembly) if assembly else None
     shared: list[Members] = [turned.members for turned in loop.angles] if loop else []
-    functions = [_function(model, InstantTorque, shared, "motion", "of a motion"),
-                 _function(model, InstantWeight, shared, "weight", "that hold weight and springs")]
+    tree = ", of the open tree" if loop else ""
+    functions = [_function(model, InstantTorque, shared, "motion", "of a motion" + tree),
+                 _function(model, InstantWeight, shared, "weight", "that hold weight and springs" + tree)]
+    turned = any("r" in function.inputs for function in functions)
+    functions = [replace(f, unused=_unused(f, turned)) for f in functions]
     names = [joint.name for joint in mechanism.streamed]
     prefix = f"m{number}_" if modes else ""
     costs = [f.cost + len(f.turns) * COS_SIN + len(model.mechanism.streamed) * WHOLE for f in functions]
@@ -119,7 +140,8 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
         "m": prefix, "M": prefix.upper(), "mode": modes[number] if modes else "", "number": number,
         "label": "default:" if number + 1 == len(modes) else f"case {number}:",
         "rule": "-" * (66 - len(modes[number])) if modes else "",
-        "functions": functions, "shared": any("r" in function.inputs for function in functions),
+        "functions": functions, "shared": turned, "turned": "near->loop.r, " if turned else "",
+        "field": prefix.rstrip("_"),
         "joints": f"FT_{prefix.upper()}{'TREE_' if assembly or modes else ''}JOINTS",
         "places": [names.index(joint.name) for joint in model.mechanism.streamed],
         "idle": [k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
@@ -148,4 +170,12 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
     frames = {j: i for i, j in enumerate(step.turning)}
     printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames))
     turns = [lines(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
-    return Function(name, what, turns, f"{step.length:.9g}", printed.blocks, step.graph.inputs(), step.graph.cost())
+    return Function(name, form is InstantTorque, what, turns, f"{step.length:.9g}", printed.blocks,
+                    step.graph.inputs(), [], step.graph.cost())
+
+
+def _unused(function: Function, turned: bool) -> list[str]:
+    """turned: it is given the turns of frames."""
+    given = ["at"] + ["r"] * turned + ["qd", "qdd"] * function.moves
+    read = {"at" if name == "q" else name for name in function.inputs} | ({"at"} if function.turns else set())
+    return [name for name in given if name not in read]
