@@ -1,0 +1,142 @@
+"""Damiao's drives (python-damiao-driver, docs/concept; openarm_can, dm_motor_control.cpp): MIT frames on the drive's
+own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive says nothing by itself.
+
+Modes other than MIT have frames of their own: they are taken, fed to the timeout and answered, without any torque
+here. What a drive does with an MIT frame in another mode is documented nowhere; here it answers and does nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from hil.bus.frame import Frame
+from hil.bus.wire import Wire
+from hil.drives.drive import Drive
+from hil.drives.fields import Ranges, mit_command, mit_state
+from hil.drives.motor import Motor, Traits
+
+BROADCAST = 0x7FF
+READ, WRITE, STORE, STATE = 0x33, 0x55, 0xAA, 0xCC
+CLEAR, ENABLE, DISABLE, ZERO = 0xFB, 0xFC, 0xFD, 0xFE
+DISABLED, ENABLED = 0, 1
+FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over temperature": 0xB,
+          "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
+MIT = 1
+OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to the mode they are for
+TIMEOUT_UNIT = 50e-6  # s; damiao-motor's register table
+WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # u32, the others f32
+READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
+RATE_CODES = {125_000: 0, 200_000: 1, 250_000: 2, 500_000: 3, 1_000_000: 4, 2_000_000: 5, 2_500_000: 6, 3_200_000: 7,
+              4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on the data phase of CAN FD
+# Rate and window chosen, such loops run at 10 to 40 kHz; bandwidth: within the bounds of register I_BW, 100 to 10000.
+TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
+
+
+class Damiao(Drive):
+    """feedback: MST_ID. timeout_units: register TIMEOUT; 0, off, as drives come."""
+
+    def __init__(self, wire: Wire, number: int, feedback: int, ranges: Ranges, gear: float = 10.0,
+                 timeout_units: int = 0, bitrate: float = 1e6, data_bitrate: float | None = None) -> None:
+        super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate, data_bitrate)
+        self.registers: dict[int, float] = {
+            0: 15.0, 1: 0.0, 2: 100.0, 3: 0.98, 4: 2.0, 5: -2.0, 6: 0.0, 7: feedback, 8: number, 9: timeout_units,
+            10: MIT, 11: 0.0, 12: 0.0, 13: 0, 14: 5017, 15: 0, 16: 14, 17: 0.0, 18: 0.0, 19: 0.0, 20: gear,
+            21: ranges.position, 22: ranges.velocity, 23: ranges.torque, 24: TRAITS.bandwidth, 25: 0.0, 26: 0.0,
+            27: 0.0, 28: 0.0, 29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0, 34: 0.0,
+            35: RATE_CODES[int(data_bitrate or bitrate)], 36: 0, 60: 24.0}
+        self._stored = dict(self.registers)
+        self.status = DISABLED
+
+    # -- what it is told ----------------------------------------------------
+
+    def handle(self, frame: Frame) -> Frame | None:
+        if frame.extended or frame.remote:
+            return None
+        if frame.id == BROADCAST:
+            return self._register(frame.data)
+        mode = MIT if frame.id == self.id else OFFSETS.get(frame.id - self.id)
+        if mode is None or len(frame.data) not in (8, *((4,) if mode == 3 else ())):
+            return None
+        answer = self._feedback()
+        if frame.data[:7] == b"\xff" * 7 and frame.data[7] in (CLEAR, ENABLE, DISABLE, ZERO):
+            self._special(frame.data[7])
+        elif mode == MIT == self.registers[10] and self.status == ENABLED:
+            self.motor.command = mit_command(frame.data, self._set_to())
+        self.feed()
+        return answer
+
+    def _special(self, code: int) -> None:
+        if code == ZERO:
+            self.motor.set_zero()
+        elif code == ENABLE and self.status == DISABLED:
+            self.status, self.motor.active = ENABLED, self.registers[10] == MIT
+        elif code == DISABLE and self.status == ENABLED or code == CLEAR and self.status > ENABLED:
+            self.status = DISABLED
+            self.motor.stop()
+
+    def _set_to(self) -> Ranges:
+        r = self.registers
+        return Ranges(r[21], r[22], r[23], self.ranges.kp, self.ranges.kd)
+
+    def _feedback(self) -> Frame:
+        state = mit_state(*self.state(), self._set_to())
+        hot = min(max(round(self.motor.temperature), 0), 255)
+        return self._framed(bytes([self.status << 4 | self.id & 15]) + state + bytes([hot, hot]))
+
+    def _framed(self, data: bytes) -> Frame:
+        return Frame(int(self.registers[7]), data, fd=self.fast is not None, fast=self.fast is not None)
+
+    # -- registers ----------------------------------------------------------
+
+    def _register(self, data: bytes) -> Frame | None:
+        """All that a frame to every drive may ask of this one."""
+        if len(data) < 4 or int.from_bytes(data[:2], "little") != self.registers[8]:
+            return None
+        what, number = data[2], data[3]
+        if what == STATE:
+            return self._feedback()
+        if what == STORE and self.status != ENABLED:
+            self._stored = dict(self.registers)
+            return self._framed(data[:4] + bytes(4))
+        if what not in (READ, WRITE) or self._value(number) is None:
+            return None
+        if what == WRITE and len(data) == 8 and number not in READ_ONLY:
+            self._write(number, data[4:])
+        value = self._value(number)
+        assert value is not None
+        packed = struct.pack("<I", int(value)) if number in WHOLE else struct.pack("<f", value)
+        return self._framed(data[:4] + packed)
+
+    def _value(self, number: int) -> float | None:
+        live = {61: self.motor.temperature, 62: self.motor.temperature, 80: self.motor.position,
+                81: self.motor.position}
+        return live.get(number, self.registers.get(number))
+
+    def _write(self, number: int, value: bytes) -> None:
+        self.registers[number] = struct.unpack("<I" if number in WHOLE else "<f", value)[0]
+        if number == 8:
+            self.id = int(self.registers[8])
+
+    # -- by itself ----------------------------------------------------------
+
+    @property
+    def timeout(self) -> float:
+        return self.registers[9] * TIMEOUT_UNIT if self.registers[9] else math.inf
+
+    def left_alone(self) -> None:
+        if self.status == ENABLED:
+            self.fail(FAULTS["lost communication"])
+
+    def fail(self, code: int) -> None:
+        self.status = code
+        self.motor.stop()
+
+    @property
+    def hot_code(self) -> int:
+        return FAULTS["rotor over temperature"]
+
+    def power_up(self, angle: float) -> None:
+        super().power_up(angle)
+        self.registers = dict(self._stored)
+        self.status = DISABLED

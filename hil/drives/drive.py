@@ -1,0 +1,145 @@
+"""What the drives have in common: a node with a motor, that answers a moment later with what it knew before."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+from hil.bus.frame import Frame
+from hil.bus.node import BitTiming, Error, Node
+from hil.bus.wire import Wire
+from hil.drives.fields import Ranges
+from hil.drives.motor import Command, Motor
+
+TURNAROUND = 20e-6  # s from the end of a frame to its answer: an interrupt and a packing; chosen
+MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 and their like
+RECOVERY = 128  # sequences of recessive bits after which they come back to the bus by themselves; chosen
+OVER_TEMPERATURE = 100.0  # deg C of the winding; Damiao's register OT_Value is at least 80
+
+
+def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
+    """20 quanta a bit; openarm_can sets 0.75 for Damiao's drives."""
+    before = round(20 * sample)
+    return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
+
+
+class Drive(Node):
+    """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
+    cut: its cable to the bus is off, its supply is not."""
+
+    def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
+                 data_bitrate: float | None = None) -> None:
+        super().__init__()
+        self.wire, self.id, self.motor, self.ranges = wire, number, motor, ranges
+        self._timing, self._fast = timing(bitrate), timing(data_bitrate) if data_bitrate else None
+        self.catch_up: Callable[[], None] = lambda: None
+        self.late, self.cut, self.powered = 0.0, False, True
+        self.commanded: float | None = None  # s, when a command last came
+        self._queue: list[Frame] = []
+        wire.attach(self)
+
+    @property
+    def timing(self) -> BitTiming:
+        return self._timing
+
+    @property
+    def fast(self) -> BitTiming | None:
+        return self._fast
+
+    # -- what a dialect brings ----------------------------------------------
+
+    @abstractmethod
+    def handle(self, frame: Frame) -> Frame | None:
+        """Do what a frame says, and answer, with what was known before."""
+
+    @property
+    @abstractmethod
+    def timeout(self) -> float:
+        """s without a command after which it acts by itself; infinite if it never does."""
+
+    @abstractmethod
+    def left_alone(self) -> None:
+        """What it does then."""
+
+    @abstractmethod
+    def fail(self, code: int) -> None:
+        """One of its own faults."""
+
+    @property
+    @abstractmethod
+    def hot_code(self) -> int:
+        """Of the winding."""
+
+    # -- the node -----------------------------------------------------------
+
+    @property
+    def listening(self) -> bool:
+        return self.powered and not self.cut and not self.counters.off
+
+    def offer(self) -> Frame | None:
+        return self._queue[0] if self._queue and self.listening else None
+
+    def sent(self) -> None:
+        if self._queue:
+            self._queue.pop(0)
+
+    def failed(self, error: Error) -> None:
+        if self.counters.off:
+            self.wire.after_recessive(self, RECOVERY, self._recover)
+
+    def _recover(self) -> None:
+        self.counters.clear()
+        self.wire.ask(self)
+
+    def heard(self, frame: Frame) -> None:
+        self.catch_up()
+        answer = self.handle(frame)
+        if answer is not None:
+            self.wire.clock.after(TURNAROUND + self.late, lambda: self.send(answer))
+
+    def send(self, frame: Frame) -> None:
+        if len(self._queue) < MAILBOXES and self.powered:
+            self._queue.append(frame)
+            self.wire.ask(self)
+
+    # -- the motor ----------------------------------------------------------
+
+    def power_up(self, angle: float) -> None:
+        """It is switched on while its output stands there."""
+        self.powered = True
+        self.motor.power_up(angle)
+        self.counters.clear()
+        self.commanded = None
+        self._queue.clear()
+
+    def power_off(self) -> None:
+        self.motor.stop()
+        self.motor.torque = 0.0
+        self.powered = False
+
+    def obey(self, command: Command) -> None:
+        self.motor.command = command
+        self.feed()
+
+    def feed(self) -> None:
+        self.commanded = self.wire.clock.seconds
+
+    def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
+        """The mean torque, N m, at the output, from now on."""
+        if not self.powered:
+            self.motor.torque = 0.0
+        elif self.commanded is not None and now - self.commanded > self.timeout:
+            self.commanded = None
+            self.left_alone()
+        if self.motor.temperature > OVER_TEMPERATURE and self.motor.active:
+            self.fail(self.hot_code)
+        return self.motor.step(seconds, angle, velocity)
+
+    def state(self) -> tuple[float, float, float]:
+        """Position, velocity, torque, as it tells them."""
+        return self.motor.position, self.motor.velocity, self.motor.torque
+
+    @property
+    def driving(self) -> bool:
+        """Whether it puts current into its motor."""
+        return self.powered and self.motor.active

@@ -1,0 +1,90 @@
+"""The original, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c), and CubeMars' AK drives in MIT mode
+(manual V1.0.8), which speak as it does.
+
+A reply goes to every frame that is for the drive. The original has a timeout after which it goes limp, without a
+fault, and goes on with the next frame; an AK drive has none and keeps its last command for ever.
+"""
+
+from __future__ import annotations
+
+import math
+
+from hil.bus.frame import Frame
+from hil.bus.wire import Wire
+from hil.drives.drive import Drive
+from hil.drives.fields import Ranges, mit_command, mit_state
+from hil.drives.motor import Command, Motor, Traits
+
+ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
+# A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.
+TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
+TICK = 25e-6  # s, the unit of CAN_TIMEOUT
+BUS_VOLTS = 24.0
+AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
+             "phase unbalance": 6}
+
+
+class MiniCheetah(Drive):
+    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none."""
+
+    def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
+                 traits: Traits = TRAITS) -> None:
+        super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
+        self.master, self.ticks = master, ticks
+
+    @property
+    def timeout(self) -> float:
+        return self.ticks * TICK if self.ticks else math.inf
+
+    def left_alone(self) -> None:
+        self.motor.command = Command()
+
+    def fail(self, code: int) -> None:
+        self.motor.stop()
+
+    @property
+    def hot_code(self) -> int:
+        return 1
+
+    def handle(self, frame: Frame) -> Frame | None:
+        if frame.extended or frame.remote or frame.id != self.id or len(frame.data) != 8:
+            return None
+        answer = Frame(self.master, self.reply())
+        if frame.data[:7] == b"\xff" * 7 and frame.data[7] in (ENTER, EXIT, ZERO):
+            self._special(frame.data[7])
+        else:
+            self.obey(mit_command(frame.data, self.ranges))
+        return answer
+
+    def _special(self, code: int) -> None:
+        if code == ZERO:
+            self.motor.set_zero()
+            return
+        self.motor.stop()
+        self.motor.active = code == ENTER
+
+    def reply(self) -> bytes:
+        return bytes([self.id]) + mit_state(*self.state(), self.ranges) + bytes([round(BUS_VOLTS), 0])
+
+
+class CubeMars(MiniCheetah):
+    """It answers under its own identifier, with temperature and error at the end, and knows no timeout. Its loop is
+    taken to be the original's."""
+
+    def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
+        super().__init__(wire, number, ranges, master=number, ticks=0)
+        self.error = 0
+
+    def fail(self, code: int) -> None:
+        self.error = code
+        self.motor.stop()
+
+    def _special(self, code: int) -> None:
+        if code == ENTER and self.error:
+            return
+        if code == EXIT:
+            self.error = 0
+        super()._special(code)
+
+    def reply(self) -> bytes:
+        return super().reply()[:6] + bytes([min(max(round(self.motor.temperature), 0), 255), self.error])

@@ -1,0 +1,107 @@
+"""What is behind the frames of a drive: an inner loop, a current that follows, an encoder that forgets turns, heat.
+
+The loop is sampled at its own rate within each step of the plant, the joint going on with its velocity meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+TURN = 2.0 * math.pi
+AMBIENT = 25.0  # deg C
+COUNTS = 1 << 16  # a turn of the output: finer than any field's step; chosen
+
+
+@dataclass(frozen=True)
+class Traits:
+    """rate: of the inner loop, Hz. bandwidth: of the torque, first order, Hz. window: s over which the velocity is a
+    mean. rated: share of the largest torque that heats the winding by rise (K) in the end, with time constant
+    thermal (s)."""
+
+    rate: float
+    bandwidth: float
+    window: float
+    rated: float = 1.0 / 3.0
+    rise: float = 75.0
+    thermal: float = 60.0
+
+
+@dataclass
+class Command:
+    """rad, rad/s, N m/rad, N m s/rad, N m; at the output."""
+
+    position: float = 0.0
+    velocity: float = 0.0
+    kp: float = 0.0
+    kd: float = 0.0
+    torque: float = 0.0
+
+
+class Motor:
+    """limit: the largest torque, N m. lower_turn: where the turn begins in which it finds itself when it is switched
+    on, rad from its zero."""
+
+    def __init__(self, limit: float, traits: Traits, lower_turn: float = -math.pi) -> None:
+        self.limit, self.traits, self.lower_turn = limit, traits, lower_turn
+        self.command = Command()
+        self.active = False
+        self.torque = 0.0  # at the output, as it is
+        self.temperature = AMBIENT
+        self._zero = 0.0  # of the absolute encoder, kept without supply
+        self._angle = 0.0  # of the output, any number of turns
+        self._velocity = 0.0  # as it is measured
+        self._offset = 0.0
+        self.power_up(0.0)
+
+    def power_up(self, angle: float) -> None:
+        """The supply comes while the output is there: only the place within a turn is known."""
+        self.active, self.command = False, Command()
+        self.torque = self._velocity = 0.0
+        self._angle = angle
+        within = (angle - self._zero - self.lower_turn) % TURN + self.lower_turn
+        self._offset = angle - within
+
+    def set_zero(self) -> None:
+        """Here is zero from now on."""
+        self._zero = self._offset = self._angle
+
+    @property
+    def position(self) -> float:
+        """As it is measured, rad."""
+        return round((self._angle - self._offset) * COUNTS / TURN) * TURN / COUNTS
+
+    @property
+    def velocity(self) -> float:
+        return self._velocity
+
+    def stop(self) -> None:
+        """No current from now on."""
+        self.active, self.command = False, Command()
+
+    def step(self, seconds: float, angle: float, velocity: float) -> float:
+        """The mean torque at the output while it goes on from an angle with a velocity."""
+        count = max(1, round(seconds * self.traits.rate))
+        h = seconds / count
+        follow = -math.expm1(-TURN * self.traits.bandwidth * h)
+        smooth = h / (0.5 * self.traits.window + h)
+        total = 0.0
+        for i in range(count):
+            self._angle = angle + i * h * velocity
+            self._velocity += smooth * (velocity - self._velocity)
+            self.torque += follow * (self._wanted() - self.torque)
+            total += self.torque
+        self._heat(seconds)
+        return total / count
+
+    def _wanted(self) -> float:
+        if not self.active:
+            return 0.0
+        c = self.command
+        torque = c.kp * (c.position - self.position) + c.kd * (c.velocity - self._velocity) + c.torque
+        return min(max(torque, -self.limit), self.limit)
+
+    def _heat(self, seconds: float) -> None:
+        t = self.traits
+        gain = (self.torque / (t.rated * self.limit)) ** 2 * t.rise
+        self.temperature += (AMBIENT + gain - self.temperature) * -math.expm1(-seconds / t.thermal)

@@ -1,0 +1,117 @@
+"""RobStride's drives with their private protocol (kscalelabs/robstride, protocol.rs and parameters.rs; RobStride/
+SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits.
+
+As they come, canTimeout is 0, off, and zero_sta 0: a drive that is switched on finds itself between 0 and one turn.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from hil.bus.frame import Frame
+from hil.bus.wire import Wire
+from hil.drives.drive import Drive
+from hil.drives.fields import Ranges, decode, encode
+from hil.drives.motor import Command, Motor, Traits
+
+GET_ID, OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 1, 2, 3, 4, 6, 0x11, 0x12, 0x16
+RESET, RUN = 0, 2  # modes
+FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
+          "not calibrated": 32}
+RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029
+BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # the other parameters are f32
+TIMEOUT_UNIT = 50e-6  # s: 20000 are one second
+UNIQUE = 0x5652545541_4C0001
+# Not published; taken as Damiao's.
+TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
+
+
+class RobStride(Drive):
+    """It answers whoever speaks to it, under the number that its frame had (bits 8 to 15)."""
+
+    def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
+        super().__init__(wire, number, Motor(ranges.torque, TRAITS, lower_turn=0.0), ranges)
+        self.parameters: dict[int, float] = {
+            RUN_MODE: 0, 0x7006: 0.0, 0x700A: 0.0, LIMIT_TORQUE: ranges.torque, 0x7010: 0.0, 0x7011: 0.0, 0x7014: 0.0,
+            0x7016: 0.0, 0x7017: 0.0, 0x7018: 0.0, 0x701C: 48.0, 0x701E: 0.0, 0x701F: 0.0, 0x7020: 0.0,
+            0x7021: 0.0, TIMEOUT: 0, ZERO_STA: 0}
+        self._saved = dict(self.parameters)
+        self.faults = 0
+
+    def handle(self, frame: Frame) -> Frame | None:
+        if not frame.extended or frame.remote or frame.id & 0xFF != self.id or len(frame.data) != 8:
+            return None
+        kind, data16 = frame.id >> 24, frame.id >> 8 & 0xFFFF
+        answer = self._state(data16 & 0xFF)
+        if kind == OPERATE:
+            self.feed()
+            self._operate(data16, frame.data)
+        elif kind == ENABLE:
+            self.feed()
+            self.motor.active = not self.faults and self.parameters[RUN_MODE] == 0
+        elif kind == STOP:
+            self.motor.stop()
+            self.faults = 0 if frame.data[0] == 1 else self.faults
+        elif kind == SET_ZERO and frame.data[0] == 1:
+            self.motor.set_zero()
+        elif kind in (READ, WRITE):
+            return self._parameter(kind, data16 & 0xFF, frame.data, answer)
+        elif kind == GET_ID:
+            return Frame(self.id << 8 | 0xFE, UNIQUE.to_bytes(8, "little"), extended=True)
+        elif kind == SAVE:
+            self._saved = dict(self.parameters)
+        else:
+            return None
+        return answer
+
+    def _operate(self, torque: int, data: bytes) -> None:
+        r = self.ranges
+        position, velocity, kp, kd = struct.unpack(">4H", data)
+        self.motor.command = Command(
+            decode(position, -r.position, r.position, 16), decode(velocity, -r.velocity, r.velocity, 16),
+            decode(kp, 0.0, r.kp, 16), decode(kd, 0.0, r.kd, 16), decode(torque, -r.torque, r.torque, 16))
+
+    def _state(self, host: int) -> Frame:
+        r = self.ranges
+        position, velocity, torque = self.state()
+        data = struct.pack(">4H", encode(position, -r.position, r.position, 16),
+                           encode(velocity, -r.velocity, r.velocity, 16), encode(torque, -r.torque, r.torque, 16),
+                           round(10 * self.motor.temperature))
+        mode = RUN if self.motor.active else RESET
+        return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | host, data, extended=True)
+
+    def _parameter(self, kind: int, host: int, data: bytes, state: Frame) -> Frame | None:
+        """A reading is answered with the value, a writing with the state."""
+        index = int.from_bytes(data[:2], "little")
+        value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
+        if value is None:
+            return None
+        form = "<B3x" if index in BYTES else "<I" if index in WORDS else "<f"
+        if kind == READ:
+            return Frame(READ << 24 | self.id << 8 | host, data[:4] + struct.pack(form, value), extended=True)
+        if index in self.parameters and not (index == RUN_MODE and self.motor.active):
+            self.parameters[index] = struct.unpack(form, data[4:])[0]
+        return state
+
+    # -- by itself ----------------------------------------------------------
+
+    @property
+    def timeout(self) -> float:
+        return self.parameters[TIMEOUT] * TIMEOUT_UNIT if self.parameters[TIMEOUT] else math.inf
+
+    def left_alone(self) -> None:
+        self.motor.stop()
+
+    def fail(self, code: int) -> None:
+        self.faults |= code
+        self.motor.stop()
+
+    @property
+    def hot_code(self) -> int:
+        return FAULTS["over temperature"]
+
+    def power_up(self, angle: float) -> None:
+        self.parameters, self.faults = dict(self._saved), 0
+        self.motor.lower_turn = -math.pi if self.parameters[ZERO_STA] else 0.0
+        super().power_up(angle)
