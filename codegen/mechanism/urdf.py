@@ -74,7 +74,7 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
             warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
-    warnings += _floating(path, robot, root)
+    warnings += _floating(path, robot, root, locked or ())
     return Tables(robot.name, links, joints, mimics, warnings, root)
 
 
@@ -233,9 +233,10 @@ def _yourdfpy(path: Path, document: ET.Element) -> Any:
         raise BadInput(path, "file", None, f"is not a URDF that yourdfpy reads: {error}") from None
 
 
-def _floating(path: Path, robot: Any, root: str) -> list[str]:
-    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats."""
-    ground, limbs = {root}, 0
+def _floating(path: Path, robot: Any, root: str, locked: Collection[str]) -> list[str]:
+    """A trunk on several limbs that stands on the ground here: the base of a legged robot floats. One limb alone, all
+    others locked, was taken on purpose."""
+    ground, limbs, moving = {root}, 0, 0
     for _ in robot.joints:  # as deep as fixed joints go
         ground |= {j.child for j in robot.joints if j.type == "fixed" and j.parent in ground}
     trunk = sum(link.inertial.mass or 0.0 for link in robot.links if link.name in ground and link.inertial is not None)
@@ -245,8 +246,10 @@ def _floating(path: Path, robot: Any, root: str) -> list[str]:
         limb = {joint.child}
         for _ in robot.joints:
             limb |= {j.child for j in robot.joints if j.parent in limb}
+        moving += any(j.type != "fixed" and j.name not in locked and (j is joint or j.parent in limb)
+                      for j in robot.joints)
         limbs += sum(j.type != "fixed" and j.parent in limb for j in robot.joints) > 0
-    if limbs < LIMBS or trunk <= 0.0:
+    if limbs < LIMBS or trunk <= 0.0 or moving <= 1:
         return []
     return [f"{path.name}: {limbs} limbs hang on link {root!r} and what is fixed to it ({trunk:.4g} kg), which is the "
             f"ground here: its mass is in no torque; no floating base is modelled (`init --chain` takes one limb)"]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigh, eigvalsh
 
 from codegen.board import reader as board_module
 from codegen.board.channels import NOT_YET
@@ -51,11 +51,23 @@ LIMITS = tuple(f.name for f in fields(Limits))
 NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
+SHOWN = 2  # modes of flexible links
 SAG = 0.2  # slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
 FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
+
+
+@dataclass(frozen=True)
+class BeamMode:
+    """One way in which a mechanism with its motors held swings at its start: undamped, Hz, and of critical damping."""
+
+    hz: float
+    damping: float
+
+    def __str__(self) -> str:
+        return f"{self.hz:.4g} Hz, {self.damping:.2%} of critical damping"
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,7 @@ class Report:
     falls: tuple[str, ...]
     loads: tuple[str, ...]
     buses: tuple[BusLoad, ...] = ()
+    beams: tuple[BeamMode, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Plain data for --json; infinite limits become null."""
@@ -109,6 +122,7 @@ class Report:
             "falls": list(self.falls),
             "loads": list(self.loads),
             "buses": [bus.data for bus in self.buses],
+            "beam_modes": [asdict(mode) for mode in self.beams],
             "warnings": list(self.warnings),
         }
 
@@ -158,7 +172,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)), loads, buses)
+                  resolved(mechanism), tuple(falls(mechanism)), loads, buses, tuple(_beam_modes(models[0][1])))
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
@@ -295,6 +309,20 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
                             f"beyond {SAG:g} {SMALL}")
 
 
+def _beam_modes(model: Model) -> list[BeamMode]:
+    """The lowest ways in which its flexible links swing, with the motors held."""
+    if not any(link.beam for link in model.mechanism.links):
+        return []
+    tree = flexible_tree(model.mechanism)
+    joints = tree.mechanism.moving
+    M, K, C = elastic_mass_matrix(model, np.array([joint.start for joint in joints]))
+    bends = np.ix_(*2 * [[*(k for k, joint in enumerate(joints) if joint.elastic), *range(len(joints), len(K))]])
+    squares, shapes = eigh(K[bends], M[bends])
+    omega = np.sqrt(squares)
+    damped = np.einsum("ik,ij,jk->k", shapes, C[bends], shapes) / (2.0 * omega)
+    return [BeamMode(float(w) / (2.0 * math.pi), float(d)) for w, d in list(zip(omega, damped, strict=True))[:SHOWN]]
+
+
 def _whirling(model: Model, warnings: list[str]) -> None:
     """Flexible links that the limits let turn faster than was tried."""
     tree = flexible_tree(model.mechanism)
@@ -362,7 +390,7 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         if joint.encoder is None:
             warnings.append(f"{key} has a motor but no encoder: it cannot be controlled")
         elif joint.gains.ku == 0.0:
-            warnings.append(f"{key} has a motor but no gains.ku: nothing holds it in place")
+            warnings.append(f"{key} has a motor but no gains.ku: nothing holds it in place; see stiffest ku and kv")
         else:
             _resolution(mechanism, joint, warnings)
         if joint.friction.coulomb == 0.0:
@@ -478,7 +506,8 @@ def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
                             f"{weight[joint.name]:.3g} {unit}, "
                             f"and {good:.3g} {unit} is continuous: held there it ends in OVERLOAD")
     if untold:
-        lines.append(f"peak torque, taken for continuous without motor.continuous: {', '.join(untold)}")
+        lines.append("no motor.continuous is given: these are taken to give their peak torque for good: "
+                     + ", ".join(untold))
     return lines
 
 

@@ -12,25 +12,26 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.control.gains import DAMPING, MARGIN
-from codegen.mechanism.description import Mechanism
+from codegen.mechanism.description import BASE, Mechanism
 from codegen.mechanism.motors import Sold
 from codegen.model.loop_assembly import Assembly
 from codegen.step.scheme import scheme_of
 from codegen.verify.check import Report
 
+FEW = 6  # names in a line
 
-def _assembly_table(mode: str, a: Assembly) -> Table:
-    table = _table(f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints "
-                   f"actuated, "
-                   f"at the start {a.margin(a.start):.2g} of the way from a singular pose (0) to the farthest (1)",
-                   "joint", "at the start", "is")
+
+def _assembly_table(mode: str, a: Assembly) -> RenderableType:
+    title = (f"loops{f' of mode {mode}' if mode else ''}: mobility {a.mobility}, {len(a.actuated)} joints actuated, at "
+             f"the start {a.margin(a.start):.2g} of the way from a singular pose (0) to the farthest (1)")
+    table = _table("", "joint", "at the start", "is")
     for i, body in enumerate(a.model.bodies):
         kind = "passive" if i in a.passive else "actuated, redundant" if i in a.redundant else "actuated"
         table.add_row(body.joint.name, f"{a.start[i]:.6g}", kind)
     kept = ", ".join(a.row_name(row) for row in a.kept)
     dropped = ", ".join(a.row_name(row) for row in a.dropped)
-    table.caption = f"equations: {kept}" + (f"; contained in them, dropped: {dropped}" if dropped else "")
-    return table
+    equations = f"equations: {kept}" + (f"; contained in them, dropped: {dropped}" if dropped else "")
+    return Group(Text(f"\n{title}", style="italic"), table, Text(equations))
 
 
 def renderable(report: Report) -> RenderableType:
@@ -39,6 +40,8 @@ def renderable(report: Report) -> RenderableType:
     if report.chosen:
         parts.append(Text(f"scheme {report.chosen}"))
     parts += [_joint_table(report.mechanism), _drive_table(report), _link_table(report.mechanism)]
+    parts += [Text(line) for line in _ground(report.mechanism)]
+    parts += [_beam_table(report)] if report.beams else []
     parts += [_bus_table(report)] if report.buses else []
     parts += [_assembly_table(name, a) for name, a in report.assemblies if a.cuts]
     if report.rule:
@@ -51,15 +54,17 @@ def renderable(report: Report) -> RenderableType:
 def _heading(report: Report) -> Text:
     m, c = report.mechanism, report.mechanism.control
     board = "no board" if m.board is None else f"board {m.board.use}, {m.board.bus_voltage:g} V"
-    text = (f"{m.name}: {len(m.moving)} moving joints, {sum(x.mass for x in m.links):.4g} kg, {scheme_of(m)} at "
+    still = _standing(m)
+    moved = sum(x.mass for x in m.links if x.name not in still)
+    text = (f"{m.name}: {len(m.moving)} moving joints, {moved:.4g} kg moved, {scheme_of(m)} at "
             f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
     return Text(text, style="bold")
 
 
 def _table(title: str, *columns: str) -> Table:
     """Its first column tells the rows apart: a narrow terminal folds the others."""
-    table = Table(title=f"\n{title}", title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False,
-                  collapse_padding=True)
+    table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
+                  pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):
         table.add_column(column, no_wrap=not k, overflow="fold")
     return table
@@ -67,7 +72,8 @@ def _table(title: str, *columns: str) -> Table:
 
 def _joint_table(mechanism: Mechanism) -> Table:
     table = _table("joints", "joint", "type", "parent > child", "range", "velocity", "effort")
-    for j in mechanism.joints:
+    still = _left_out(mechanism)
+    for j in (j for j in mechanism.joints if j.child not in still):
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
         where = f"{j.parent} > {j.child}"
         if j.type == "fixed":
@@ -117,12 +123,61 @@ def motor_table(motors: Sequence[Sold]) -> Table:
 
 def _link_table(mechanism: Mechanism) -> Table:
     table = _table("links", "link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz")
-    bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links]
-    bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads]
+    still = _left_out(mechanism)
+    bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links if x.name not in still]
+    bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads
+               if p.link not in still]
     for name, mass, com, J in bodies:
         table.add_row(name, f"{mass:.4g}", ", ".join(f"{x:.4g}" for x in com),
                       ", ".join(f"{x:.3g}" for x in np.diag(J)),
                       ", ".join(f"{x:.3g}" for x in (J[0, 1], J[0, 2], J[1, 2])))
+    return table
+
+
+def _ground(mechanism: Mechanism) -> list[str]:
+    """What stands on the ground, in one line; a locked limb of a legged robot has many links."""
+    still = _left_out(mechanism)
+    if not still:
+        return []
+    locked = [j.name for j in mechanism.joints if j.child in still and j.name in mechanism.lock]
+    mass = sum(link.mass for link in mechanism.links if link.name in still)
+    held = f"; locked: {_some(locked)}" if locked else ""
+    links = _some([link.name for link in mechanism.links if link.name in still])
+    return [f"on the ground, in no torque ({mass:.4g} kg): {links}{held}"]
+
+
+def _standing(mechanism: Mechanism) -> set[str]:
+    """Links that nothing can move. In a mechanism with modes the ground changes: none there."""
+    if mechanism.modes:
+        return set()
+    moving, still = {joint.name for joint in mechanism.moving}, {BASE}
+    for _ in mechanism.joints:  # as deep as they go
+        still |= {j.child for j in mechanism.joints if j.parent in still and j.name not in moving}
+    return still - {BASE}
+
+
+def _left_out(mechanism: Mechanism) -> set[str]:
+    """Links that stand on the ground, where they are too many for a row each."""
+    still = _standing(mechanism)
+    return still if len(still) > FEW else set()
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of them, and how many more."""
+    more = len(names) - FEW
+    return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
+
+
+def _beam_table(report: Report) -> Table:
+    """Flexible links. The frequencies are the whole mechanism's, at the start with its motors held."""
+    table = _table("flexible links", "link", "length, m", "EI about y, z, N m^2", "GJ, N m^2", "elements", "damping, s")
+    for link in report.mechanism.links:
+        if beam := link.beam:
+            EI = ", ".join("rigid" if math.isinf(x) else f"{x:.4g}" for x in beam.EI)
+            GJ = "rigid" if beam.GJ is None else f"{beam.GJ:.4g}"
+            table.add_row(link.name, f"{beam.length:g}", EI, GJ, str(beam.elements), f"{beam.damping:g}")
+    table.caption = "; ".join(f"mode {k + 1} {mode}" for k, mode in enumerate(report.beams))
+    table.caption_justify = "left"
     return table
 
 

@@ -32,6 +32,7 @@ RUNNING = 0.8  # of the speed without load, of a motor that is sold: at more it 
 RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
+FEW = 3  # joints that are named to be locked
 
 HEAD = """\
 # A mechanism for femtorque. SI units, radians. `femtorque check` says what it makes of this file.
@@ -280,15 +281,25 @@ def _check_drives(urdf: Path, moving: list[dict[str, Any]], board: str, sold: So
         sizes = {name: len(boards.load(name).channels) for name in boards.names()}
         enough = [name for name, size in sizes.items() if size >= len(moving)]
         largest = max(sizes, key=lambda name: sizes[name])
-        raise BadInput("femtorque init", "--board", board, f"drives {channels} motors, {urdf} has {len(moving)} joints",
+        raise BadInput("femtorque init", "--board", board,
+                       f"drives {channels} motors, {urdf} has {len(moving)} joints that move",
                        f"take {' or '.join(enough)}" if enough else
-                       f"the largest, {largest}, drives {sizes[largest]}: keep so many by --chain A:B or --lock JOINT")
+                       f"the largest, {largest}, drives {sizes[largest]}: {_fewer(moving, sizes[largest])}")
     for joint in moving if sold is None else ():
         for key in ("velocity", "effort"):
             if key not in joint.get("limits", {}):
                 raise BadInput(urdf, f"joint.{joint['name']}.limit.{key}", None,
                                "is needed to fit a motor to the joint",
                                "leave --board out, and write the motors by hand, or take one that is sold: --motor")
+
+
+def _fewer(moving: list[dict[str, Any]], most: int) -> str:
+    """How to come down to so many joints; moving: from the base outwards."""
+    away = [str(joint["name"]) for joint in moving[most:]]
+    if len(away) > FEW:
+        return f"keep so many by --chain A:B, or lock {len(away)} with --lock JOINT"
+    locks = " ".join(f"--lock {name}" for name in away)
+    return f"lock {len(away)} more, as {locks}, or take a part by --chain A:B"
 
 
 def _lock(tables: Tables, lock: dict[str, float]) -> str:

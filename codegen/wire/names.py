@@ -24,6 +24,18 @@ def names(table: dict[str, tuple[Any, ...]], bits: int) -> tuple[str, ...]:
     return tuple(name for name, row in table.items() if bits & row[0])
 
 
+_FLAG_WORDS = {
+    "HOMED": "homed", "ENDED": "motion ended", "UNDERRUN": "stopped: knots ran out", "STOPPED": "stopped by the host",
+    "OUTPUTS": "outputs on", "HOST_SILENT": "stopped: host silent", "OVERLAY": "gains not the file's",
+    "SEEKING": "seeking a zero",
+}
+
+
+def flag_words(flags: int) -> str:
+    """STATUS's flags for people, as `homed, outputs on`."""
+    return ", ".join(_FLAG_WORDS[name] for name in names(messages.FLAGS, flags))
+
+
 def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = "") -> str:
     """`NAME at joint X: what it means; what to do`, from FAULTS or REFUSALS."""
     for name, (value, meaning, mend) in table.items():

@@ -46,6 +46,11 @@ def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     if names:
         print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)",
               file=sys.stderr)
+    loose = [joint.name for joint in mechanism.streamed
+             if joint.actuated and joint.motor and joint.gains.ku == joint.gains.kv == 0.0]
+    if loose:
+        print(f"no gains, feed-forward alone: {', '.join(loose)} (`femtorque check` tells the stiffest that are "
+              "stable)", file=sys.stderr)
     return names
 
 

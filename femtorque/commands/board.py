@@ -122,7 +122,8 @@ def home(
             lab.check_zeros(board.session, mechanism, told)
         lab.home(board.session, mechanism, told, how.__setitem__)
         positions = dict(zip(how, board.positions.tolist(), strict=True))
-    words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f}" for name in how)
+    unit = {joint.name: "m" if joint.type == "prismatic" else "rad" for joint in mechanism.joints}
+    words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f} {unit[name]}" for name in how)
     return Answer({"joints": how, "positions": positions}, words)
 
 
@@ -165,10 +166,13 @@ def float_(
         if home or rezero:
             board.home(rezero=rezero)
         end = board.session.clock.now() + seconds
+        print(f"lead the arm by hand; {'Ctrl-C' if math.isinf(seconds) else f'Ctrl-C, or {seconds:g} s,'} holds it "
+              "where it is and then lets go", file=sys.stderr)
         with board.logged(log):
             board.float(friction, lambda: interrupts.count > 0 or board.session.clock.now() >= end)
         positions = board.session.positions().tolist()
-    return Answer({"positions": positions}, "held where it was led to; let go")
+    again = f"\nto repeat it: `femtorque plan {mech} {log} -o {log.stem}-again.csv`" if log else ""
+    return Answer({"positions": positions}, f"held where it was led to; let go{again}")
 
 
 def jog(

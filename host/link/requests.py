@@ -53,8 +53,9 @@ def check_zeros(session: Session, mechanism: Mechanism, told: Collection[str] = 
     for j in np.flatnonzero(believed & (away > session.configuration.start_tolerance)).tolist()[:1]:
         raise Refused(
             f"{session.link.port}: the joints have their zeros, and {session.joint(j)} stands {away[j]:.4g} "
-            f"{session.unit(j)} from its start, so homing would shift its zero by as much; go on without `--home` "
-            "(`stream --approach` goes to where a motion starts), or put the joints at their start and say `--rezero`"
+            f"{session.unit(j)} from its start, so homing would shift its zero by as much; nothing needs to be "
+            "homed: go on without (`stream --approach` goes to where a motion starts), or put the joints at their "
+            "start and say `--rezero`"
         )
 
 

@@ -45,10 +45,8 @@ class FlexiblePlan:
     exact: Exact | None  # as the link really moves; None where it presses, or starts and ends in its sag
 
     def words(self) -> str:
-        first, last = self.motion.counts
         lines = [f"{self.trajectory.duration:.3f} s, of which the tip moves from {abs(self.motion.path_start):.3f} s "
-                 f"on; "
-                 f"{first} conditions at the start, {last} at the end"]
+                 f"on"]
         peaks = ", ".join(f"{name} {peak:.4g}" for name, peak in self.peaks().items())
         lines.append(f"peak torque {peaks} N m; the root turns up to {self.deflection:.3g} rad against the chord")
         if self.exact:

@@ -116,7 +116,8 @@ class Log:
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
-            "facts": json.dumps([_facts(j) for j in self._joints]), "budget": json.dumps(tick_budget(configuration)),
+            "facts": json.dumps([_facts(j, bool(configuration.source)) for j in self._joints]),
+            "budget": json.dumps(tick_budget(configuration)),
             "begun": _date(wall()),
         })
         self._schemas = {
@@ -179,7 +180,12 @@ class Log:
 def claim_log(path: Path, force: bool = False) -> None:
     """Raises BadInput if a log at RUN.mcap, or the RUN.csv beside it, would destroy something. force: logs may go."""
     claim(path, LOG, force)
-    claim(path.with_suffix(".csv"), LOG_TABLE, force)
+    table = path.with_suffix(".csv")
+    try:
+        claim(table, LOG_TABLE, force)
+    except BadInput as error:
+        raise BadInput(path, "log", None, f"comes with {table.name}, which {error.rule}",
+                       error.hint.replace("another name", f"another name, as {path.stem}-run.mcap")) from None
 
 
 def _live(place: Path) -> Path:
@@ -243,13 +249,15 @@ def _measured(path: Path) -> tuple[list[int], Array]:
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")
 
 
-def _facts(joint: Joint) -> list[float | None]:
-    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one."""
+def _facts(joint: Joint, described: bool) -> list[float | None]:
+    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one.
+    described: by a mechanism file; gains of zero are then none."""
     encoder, count = joint.encoder, math.inf
     if encoder is not None and joint.type != "prismatic":
         turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
         count = 2.0 * math.pi / (encoder.counts * turns)
-    values = (joint.gains.ku, joint.gains.kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
+    ku, kv = (joint.gains.ku, joint.gains.kv) if described else (math.nan, math.nan)
+    values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
               joint.friction.coulomb)
     return [float(x) if math.isfinite(x) else None for x in values]
 
@@ -373,7 +381,6 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
 
     joints = json.loads(about["joints"])
     facts = np.array(json.loads(about["facts"]) if "facts" in about else [[None] * len(FACTS)] * len(joints), float)
-    facts[:, :2] = np.nan_to_num(facts[:, :2])  # gains that are not known are none
     return Run(
         about["mechanism"], about["digest"], int(about["rate_hz"]), int(about["knot_hz"]),
         tuple(name for name, _ in joints), tuple(kind == "prismatic" for _, kind in joints), json.loads(about["notes"]),

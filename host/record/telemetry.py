@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
 from codegen.wire import messages
-from codegen.wire.names import fault_name, fault_words, flag, names, state_name
+from codegen.wire.names import fault_name, fault_words, flag, flag_words, names, state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
 from host.link.session import Session, mode_name
@@ -61,6 +61,7 @@ def sample(session: Session) -> dict[str, Any]:
     return {
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
         "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)),
+        "flag_words": flag_words(s.flags),
         "limits": list(names(messages.LIMITS, s.limits)),
         "buffered": s.buffered, "cycles": s.cycles, "cycles_max": s.cycles_max, "bus": s.bus_mv / 1e3,
         "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames,

@@ -16,7 +16,7 @@ from host.record.log import Run
 from host.show.curves import Curve, Plot
 from host.show.findings import Findings, measure
 from host.show.plot import origin
-from host.show.report import scaled
+from host.show.readable import readable
 
 SAME = 0.05  # of the rms: runs that differ by less track alike
 MOST = 8  # runs that have colours of their own
@@ -93,8 +93,9 @@ def _plots(runs: Sequence[Compared]) -> list[Plot]:
     found = runs[0].found
     errors, torques = [], []
     for j, joint in enumerate(found.run.joints):
-        scale, prefix = scaled(np.concatenate([run.found.run.error[:, j] for run in runs]))
-        errors.append(Plot(joint, "t, s", f"error, {prefix}{found.unit(j)}", tuple(
+        largest = max(float(np.max(np.abs(run.found.run.error[:, j]), initial=0.0)) for run in runs)
+        scale, unit = readable(largest, found.unit(j))
+        errors.append(Plot(joint, "t, s", f"error, {unit}", tuple(
             Curve(run.name, colour, run.found.t - run.begin, run.found.run.error[:, j] * scale)
             for run, colour in zip(runs, palette, strict=True)), "t"))
         torques.append(Plot(joint, "t, s", f"asked for, {found.effort_unit(j)}", tuple(

@@ -15,6 +15,7 @@ from rich.text import Text
 from codegen.mechanism.description import Joint
 from host.link.configuration import Configuration
 from host.link.ports import Answer
+from host.show.readable import readable
 from host.stream import stream as streaming
 
 
@@ -33,8 +34,8 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
         TextColumn("resent {task.fields[resent]}"), TextColumn("[yellow]{task.fields[limits]}"),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0, resent=0,
-                            limits="")
+        task = bar.add_task("", total=1.0, visible=False, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0,
+                            resent=0, limits="")
 
         told = ""
 
@@ -45,9 +46,9 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
                 on_hold()
             told = p.holding
             bar.update(
-                task, total=p.duration, completed=p.t, state=p.state, left=p.left, buffered=p.buffered, ring=p.ring,
-                error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3, resent=p.retransmissions,
-                limits=" ".join(p.limits),
+                task, visible=True, total=p.duration, completed=p.t, state=p.state, left=p.left, ring=p.ring,
+                buffered=p.buffered, error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3,
+                resent=p.retransmissions, limits=" ".join(p.limits),
             )
 
         yield show
@@ -73,7 +74,8 @@ def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: A
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")
     numbers = np.column_stack([np.asarray(column) for column in (rms, worst, *(true or ()))])
     for joint, row in zip(joints, numbers, strict=True):
-        table.add_row(joint.name, *(f"{x:.3e}" for x in row), "m" if joint.type == "prismatic" else "rad")
+        factor, unit = readable(float(np.max(np.abs(row))), "m" if joint.type == "prismatic" else "rad")
+        table.add_row(joint.name, *(f"{x * factor:.3g}" for x in row), unit)
     return Group(Text(title), table)
 
 

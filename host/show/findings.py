@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from codegen.wire import messages
 from codegen.wire.names import names
 from host.record.log import Run
+from host.show.readable import readable
 
 Array = NDArray[np.float64]
 
@@ -133,10 +134,10 @@ class Findings:
     def feedback(self) -> Array:
         """(S, J) N m or N: Ku e + Kv e' where the log has the gains, else all that is not feed-forward."""
         run = self.run
-        pd = run.facts["ku"] * run.error + run.facts["kv"] * (run.target_rate - run.rate)
+        ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
+        pd = ku * run.error + kv * (run.target_rate - run.rate)
         on = ((run.scalars["flags"].astype(int) & messages.FLAGS["OUTPUTS"][0]) != 0)[:, None]
-        known = (run.facts["ku"] != 0.0) | (run.facts["kv"] != 0.0)
-        return np.where(known, pd * on, run.torque - run.torque_ff)
+        return np.where(np.isfinite(run.facts["ku"]), pd * on, run.torque - run.torque_ff)
 
     @cached_property
     def acceleration(self) -> Array:
@@ -172,8 +173,8 @@ class Findings:
         """What the model left over, of every joint that moved enough."""
         run, found = self.run, []
         for j in self.joints:
-            if not (run.facts["ku"][j] or run.facts["kv"][j]):
-                continue  # the share of the feedback is not known
+            if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0):
+                continue  # no feedback, or its share is not known
             rows = self.moving & (np.abs(run.target_rate[:, j]) > STILL)
             if np.count_nonzero(rows) < ENOUGH:
                 continue
@@ -328,6 +329,10 @@ class Findings:
                   if s["all"] > 0]
         if not shares:
             return []
+        loose = [name for name, ku, kv in zip(self.run.joints, self.run.facts["ku"], self.run.facts["kv"], strict=True)
+                 if ku == kv == 0.0]
+        if len(loose) == len(self.run.joints):
+            return ["No joint has gains: feed-forward alone moved them, and nothing brought errors back."]
         j = max(shares)[1]
         unit, name = self.effort_unit(j), self.run.joints[j]
         back, ahead, whole = (self.shares[j][key] for key in ("feedback", "feed-forward", "all"))
@@ -438,12 +443,8 @@ class Findings:
 
 def measure(value: float, unit: str) -> str:
     """A number with its unit, scaled to be readable."""
-    if unit in ("rad", "m") and value != 0.0:
-        for factor, prefix in ((1.0, ""), (1e3, "m"), (1e6, "µ")):
-            if abs(value) * factor >= 0.5:
-                return f"{value * factor:.3g} {prefix}{unit}"
-        return f"{value * 1e6:.3g} µ{unit}"
-    return f"{value:.3g} {unit}"
+    factor, shown = readable(abs(value), unit)
+    return f"{value * factor:.3g} {shown}"
 
 
 def _averaged(values: Array) -> Array:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.wire import messages
-from codegen.wire.names import fault_words, names, state_name
+from codegen.wire.names import fault_words, flag_words, names, state_name
 from codegen.wire.units import from_wire
 from host.link.about import crash
 from host.link.session import PERIOD, Session, mode_name
@@ -55,8 +55,8 @@ def _heading(session: Session) -> Text:
     text = Text(f"{who.name} on {who.board}, {who.rate_hz} Hz, configuration {who.digest.hex()[:8]}, at ")
     text.append(f"{s.tick / who.rate_hz:.1f} s: ")
     text.append(state_name(s), style=f"bold {_COLOURS.get(state_name(s), 'yellow')}")
-    flags, limits = names(messages.FLAGS, s.flags), names(messages.LIMITS, s.limits)
-    text.append(f"  {' '.join(flags)}")
+    limits = names(messages.LIMITS, s.limits)
+    text.append(f"  {flag_words(s.flags)}")
     if limits:
         text.append(f"  limits: {' '.join(limits)}", style="yellow")
     if s.fault:

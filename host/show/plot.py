@@ -15,6 +15,7 @@ from codegen.common.output import claim, drawn_by, picture, replacing
 from codegen.verify.figures import check_format
 from host.record.log import Run
 from host.show.findings import Findings
+from host.show.readable import readable
 
 Array = NDArray[np.float64]
 
@@ -40,16 +41,16 @@ def draw(run: Run, path: Path, force: bool = False) -> None:
         _lines(axes[0, j], t, (target, "desired", colours.DESIRED, "-"),
                (position, "measured", colours.MEASURED, "--"))
         axes[0, j].set_title(name)
-        scale, prefix = _scale(error[:, j])
+        scale, shown = readable(float(np.max(np.abs(error[:, j]), initial=0.0)), length)
         _lines(axes[1, j], t, (error[:, j] * scale, "", colours.ERROR, "-"))
         axes[1, j].axhline(0.0, color=colours.MARK, linewidth=0.8)
-        axes[1, j].set_title(_rms(error[_moving(run), j], prefix, scale, length), fontsize="medium")
+        axes[1, j].set_title(_rms(error[_moving(run), j], scale, shown), fontsize="medium")
         _lines(axes[2, j], t, (run.torque[:, j], "all", colours.ALL, "-"),
                (run.torque_ff[:, j], "feed-forward", colours.FEED_FORWARD, "-"),
                (feedback[:, j], "feedback", colours.FEEDBACK, "-"),
                (run.torque[:, j] - run.torque_ff[:, j] - feedback[:, j], "friction, rotor", colours.REST, "-"))
         axes[0, j].set_ylabel(f"position, {length}")
-        axes[1, j].set_ylabel(f"error, {prefix}{length}")
+        axes[1, j].set_ylabel(f"error, {shown}")
         axes[2, j].set_ylabel(f"torque, {effort}" if effort == "N m" else f"force, {effort}")
         axes[2, j].set_xlabel("t, s")
     curves = {label: line for axis in (axes[0, 0], axes[2, 0]) for line, label in zip(
@@ -117,20 +118,11 @@ def _lines(axis: Axes, t: Array, *curves: tuple[Array, str, str, str]) -> None:
     axis.margins(x=0.0)
 
 
-def _scale(values: Array) -> tuple[float, str]:
-    """Factor and prefix that bring values to a readable size."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    for factor, prefix in ((1.0, ""), (1e3, "m"), (1e6, "µ")):
-        if largest * factor >= 0.5:
-            return factor, prefix
-    return 1e6, "µ"
-
-
-def _rms(error: Array, prefix: str, scale: float, unit: str) -> str:
+def _rms(error: Array, scale: float, unit: str) -> str:
     if not len(error):
         return "not in motion"
     rms, worst = np.sqrt(np.mean(error**2)) * scale, np.max(np.abs(error)) * scale
-    return f"rms {rms:.3g}, worst {worst:.3g} {prefix}{unit}"
+    return f"rms {rms:.3g}, worst {worst:.3g} {unit}"
 
 
 def _mark_states(axis: Axes, t: Array, states: tuple[str, ...]) -> None:

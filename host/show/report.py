@@ -15,6 +15,7 @@ from host.record.log import Run
 from host.scene.motion import Mark, Motion
 from host.show.curves import Curve, Plot, fitting
 from host.show.findings import Findings, measure, named_fault
+from host.show.readable import readable
 from host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
@@ -127,17 +128,11 @@ def _position(found: Findings, j: int) -> Plot:
 
 def _error(found: Findings, j: int) -> Plot:
     run, error = found.run, found.run.error[:, j]
-    scale, prefix = scaled(error)
+    scale, unit = readable(float(np.max(np.abs(error), initial=0.0)), found.unit(j))
     measured = Curve("desired - measured", colours.ERROR, found.t, error * scale)
     where = Curve("desired - true", colours.TRUE, found.t, run.true_error[:, j] * scale, 2.2)
     true = [where] if run.true is not None else []
-    return Plot(run.joints[j], "t, s", f"error, {prefix}{found.unit(j)}", (*true, measured), "t")
-
-
-def scaled(values: Array) -> tuple[float, str]:
-    """Factor and prefix that bring values to a readable size."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    return next(((s, p) for s, p in ((1.0, ""), (1e3, "m")) if largest * s >= 0.5), (1e6, "µ"))
+    return Plot(run.joints[j], "t, s", f"error, {unit}", (*true, measured), "t")
 
 
 def _torque(found: Findings, j: int) -> Plot:

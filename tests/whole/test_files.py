@@ -113,7 +113,9 @@ def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, 
     before = {p.name: p.read_bytes() for p in desk.iterdir()}
     for more in ((), ("--force",)):
         refused = here(*LOGGING[verb](desk), "--log", desk / "played.mcap", *more)
-        assert refused.returncode == 2 and "played.csv: file: is there already and is not a log" in refused.stderr
+        assert refused.returncode == 2
+        assert "comes with played.csv, which is there already and is not a log" in refused.stderr
+        assert "choose another name, as played-run.mcap" in refused.stderr
     refused = here(*LOGGING[verb](desk), "--log", logged)
     assert (refused.returncode == 2 and "old.mcap: file: is there already; " in refused.stderr
             and "--force" in refused.stderr)

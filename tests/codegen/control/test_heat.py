@@ -71,6 +71,7 @@ def test_half_a_rating_is_refused(tmp_path, key):
 def test_check_tells_peak_and_continuous():
     told, untold = examine(rated(2.0, 30.0)), examine(load_mechanism(FILE))
     assert re.fullmatch(r"shoulder: peak \S+ N m for \S+ s from cold, continuous \S+ N m", told.loads[0])
-    assert untold.loads[0].startswith("peak torque, taken for continuous without motor.continuous: shoulder ")
+    assert untold.loads[0].startswith("no motor.continuous is given: these are taken to give their peak torque for "
+                                      "good: shoulder ")
     heavy = replace(rated(0.01, 30.0), gravity=np.array([0.0, -9.81, 0.0]))
     assert any("held there it ends in OVERLOAD" in warning for warning in examine(heavy).warnings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from scipy.optimize import brentq
 
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
@@ -21,6 +23,7 @@ from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.verify.check import Report, examine
 from codegen.verify.check_tables import renderable
 from codegen.verify.new_file import text
+from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
 from tests.support.oracle import random_tree
 
@@ -211,7 +214,7 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
         assert 1.25 < bus / constant / joint.limits.velocity < 1.35
         assert 1.45 < constant * bus / joint.motor.R / joint.limits.effort < 1.55
         assert joint.gains == report.rule[joint.name]
-    with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints; take f405rg-6 or nucleo-g474re-6"):
+    with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints that move; take f405rg-6 or nucleo-g474re-6"):
         init_file.text("so101", robot("so101.urdf"), None, init_file.Choice("f405rg-4"))
     with pytest.raises(BadInput, match="goes with --from"):
         init_file.text("arm", None, None, init_file.Choice("f405rg-4"))
@@ -256,3 +259,44 @@ def test_a_flexible_link_that_turns_or_bends_beyond_what_was_tried_is_warned_of(
     assert "beyond 0.2 the deflection is not small" in bent
     assert "link.beam.beam bends by" in folded
     assert "it is computed up to 0.79, and the torques are none" in folded
+
+
+def clamped_with_a_mass(length: float, EI: float, mass: float, at_its_end: float) -> list[float]:
+    """Hz of the first modes of a slender beam clamped at its root, a point mass at its end: the roots kL of
+    1 + cos cosh + (m / M) kL (cos sinh - sin cosh) (Blevins, Formulas for Natural Frequency and Mode Shape)."""
+    def equation(x: float) -> float:
+        return (1.0 + np.cos(x) * np.cosh(x)
+                + at_its_end / mass * x * (np.cos(x) * np.sinh(x) - np.sin(x) * np.cosh(x)))
+
+    starts = np.linspace(0.1, 9.0, 200)
+    roots = [brentq(equation, a, b) for a, b in pairwise(starts) if equation(a) * equation(b) < 0.0]
+    return [x**2 * np.sqrt(EI / (mass * length**3)) / (2.0 * np.pi) for x in roots]
+
+
+def test_check_shows_flexible_links_with_their_first_frequencies_and_damping() -> None:
+    report = examine(load_mechanism(MECHANISMS / "flexible_link.toml"))
+    exact = clamped_with_a_mass(0.4, 0.55, 0.24, 0.05)
+    for mode, hz in zip(report.beams, exact, strict=False):
+        assert mode.hz == pytest.approx(hz, rel=5e-3)  # three elements
+        assert mode.damping == pytest.approx(np.pi * mode.hz * 1e-3, rel=1e-6)  # strain-proportional: omega s / 2
+    shown = rendered(report)
+    assert re.search(r"beam +0\.4 +rigid, 0\.55 +rigid +3 +0\.001", shown)
+    assert f"mode 1 {report.beams[0].hz:.4g} Hz, " in shown and "of critical damping" in shown
+    assert report.data()["beam_modes"][0]["hz"] == report.beams[0].hz
+    assert examine(load_mechanism(MECHANISMS / "three_link.toml")).beams == ()
+
+
+def test_what_stands_on_the_ground_is_told_in_one_line() -> None:
+    go2 = load_mechanism(robot("go2.urdf"))
+    leg = replace(go2, lock=go2.lock | {j.name: j.start for j in go2.moving if not j.name.startswith("FL")})
+    shown = rendered(examine(leg))
+    assert "FR_thigh_joint  " not in shown and "FL_calf_joint" in shown
+    ground = next(line for line in shown.splitlines() if line.startswith("on the ground"))
+    still = sum(link.mass for link in leg.links if not link.name.startswith("FL") or link.name == "FL_hip_rotor")
+    assert f"({still:.4g} kg)" in ground and "locked: FR_hip_joint" in ground
+    assert "3 moving joints, 2.202 kg moved" in shown
+
+
+def test_what_loops_are_is_told_in_one_line_of_a_terminal() -> None:
+    shown = rendered(examine(load_mechanism(MECHANISMS / "five_bar.toml")))
+    assert "loops: mobility 2, 2 joints actuated, at the start " in shown

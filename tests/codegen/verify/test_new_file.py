@@ -68,10 +68,26 @@ def test_a_choice_that_cannot_be_is_refused_with_the_nearest_that_can(crab, choi
 
 def test_more_joints_than_any_board_drives_are_refused_with_the_largest_board(crab, tmp_path):
     with pytest.raises(BadInput,
-                       match="drives 4 motors, .*crab.urdf has 12 joints; the largest, f405rg-6, drives 6: keep so "
-                                       "many by --chain A:B or --lock JOINT"):
+                       match="drives 4 motors, .*crab.urdf has 12 joints that move; the largest, f405rg-6, drives 6: "
+                             "keep so many by --chain A:B, or lock 6 with --lock JOINT"):
         text("leg", crab, None, Choice("f405rg-4"))
     assert len(made(crab, tmp_path, chain="trunk:a_foot", board="f405rg-6").moving) == 3  # more channels than joints
+
+
+def test_the_joints_too_many_are_named_as_they_are_to_be_locked(crab, tmp_path):
+    """Seven on the largest board, which drives six: what the line says, typed in, fits."""
+    seven = dict(lock=tuple(f"{limb}_{joint}" for limb in "cd" for joint in ("hip", "knee")) + ("d_ankle",),
+                 board="f405rg-6")
+    with pytest.raises(BadInput) as refused:
+        text("leg", crab, None, Choice(**seven))
+    named = refused.value.hint.split("as --lock ")[1].split(", or")[0]
+    assert "lock 1 more" in refused.value.hint
+    assert len(made(crab, tmp_path, **seven | {"lock": (*seven["lock"], named)}).moving) == 6
+
+
+def test_one_limb_alone_is_not_told_that_there_are_others(crab, tmp_path):
+    path = write("leg", tmp_path / "leg.toml", crab, Choice(chain="trunk:a_foot"))
+    assert not any("limbs hang on" in line for line in said_of(path))
 
 
 def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leaves_out(crab, tmp_path):

@@ -49,7 +49,7 @@ def test_what_the_board_says_is_shown_in_words():
     board._flag(HOMED=True, OUTPUTS=True)
     refresh(session)
     text = shown(session)
-    assert "three-link on f405rg-4" in text and "HOLD" in text and "HOMED OUTPUTS" in text and "TORQUE" in text
+    assert "three-link on f405rg-4" in text and "HOLD" in text and "homed, outputs on" in text and "TORQUE" in text
     assert re.search(r"j2, rad .*\+0\.2400 .*\+0\.2500 .*\+1\.0e-02", text)
 
 

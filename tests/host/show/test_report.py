@@ -311,3 +311,14 @@ def test_many_joints_show_the_worst(monkeypatch):
     assert report._shown(Findings(many)) == [1, 4]
     text = report.page(many)
     assert "The 2 joints with the largest errors are shown." in text and "<td>j0</td>" in text
+
+
+def test_a_run_without_gains_is_said_to_have_no_feedback():
+    """Zero gains are known to be none; gains that are not known leave all that is not feed-forward to it."""
+    run = a_run(T, ACCELERATION, NOISE)
+    run = replace(run, facts=run.facts | {"ku": np.zeros(1), "kv": np.zeros(1)})
+    assert "No joint has gains: feed-forward alone moved them" in " ".join(Findings(run).sentences)
+    assert not Findings(run).feedback.any()
+    unknown = replace(run, facts=run.facts | {"ku": np.array([np.nan]), "kv": np.array([np.nan])},
+                      torque=run.torque_ff + 0.1)
+    np.testing.assert_allclose(Findings(unknown).feedback, 0.1)

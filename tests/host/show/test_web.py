@@ -95,7 +95,8 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
     with chromium() as browser:
         browser.go(url)
-        until(browser, "return received > 40 && document.getElementById('flags').textContent.includes('OUTPUTS')")
+        until(browser, "return received > 40 && "
+                       "document.getElementById('flags').textContent.includes('homed, outputs on')")
         until(browser, "return samples[0].target[0] !== samples[samples.length - 1].target[0] || received > 150")
 
         def shown(joint, what):

@@ -1,0 +1,12 @@
+"""Lengths and angles in the unit that makes them easy to read: 151 µrad, not 1.51e-04 rad."""
+
+from __future__ import annotations
+
+SMALLEST = 0.5  # of what is shown in a unit
+
+
+def readable(largest: float, unit: str) -> tuple[float, str]:
+    """Factor and unit for values of this size: rad, mrad or µrad; m, mm or µm. Others stay as they are."""
+    if unit not in ("rad", "m") or not largest > 0.0:
+        return 1.0, unit
+    return next(((f, p + unit) for f, p in ((1.0, ""), (1e3, "m")) if largest * f >= SMALLEST), (1e6, "µ" + unit))
