@@ -177,10 +177,6 @@ class Chip:
         """The folders of firmware/chip that make up an image: what the families share, and the family's own."""
         return "stm32", self.name
 
-    @property
-    def encoder_timers(self) -> dict[str, Timer]:
-        return {name: timer for name, timer in self.timers.items() if timer.encoder}
-
 
 def signals(text: str) -> dict[str, dict[str, int]]:
     """A table of lines `SIGNAL PIN/af PIN/af ...`."""

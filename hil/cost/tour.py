@@ -25,12 +25,12 @@ from codegen.wire.units import from_wire
 from hil.board.coupler import GRIP
 from hil.board.virtual import VirtualBoard, VirtualClock
 from hil.plant.encoders import counts_per_unit
+from hil.play.connect import session_with
 from host.link.capture import COLUMNS, Column, Recorder
 from host.link.configuration import Configuration
-from host.link.link import Link
 from host.link.requests import jog_rate
 from host.link.retransmit import message
-from host.link.session import PERIOD, Session
+from host.link.session import PERIOD
 
 Array = NDArray[np.float64]
 
@@ -49,8 +49,7 @@ class Life:
                  feedforward: bool = True) -> None:
         self.board, self.mechanism, self.motion = board, mechanism, motion
         self.clock = VirtualClock(board)
-        configuration = Configuration.of(mechanism, feedforward)
-        self.session = Session(Link(board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.session = session_with(board, Configuration.of(mechanism, feedforward), self.clock)
         self.recorder = Recorder(self.session)
         self.float_speed = mechanism.safety.float_speed
 

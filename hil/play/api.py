@@ -9,13 +9,11 @@ from pathlib import Path
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.plant.choose import Plant, plant_of
+from hil.play.connect import session_with
 from hil.play.run import folder
 from host.board import Board
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
 
 
 @contextmanager
@@ -34,8 +32,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     built = build.build(mechanism, folder(mechanism, feedforward=True))
     with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
         chip.brakes = True
-        configuration = Configuration.of(mechanism)
-        session = Session(Link(chip.plug_in(), clock=VirtualClock(chip), baud=configuration.baud), configuration)
+        session = session_with(chip)
         session.connect()
         with Board(session, mechanism) as board:
             yield board

@@ -28,9 +28,9 @@ from hil.board.played import PlayedBoard, VirtualClock
 from hil.board.telemetry import STEPS, Record
 from hil.board.virtual import VirtualBoard
 from hil.plant.choose import Plant, plant_of
+from hil.play.connect import session_with
 from host.link.configuration import Configuration
 from host.link.link import Link
-from host.link.session import Session
 from host.record.log import Log
 from host.stream.stream import Outcome, Progress, stream
 
@@ -192,8 +192,8 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
-    link = Link(board.plug_in(), clock=clock, baud=configuration.baud)
-    session, outcome, ended = Session(link, configuration), None, "done"
+    session, outcome, ended = session_with(board, configuration, clock), None, "done"
+    link = session.link
     early = fault is not None and FAULTS[fault].early
     notes = {"board": "pil" if pil else "virtual", "port": getattr(board, "name", "") if pil else "virtual board",
              "trajectory": str(source or ""), "fault": fault or ""}

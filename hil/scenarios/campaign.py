@@ -30,12 +30,11 @@ from hil.chip.stm32 import probe as swd
 from hil.chip.stm32.chip import SRAM_START
 from hil.chip.stm32.supply import NOMINAL
 from hil.plant.rigid import Plant
+from hil.play.connect import session_with
 from hil.play.run import Witness
-from host.link.configuration import Configuration
-from host.link.link import Link
 from host.link.requests import ASK
 from host.link.retransmit import Sender
-from host.link.session import PERIOD, Session
+from host.link.session import PERIOD
 
 BEFORE = 0.05  # s in a state before the strike, where nothing else is said
 STAY = 0.05  # s for which the outcome must last
@@ -118,8 +117,7 @@ class Scene:
         self.board.recording = False
         self.clock = VirtualClock(self.board)
         self.witness = Witness(self.board)
-        configuration = Configuration.of(mechanism)
-        self.session = Session(Link(self.board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.session = session_with(self.board, clock=self.clock)
         self.strained = False  # a motor was driven while the chip ran out of its specification
         self.worst = 0.0  # A, in any motor or its cable
         self._measure()

@@ -13,10 +13,8 @@ from codegen.motion.trajectory import Knots, from_rows, knots
 from codegen.wire.codec import Knot
 from codegen.wire.names import flag
 from hil.board.virtual import VirtualBoard, VirtualClock
-from host.link.configuration import Configuration
-from host.link.link import Link
+from hil.play.connect import session_with
 from host.link.retransmit import message
-from host.link.session import Session
 from host.stream.stream import Interrupts, stream
 
 REACH = 0.3  # rad
@@ -28,8 +26,7 @@ class Course:
 
     def __init__(self, board: VirtualBoard, mechanism: Mechanism) -> None:
         self.board, self.mechanism, self.clock = board, mechanism, VirtualClock(board)
-        configuration = Configuration.of(mechanism)
-        self.session = Session(Link(board.plug_in(), clock=self.clock, baud=configuration.baud), configuration)
+        self.session = session_with(board, clock=self.clock)
         self.names = [joint.name for joint in mechanism.moving]
         self.start = np.array([joint.start for joint in mechanism.moving])
         self.there = self.start - REACH * np.sign(self.start)

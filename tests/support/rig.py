@@ -1,9 +1,14 @@
-"""The three-link arm on the virtual board, for tests: image, short motion, and where a stop left it."""
+"""A virtual board with its host, for tests; of the three-link arm variants, image, short motion, and where a stop left
+it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +17,11 @@ from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory, from_rows
 from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard
 from hil.plant.rigid import Plant
+from hil.play.connect import session_with
 from hil.play.run import Result, folder, run
+from host.link.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REACH = np.array([0.4, -0.3, 0.3])  # rad from the start pose
@@ -29,6 +37,19 @@ def three_link() -> Mechanism:
 def image(feedforward: bool = True) -> Path:
     """The ELF file, built where the command line builds it."""
     return build.build(three_link(), place(feedforward), feedforward=feedforward).elf
+
+
+def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
+    """The three-link arm under another name: `joints` changes fields of its joints, `parts` its own."""
+    mechanism = three_link()
+    new = []
+    for joint in mechanism.joints:
+        changes = {}
+        for field, value in (joints or {}).get(joint.name, {}).items():
+            part = getattr(joint, field)
+            changes[field] = replace(part, **value) if isinstance(value, dict) and part is not None else value
+        new.append(replace(joint, **changes))
+    return replace(mechanism, name=name, joints=tuple(new), **parts)
 
 
 def place(feedforward: bool = True) -> Path:
@@ -54,6 +75,40 @@ def play(fault: str | None = None, *, motion: Trajectory | None = None, feedforw
          plant: Plant | None = None, resume: int = 0) -> Result:
     return run(three_link(), motion or short_motion(), feedforward=feedforward, fault=fault, plant=plant, resume=resume,
                out=place(feedforward))
+
+
+@contextmanager
+def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant: Plant | None = None, *,
+              armed: bool = False) -> Iterator[tuple[VirtualBoard, Session]]:
+    """A virtual board and its host, connected. elf: the image; if none is given, the one that all tests of this
+    mechanism share. plant: if none is given, the mechanism's as a rigid one. armed: at its start, in HOLD; what would
+    fall meanwhile is held."""
+    mechanism = mechanism or three_link()
+    elf = elf or build.build(mechanism, ROOT / "build" / mechanism.name).elf
+    with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:
+        session = session_with(board)
+        try:
+            board.brakes = armed
+            session.connect()
+            if armed:
+                arm(board, session)
+            board.brakes = False
+            yield board, session
+        finally:
+            session.link.close()
+
+
+def arm(board: VirtualBoard, session: Session) -> None:
+    """Home the joints where they stand at the start, and arm."""
+    session.home([joint.start for joint in board.mechanism.streamed])
+    session.arm()
+
+
+def pump(board: VirtualBoard, session: Session, times: int) -> None:
+    """Let board and host go on so many hundredths of a second."""
+    for _ in range(times):
+        board.run(0.01)
+        session.pump()
 
 
 def along_path(positions: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

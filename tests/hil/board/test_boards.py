@@ -12,13 +12,12 @@ from codegen.motion.trajectory import Trajectory, knots
 from codegen.toolchain import platformio as build
 from codegen.wire.messages import FAULTS, STATES
 from hil.board.bridges import Bridge
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.cost.measure import short_motion
 from hil.plant.rigid import Plant
+from hil.play.connect import session_with
 from hil.play.run import play, run
 from hil.scenarios.demo import TRAJECTORY
-from host.link.configuration import Configuration
-from host.link.link import Link
 from host.link.session import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
@@ -30,11 +29,10 @@ def moved(mechanism: Mechanism, built: build.BuildResult):  # noqa: ANN201
         return play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
 
 
-def armed(board: VirtualBoard, mechanism: Mechanism) -> Session:
-    session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+def armed(board: VirtualBoard) -> Session:
+    session = session_with(board)
     session.connect()
-    session.home(np.array([joint.start for joint in mechanism.moving]))
-    session.arm()
+    rig.arm(board, session)
     return session
 
 
@@ -88,7 +86,7 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
             drive(seconds, volts)
 
         board.plant.drive = watched
-        session = armed(board, mechanism)
+        session = armed(board)
         board.run(0.02)
         board.estop(True)
         assert np.isnan(board.voltages()).all()  # by the loop, before any instruction
@@ -103,8 +101,7 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
 def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
     """In hardware at once; on odrive-v3.6, which has no break input, by the tick."""
     mechanism, built = image(name)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = armed(board, mechanism)
+    with rig.connected(mechanism, built.elf, armed=True) as (board, session):
         board.run(0.02)
         assert not np.isnan(board.voltages()).any()
         board.estop(True)
@@ -113,7 +110,6 @@ def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
         board.run(0.05)
         session.pump()
         assert session.status.state == STATES["ESTOP"][0] and board.outputs_safe()
-        session.link.close()
 
 
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
@@ -130,7 +126,7 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
                 np.testing.assert_array_equal(board.voltages(), volts)
                 seen.update(volts)
 
-        session = armed(board, mechanism)
+        session = armed(board)
         board.plant.v[0] = 0.5  # a push, which the loop answers
         for _ in range(200):
             board.run(47e-6)
@@ -150,7 +146,7 @@ def test_gate_drivers_are_told_before_anything_switches():
         for driver in board.gate_drivers:
             assert driver.enabled and driver.registers == {2: 20 << 6 | 1 << 4, 3: 1 << 2}  # 0.648 V, latched; 20 V/V
         assert np.isnan(board.voltages()).all()  # all four switches of a bridge are off
-        session = armed(board, mechanism)
+        session = armed(board)
         board.run(0.01)
         assert not np.isnan(board.voltages()).any()
         board.kill_crystal()  # the restart resets the drivers and tells them again
@@ -167,7 +163,7 @@ def test_a_gate_driver_that_does_not_answer_is_a_fault():
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.gate_drivers[1].deaf = True
         board.chip.reset("power")
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = session_with(board)
         session.connect()
         session.pump()
         assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["CHIP"][0]
@@ -177,12 +173,10 @@ def test_a_gate_driver_that_does_not_answer_is_a_fault():
 @pytest.mark.parametrize("name", DRIVING)
 def test_a_driver_that_reports_a_fault_stops_the_arm(name):
     mechanism, built = image(name)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = armed(board, mechanism)
+    with rig.connected(mechanism, built.elf, armed=True) as (board, session):
         board.run(0.02)
         board.driver_fault(True)
         board.run(0.05)
         session.pump()
         assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
         assert board.outputs_safe()
-        session.link.close()

@@ -8,11 +8,9 @@ import pytest
 
 from codegen.common.errors import Refused
 from hil.board.cable import Cable
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.plant.rigid import Plant
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
+from hil.play.connect import session_with
 from tests.support import rig
 
 
@@ -42,8 +40,7 @@ def test_what_was_written_before_one_end_closed_still_arrives():
 def test_a_cable_takes_the_place_of_the_host_before_and_frees_the_port_when_it_is_closed():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        sessions = [Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-                    for _ in range(2)]
+        sessions = [session_with(board) for _ in range(2)]
         with pytest.raises(Refused, match=f"socket://127.0.0.1:{board.port}: the link broke"):
             sessions[0].connect()
         sessions[1].connect()

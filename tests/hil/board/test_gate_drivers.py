@@ -12,11 +12,9 @@ from codegen.wire.codec import Probe
 from codegen.wire.messages import FAULTS, STATES
 from hil.board import drv8301
 from hil.board.drv8301 import CONTROL_2, Drv8301
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.rigid import Plant
-from host.link.configuration import Configuration
-from host.link.link import Link
+from hil.board.virtual import VirtualBoard
 from host.link.session import Session
+from tests.support import rig
 from tests.support.boards import image
 
 NOMINAL = 24.0  # V
@@ -25,18 +23,13 @@ NOMINAL = 24.0  # V
 @pytest.fixture
 def connected() -> Iterator[tuple[VirtualBoard, Session]]:
     mechanism, built = image("odrive-v3.6")
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-        session.connect()
+    with rig.connected(mechanism, built.elf) as (board, session):
         session.home(np.array([joint.start for joint in mechanism.moving]))
         yield board, session
-        session.link.close()
 
 
 def settled(board: VirtualBoard, session: Session, seconds: float = 0.06) -> None:
-    for _ in range(round(seconds / 0.01)):
-        board.run(0.01)
-        session.pump()
+    rig.pump(board, session, round(seconds / 0.01))
 
 
 def in_fault(session: Session, name: str) -> bool:

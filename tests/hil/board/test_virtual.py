@@ -10,12 +10,11 @@ import pytest
 
 from codegen.common.errors import BadInput, Refused
 from codegen.motion.trajectory import knots
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.plant.rigid import Plant
+from hil.play.connect import session_with
 from hil.play.run import identical
 from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
 from tests.support import rig
 
 
@@ -103,7 +102,7 @@ def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
                       joints=tuple(replace(j, gains=replace(j.gains, ku=j.gains.ku + 1)) for j in mechanism.joints))
     expected = Configuration.of(stiffer)
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), expected)
+        session = session_with(board, expected)
         with pytest.raises(Refused) as refusal:
             session.connect()
         assert expected.digest.hex()[:16] in str(refusal.value)
@@ -112,10 +111,7 @@ def test_a_chip_of_another_configuration_is_refused_by_the_host_naming_both():
 
 
 def test_frames_of_another_configuration_are_refused_by_the_chip():
-    mechanism = rig.three_link()
-    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-        session.connect()
+    with rig.connected() as (board, session):
         session.home(rig.start())
         right = session.link.tag
         session.link.configure(3, right ^ 1)
@@ -132,7 +128,7 @@ def test_frames_of_another_configuration_are_refused_by_the_chip():
 def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
+        session = session_with(board)
         for _ in range(60):
             board.run(0.5e-3)
             assert board.outputs_safe()
@@ -150,12 +146,7 @@ def test_outputs_are_safe_from_power_on_until_armed_and_after_disarming():
 
 
 def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
-    mechanism = rig.three_link()
-    with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-        session.connect()
-        session.home(rig.start())
-        session.arm()
+    with rig.connected(armed=True) as (board, session):
         board.plant.v[0] = 0.5
         board.run(5e-3)
         assert not board.outputs_safe()

@@ -6,12 +6,11 @@ import zlib
 import pytest
 
 from codegen.toolchain.platformio import build
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.chip.elf import Image
 from hil.plant.rigid import Plant
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session, fault_name
+from hil.play.connect import session_with
+from host.link.session import fault_name
 from tests.firmware.test_chip import ARMED, Machine, mutate
 from tests.support.boards import three_link
 
@@ -155,7 +154,7 @@ def board(whole):
 
 
 def fault_of(board):
-    session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(board.mechanism))
+    session = session_with(board)
     session.connect()
     return fault_name(session.status.fault)
 

@@ -11,7 +11,7 @@ from codegen.mechanism.edit import set_joint
 from codegen.mechanism.reader import load_mechanism
 from hil.plant.rigid import Plant
 from host.lab.bringup import judge
-from tests.support import lab as rig
+from tests.support import rig
 from tests.support.plugged import Hand, plugged_in
 
 NAMES = ("shoulder", "elbow", "wrist")

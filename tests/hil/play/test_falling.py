@@ -18,11 +18,8 @@ from codegen.mechanism.description import Brake, Mechanism, Safety
 from codegen.toolchain import platformio as build
 from codegen.wire.codec import Jog, Probe
 from codegen.wire.messages import FAULTS, STATES
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.rigid import Plant
+from hil.board.virtual import VirtualBoard
 from host.lab.bringup import bring_up
-from host.link.configuration import Configuration
-from host.link.link import Link
 from host.link.session import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, three_link
@@ -38,19 +35,10 @@ def upright(safety: Safety) -> Mechanism:
 @contextmanager
 def holding(mechanism: Mechanism, folder: str) -> Iterator[tuple[VirtualBoard, Session]]:
     """A board in HOLD, its arm at rest."""
-    built = build.build(mechanism, rig.ROOT / "build" / folder)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        board.brakes = True  # somebody holds the arm until it is armed
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-        session.connect()
-        session.home(np.array([joint.start for joint in mechanism.moving]))
-        session.arm()
-        board.brakes = False
-        for _ in range(20):
-            board.run(0.01)
-            session.pump()
+    elf = build.build(mechanism, rig.ROOT / "build" / folder).elf
+    with rig.connected(mechanism, elf, armed=True) as (board, session):
+        rig.pump(board, session, 20)
         yield board, session
-        session.link.close()
 
 
 def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
@@ -169,14 +157,7 @@ def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
 @contextmanager
 def held_by_brakes(mechanism: Mechanism) -> Iterator[tuple[VirtualBoard, Session]]:
     """Armed, the brakes open."""
-    built = build.build(mechanism, rig.ROOT / "build" / mechanism.name)
-    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
-        session.connect()
-        session.home(np.array([joint.start for joint in mechanism.streamed]))
-        session.arm()
-        for _ in range(10):
-            board.run(0.01)
-            session.pump()
+    with rig.connected(mechanism) as (board, session):
+        rig.arm(board, session)
+        rig.pump(board, session, 10)
         yield board, session
-        session.link.close()

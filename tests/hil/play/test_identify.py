@@ -12,7 +12,7 @@ from codegen.mechanism.reader import load_mechanism
 from hil.plant.rigid import Plant
 from host.board import Board
 from host.lab.identify import Estimate, Identified, identify
-from tests.support import lab as rig
+from tests.support import rig
 from tests.support.plugged import plugged_in
 
 NUMBERS = ("viscous", "coulomb", "inertia")
@@ -23,7 +23,7 @@ def found(joints):
     """What is identified of the three-link arm's joints when the file knows neither friction nor rotor."""
     truth = rig.three_link()
     mechanism = rig.changed("unknown-arm", {j.name: WRONG for j in truth.moving})
-    with rig.session(mechanism, Plant(truth)) as (_, session):
+    with rig.connected(mechanism, plant=Plant(truth)) as (_, session):
         board = Board(session, mechanism)
         board.home()
         return {joint: identify(board, mechanism, joint) for joint in joints}

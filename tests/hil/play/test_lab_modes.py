@@ -9,7 +9,7 @@ from hil.plant.rigid import Plant
 from host.link import requests as lab
 from host.link.capture import Column, Recorder
 from host.link.session import Faulted
-from tests.support import lab as rig
+from tests.support import rig
 
 AT = -1.9  # of the first joint's hard stop
 STOP = {"zero": "stop"}
@@ -33,7 +33,7 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
     mechanism = with_stop()
     start = np.array([j.start for j in mechanism.moving])
     plant = Plant(mechanism, pose=start + [0.3, 0.0, 0.0], stops=[[AT, 5.0], [-9.0, 9.0], [-9.0, 9.0]])
-    with rig.session(mechanism, plant) as (board, session):
+    with rig.connected(mechanism, plant=plant) as (board, session):
         with pytest.raises(Refused, match=f"NOT_HOMED at joint {names()[0]}"):
             session.arm()
         torques = []
@@ -51,7 +51,7 @@ def test_an_index_is_found_to_a_count():
     mechanism = rig.changed("index-arm", {"elbow": {"encoder": {"zero": "index"}, "home": Home(at=0.9, direction=1)}})
     plant = Plant(mechanism, pose=[-0.8, 0.7, 0.4])
     plant.indexes = {1: 0.9}
-    with rig.session(mechanism, plant) as (_, session):
+    with rig.connected(mechanism, plant=plant) as (_, session):
         lab.home(session, mechanism)
         assert session.in_state("DISARMED") and session.status.unhomed == 255
         assert abs(session.positions()[1] - plant.q[1]) <= 2.5 * 2.0 * np.pi / 8192
@@ -59,7 +59,7 @@ def test_an_index_is_found_to_a_count():
 
 def test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name():
     mechanism = rig.changed("no-stop-arm", {"shoulder": {"encoder": STOP, "home": Home(at=AT, effort=3.2, travel=0.3)}})
-    with rig.session(mechanism) as (board, session):
+    with rig.connected(mechanism) as (board, session):
         with pytest.raises(Faulted, match=f"HOMING at joint {names()[0]}"):
             lab.home(session, mechanism)
         board.run(0.05)
@@ -71,7 +71,7 @@ def test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name():
 
 def test_an_absolute_reading_must_be_told_and_is_believed():
     mechanism = rig.changed("absolute-arm", {names()[1]: {"encoder": {"zero": "absolute"}}})
-    with rig.session(mechanism) as (_, session):
+    with rig.connected(mechanism) as (_, session):
         with pytest.raises(BadInput, match=f"--at {names()[1]}=ANGLE"):
             lab.home(session, mechanism)
         with pytest.raises(BadInput, match="outside the joint's limits"):
@@ -84,7 +84,7 @@ def test_an_absolute_reading_must_be_told_and_is_believed():
 def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_be_thrown():
     mechanism = hanging()
     plant = Plant(mechanism)
-    with rig.session(mechanism, plant) as (board, session):
+    with rig.connected(mechanism, plant=plant) as (board, session):
         lab.home(session, mechanism)
         session.arm()
 
@@ -118,7 +118,7 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
 def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
     mechanism = rig.three_link()
     plant = Plant(mechanism)
-    with rig.session(mechanism, plant) as (board, session):
+    with rig.connected(mechanism, plant=plant) as (board, session):
         lab.home(session, mechanism)
         session.arm()
         begin = plant.q.copy()
@@ -137,7 +137,7 @@ def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
 
 def test_a_recording_shows_every_tick_of_a_jog():
     mechanism = rig.three_link()
-    with rig.session(mechanism) as (board, session):
+    with rig.connected(mechanism) as (board, session):
         lab.home(session, mechanism)
         session.arm()
         recorder = Recorder(session)

@@ -14,13 +14,11 @@ import pytest
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import from_rows, knots
 from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.board.virtual import VirtualBoard
 from hil.cost.measure import short_motion
 from hil.plant.choose import plant_of
+from hil.play.connect import session_with
 from hil.play.run import folder, play
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
 from host.stream.stream import stream
 from tests.support.boards import image
 
@@ -39,8 +37,7 @@ def real_time_factor(seconds: float) -> float:
     image = build.build(mechanism, ROOT / folder(mechanism, True)).elf
     with VirtualBoard(image, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
-        link = Link(board.plug_in(), clock=VirtualClock(board), baud=Configuration.of(mechanism).baud)
-        session = Session(link, Configuration.of(mechanism))
+        session = session_with(board)
         session.connect()
         session.home(start)
         session.arm()
@@ -48,7 +45,7 @@ def real_time_factor(seconds: float) -> float:
         outcome = stream(session, knots(motion, mechanism))
         factor = (board.seconds - simulated) / (time.process_time() - began)
         session.disarm()
-        link.close()
+        session.link.close()
         record = board.record()
         errors = board.target_positions(record) - record.q
     assert outcome.ended == "done" and board.ticks > 1000 * seconds
