@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from codegen.board import reader as board_file
 from codegen.mechanism.description import Mechanism
+from hil.board.agenda import Agenda
 from hil.board.cable import Cable
 from hil.board.coupler import PlantCoupler, floating
 from hil.board.disturbance import Disturbance
@@ -74,7 +75,7 @@ class VirtualBoard:
         self.ticks = 0
         self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
-        self._planned: list[tuple[float, Callable[[], None]]] = []
+        self._agenda = Agenda()
 
     def plug_in(self) -> Cable:
         """A cable for the link of a host in this process, in the place of any other host."""
@@ -136,17 +137,15 @@ class VirtualBoard:
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
         while self.seconds < seconds - CYCLE:
-            while self._planned and self._planned[0][0] <= self.seconds + CYCLE:
-                self._planned.pop(0)[1]()
+            self._agenda.run(self.seconds + CYCLE)
             self._listen()
-            self.chip.run(min(seconds, self.seconds + SLICE, *(at for at, _ in self._planned[:1])))
+            self.chip.run(min(seconds, self.seconds + SLICE, self._agenda.next))
             self._talk()
         self.coupler.bring_up()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something to the board at that time after power-on (now, if it is past)."""
-        self._planned.append((max(seconds, self.seconds), action))
-        self._planned.sort(key=lambda planned: planned[0])
+        self._agenda.add(max(seconds, self.seconds), action)
 
     def advance(self, ticks: int) -> None:
         """Let that many control periods pass."""

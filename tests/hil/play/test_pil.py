@@ -32,7 +32,7 @@ from codegen.wire.units import to_wire
 from hil.board.faults import FAULTS
 from hil.board.virtual import VirtualBoard, VirtualClock
 from hil.plant.rigid import Plant
-from hil.play import pil
+from hil.play import granted_ticks, pil
 from hil.play.run import Idle, folder, play
 from hil.scenarios import scenario
 from host.link.configuration import Configuration
@@ -188,7 +188,7 @@ def cut(board, is_cut):
 
 
 def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch):
-    monkeypatch.setattr(pil, "LOST", 1.1)  # the board gives up after 1 s
+    monkeypatch.setattr(granted_ticks, "LOST", 1.1)  # the board gives up after 1 s
     with real_board() as board:
         board.at(0.5, lambda: cut(board, True))
         result = on_board(board)

@@ -1,0 +1,119 @@
+"""The line to a board with the pil image: it is granted one control tick after another, and everything else passes.
+
+SENSE is repeated until DRIVE and STATUS of its tick have come, so a slow or bad line changes nothing of what is
+computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.common.errors import Refused
+from codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
+from hil.board.disturbance import Disturbance
+from host.link.clock import Clock
+from host.link.link import Device
+
+POLL = 2e-4  # s between two looks at a silent line
+REPEAT = 0.01  # s after which an unanswered SENSE is sent again
+LOST = 2.0  # s without an answer after which the board is gone; it has then dropped its outputs
+
+
+class GrantedTicks:
+    """name: what messages call the port. incoming, outgoing: what spoils the line of host and board; SENSE and DRIVE,
+    which are no part of a board with motors, it spares. listeners: get every byte that the board sends. repeated:
+    SENSEs that had to be sent again."""
+
+    def __init__(self, device: Device, joints: int, tag: int, wall: Clock) -> None:
+        self.name = getattr(device, "name", type(device).__name__)
+        self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
+        self.listeners: list[Callable[[bytes], None]] = []
+        self.repeated = 0
+        self._device, self._wall = device, wall
+        self._codec, self._tag = Codec(joints), tag
+        self._tick = 0  # the board's number of the next one; its answer corrects it
+        self._drive: Any = None  # the last that has come, as the status
+        self._status: Any = None
+        self._rest = b""  # of a frame from the board that is still coming
+        self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
+
+    def close(self) -> None:
+        self._device.close()
+
+    # -- the host's side ----------------------------------------------------
+
+    def read(self, size: int) -> bytes:
+        data = bytes(self._to_host[:size])
+        del self._to_host[:size]
+        return data
+
+    def write(self, data: bytes) -> int:
+        """The bytes are a tick on their way, as on a board whose main loop looks at the line after each tick."""
+        self._written += data
+        return len(data)
+
+    # -- the board's side ---------------------------------------------------
+
+    def grant(self, counts: list[int]) -> tuple[Any, Any]:
+        """What the board makes of these counts: DRIVE and STATUS of one tick. Raises Refused if it does not answer."""
+        drive, status = self._answers(counts)
+        self._tick = (drive.tick + 1) & 0xFFFFFFFF
+        self._to_board, self._written = self._written, bytearray()
+        return drive, status
+
+    def _answers(self, counts: list[int]) -> tuple[Any, Any]:
+        self._drive = self._status = None
+        began = asked = self._ask(counts)
+        while True:
+            self._listen()
+            drive, status, now = self._drive, self._status, self._wall.now()
+            if drive is not None and drive.tick == self._tick and status is not None and status.tick == self._tick:
+                return drive, status
+            elsewhere = drive is not None and drive.tick not in (self._tick, (self._tick - 1) & 0xFFFFFFFF)
+            if elsewhere:  # at the beginning, and when the board was reset
+                self._tick, self._drive = (drive.tick + 1) & 0xFFFFFFFF, None
+            if elsewhere or now - asked >= REPEAT:
+                self.repeated += 1
+                asked = self._ask(counts)
+            if now - began >= LOST:
+                raise Refused(f"{self.name}: the board has answered no SENSE for {LOST:g} s; check cable and power")
+            self._wall.sleep(POLL)
+
+    def _ask(self, counts: list[int]) -> float:
+        """Send what the host had to say, then SENSE. Returns the time."""
+        data = self.incoming(bytes(self._to_board)) + self._codec.encode(Sense(self._tick, counts), self._tag)
+        self._to_board.clear()
+        try:
+            self._device.write(data)
+        except OSError as error:
+            raise self._broken(error) from error
+        return self._wall.now()
+
+    def _listen(self) -> None:
+        """Keep what is for the plant, pass on all else, good or bad."""
+        try:
+            data = self._device.read(65536)
+        except OSError as error:
+            raise self._broken(error) from error
+        for listener in self.listeners if data else ():
+            listener(data)
+        *frames, self._rest = (self._rest + data).split(b"\0")
+        for stuffed in filter(None, frames):
+            message = self._decoded(stuffed)
+            if isinstance(message, Drive):
+                self._drive = message
+                continue
+            if isinstance(message, Status):
+                self._status = message
+            self._to_host += self.outgoing(stuffed + b"\0")
+
+    def _broken(self, error: OSError) -> Refused:
+        return Refused(f"{self.name}: the link broke ({error}); check cable and power, then start again")
+
+    def _decoded(self, stuffed: bytes) -> Any:
+        try:
+            frame = self._codec.decode(stuffed)
+        except BadFrame:
+            return None
+        return frame.message if frame.tag == self._tag else None

@@ -1,0 +1,43 @@
+"""What the ticks of a real board have said of themselves, kept together with the plant's truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.board.telemetry import LATE, Record, telemetry_type
+
+Array = NDArray[np.float64]
+
+
+class StatusRecorder:
+    """Keeps a STATUS of every tick. joints: how many."""
+
+    def __init__(self, joints: int) -> None:
+        self._joints = joints
+        self._samples: list[tuple[Any, Array, Array, float]] = []
+
+    def take(self, status: Any, q: Array, v: Array, seconds: float) -> None:
+        """q, v (J,): of the plant when the tick began."""
+        self._samples.append((status, q, v, seconds))
+
+    def record(self) -> Record:
+        """Every tick; nobody counts the instructions of a real board."""
+        statuses = [s[0] for s in self._samples]
+        kinds = telemetry_type(self._joints)
+        told: dict[str, Any] = {
+            name: np.array([getattr(s, name) for s in statuses]).astype(kind.base).reshape(-1, *kind.shape)
+            for name, kind in ((n, kinds[n]) for n in kinds.names or ())}  # positions without whole turns
+        nothing = np.zeros(len(statuses), np.int64)
+        return Record(**told, q=np.array([s[1] for s in self._samples]).reshape(-1, self._joints),
+                      v=np.array([s[2] for s in self._samples]).reshape(-1, self._joints),
+                      seconds=np.array([s[3] for s in self._samples]), instructions=nothing, step_instructions=nothing,
+                      cycles=np.array([s.cycles for s in statuses], np.int64))
+
+    def truth(self, tick: int) -> tuple[Array, Array]:
+        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        found = next((s for s in self._samples[:-LATE:-1] if s[0].tick == tick), None)
+        nothing = np.full(self._joints, np.nan)
+        return (nothing, nothing) if found is None else (found[1], found[2])
