@@ -1,0 +1,52 @@
+/* Drives on a bus: what one is asked for, what it says, and the frames for
+ * both. Each family has a file; functions of bytes, nothing kept. */
+#ifndef FT_DRIVE_H
+#define FT_DRIVE_H
+
+#include "ft_frame.h" /* ft_frame */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Ranges of the fields, at the drive's output: position, velocity and torque
+ * go from minus to plus these, kp and kd from nothing. */
+typedef struct {
+    float position; /* rad */
+    float velocity; /* rad/s */
+    float torque;   /* N m */
+    float kp, kd;   /* N m/rad, N m s/rad */
+} ft_drive_ranges;
+
+/* How a drive is reached. */
+typedef struct {
+    uint32_t id;    /* of its commands */
+    uint32_t reply; /* of what it sends */
+} ft_drive_address;
+
+/* What a drive is asked for, in the same units. */
+typedef struct {
+    float position, velocity, kp, kd, torque;
+} ft_drive_target;
+
+/* The kinds of frames that drives send. */
+typedef enum {
+    FT_HEARD_NOTHING, /* not this drive's, or no reply */
+    FT_HEARD_STATE,
+    FT_HEARD_SETTING
+} ft_drive_heard;
+
+/* What one said: its state, or one of its settings. */
+typedef struct {
+    uint32_t position; /* number in its field of 16 bits */
+    float torque;      /* N m */
+    bool enabled;
+    uint8_t error;     /* in its own code; 0: none */
+    uint8_t warmth;    /* deg C */
+    uint32_t setting;  /* its own number for it */
+    uint32_t value;    /* bits of a float or a whole number */
+} ft_drive_said;
+
+/* Settings: a row for each that is asked for before a drive is armed. */
+typedef enum { FT_SETTING_REAL, FT_SETTING_WHOLE } ft_setting_kind;
+
+#endif

@@ -1,0 +1,65 @@
+/* Quantities as whole numbers in fields of bits: 0 is the lowest, the largest
+ * number the highest value of a range. What is encoded is clamped first, so
+ * that no field ever wraps, and rounded, so that no torque is biased. */
+#ifndef FT_FIELD_H
+#define FT_FIELD_H
+
+#include <stdint.h>
+
+#define FT_FIELD_12 4095u
+#define FT_FIELD_16 65535u
+
+typedef struct {
+    float low, high; /* in the quantity's unit */
+    uint32_t top;    /* the largest number that the field holds */
+} ft_field_range;
+
+/* Return a field that goes as far to both sides. */
+static inline ft_field_range ft_field_about(float most, uint32_t top)
+{
+    const ft_field_range r = { -most, most, top };
+
+    return r;
+}
+
+/* Return a field that begins at nothing. */
+static inline ft_field_range ft_field_upto(float most, uint32_t top)
+{
+    const ft_field_range r = { 0.0f, most, top };
+
+    return r;
+}
+
+/* Return the nearest number; beyond the range the last one; for no number the
+ * one nearest to zero. */
+static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
+{
+    float x = value == value ? value : 0.0f;
+
+    x = x < r->low ? r->low : x > r->high ? r->high : x;
+    return (uint32_t)((x - r->low) * ((float)r->top / (r->high - r->low))
+                      + 0.5f);
+}
+
+/* Return what a number stands for. */
+static inline float ft_field_decode(const ft_field_range *r, uint32_t number)
+{
+    return r->low + (float)number * ((r->high - r->low) / (float)r->top);
+}
+
+/* Encode a torque, and carry what rounding leaves over to the next one: coarse
+ * fields give the right torque on average. Beyond the range nothing is
+ * carried. */
+static inline uint32_t ft_field_carry(const ft_field_range *r, float value,
+                                      float *carried)
+{
+    float wanted = value + *carried;
+    uint32_t number = ft_field_encode(r, wanted);
+    float left = wanted - ft_field_decode(r, number);
+    float step = (r->high - r->low) / (float)r->top;
+
+    *carried = left <= step && left >= -step ? left : 0.0f;
+    return number;
+}
+
+#endif

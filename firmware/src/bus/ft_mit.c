@@ -1,0 +1,48 @@
+/* The mini-cheetah's frames; see ft_mit.h. */
+#include "ft_mit.h"
+
+#include "ft_field.h" /* ft_field_encode, ft_field_carry */
+
+#include <string.h> /* memset */
+
+/* Pack a command. */
+void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
+                    const ft_drive_target *t, float *carried)
+{
+    const ft_field_range places = ft_field_about(r->position, FT_FIELD_16);
+    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_12);
+    const ft_field_range stiff = ft_field_upto(r->kp, FT_FIELD_12);
+    const ft_field_range damped = ft_field_upto(r->kd, FT_FIELD_12);
+    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
+    const uint32_t p = ft_field_encode(&places, t->position);
+    const uint32_t v = ft_field_encode(&rates, t->velocity);
+    const uint32_t kp = ft_field_encode(&stiff, t->kp);
+    const uint32_t kd = ft_field_encode(&damped, t->kd);
+    const uint32_t torque = ft_field_carry(&torques, t->torque, carried);
+
+    data[0] = (uint8_t)(p >> 8);
+    data[1] = (uint8_t)p;
+    data[2] = (uint8_t)(v >> 4);
+    data[3] = (uint8_t)((v & 15u) << 4 | kp >> 8);
+    data[4] = (uint8_t)kp;
+    data[5] = (uint8_t)(kd >> 4);
+    data[6] = (uint8_t)((kd & 15u) << 4 | torque >> 8);
+    data[7] = (uint8_t)torque;
+}
+
+/* Pack what is no command: enable, disable, clear. */
+void ft_mit_special(uint8_t data[8], uint8_t last)
+{
+    memset(data, 0xFF, 7);
+    data[7] = last;
+}
+
+/* Take position and torque out of a reply. */
+void ft_mit_state(const uint8_t data[8], const ft_drive_ranges *r,
+                  ft_drive_said *said)
+{
+    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
+
+    said->position = (uint32_t)data[1] << 8 | data[2];
+    said->torque = ft_field_decode(&torques, (data[4] & 15u) << 8 | data[5]);
+}

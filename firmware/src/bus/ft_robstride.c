@@ -1,0 +1,124 @@
+/* RobStride's drives; see ft_robstride.h. */
+#include "ft_robstride.h"
+
+#include "ft_field.h" /* ft_field_encode, ft_field_carry */
+
+#include <string.h> /* memset */
+
+#define HOST 0xFDu /* who asks: as the maker's own tools call themselves */
+
+/* Kinds of frames, in the upper five bits of the id. */
+enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
+       WRITE = 0x12 };
+
+#define RUNS 2u         /* of its modes */
+#define FAULTS 0x3Fu    /* as many bits */
+
+/* Begin a frame of eight bytes without contents. */
+static void begin(ft_frame *f, const ft_drive_address *a, uint32_t kind,
+                  uint32_t beside)
+{
+    f->id = FT_FRAME_LONG | kind << 24 | beside << 8 | a->id;
+    f->size = 8u;
+    memset(f->data, 0, sizeof f->data);
+}
+
+/* Put a field of 16 bits, its upper half first. */
+static void put(ft_frame *f, uint32_t at, uint32_t number)
+{
+    f->data[at] = (uint8_t)(number >> 8);
+    f->data[at + 1u] = (uint8_t)number;
+}
+
+static uint32_t get(const ft_frame *f, uint32_t at)
+{
+    return (uint32_t)f->data[at] << 8 | f->data[at + 1u];
+}
+
+/* Ask for torque, position and the rest; the torque is part of the id. */
+void ft_robstride_command(ft_frame *f, const ft_drive_address *a,
+                          const ft_drive_ranges *r, const ft_drive_target *t,
+                          float *carried)
+{
+    const ft_field_range places = ft_field_about(r->position, FT_FIELD_16);
+    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_16);
+    const ft_field_range stiff = ft_field_upto(r->kp, FT_FIELD_16);
+    const ft_field_range damped = ft_field_upto(r->kd, FT_FIELD_16);
+    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_16);
+
+    begin(f, a, OPERATE, ft_field_carry(&torques, t->torque, carried));
+    put(f, 0u, ft_field_encode(&places, t->position));
+    put(f, 2u, ft_field_encode(&rates, t->velocity));
+    put(f, 4u, ft_field_encode(&stiff, t->kp));
+    put(f, 6u, ft_field_encode(&damped, t->kd));
+}
+
+void ft_robstride_enable(ft_frame *f, const ft_drive_address *a)
+{
+    begin(f, a, ENABLE, HOST);
+}
+
+/* clear: forget errors too. */
+void ft_robstride_stop(ft_frame *f, const ft_drive_address *a, bool clear)
+{
+    begin(f, a, STOP, HOST);
+    f->data[0] = clear ? 1u : 0u;
+}
+
+void ft_robstride_read(ft_frame *f, const ft_drive_address *a,
+                       uint16_t number)
+{
+    begin(f, a, READ, HOST);
+    f->data[0] = (uint8_t)number;
+    f->data[1] = (uint8_t)(number >> 8);
+}
+
+void ft_robstride_write(ft_frame *f, const ft_drive_address *a,
+                        uint16_t number, uint32_t value)
+{
+    uint32_t i;
+
+    begin(f, a, WRITE, HOST);
+    f->data[0] = (uint8_t)number;
+    f->data[1] = (uint8_t)(number >> 8);
+    for (i = 0; i < 4u; i++)
+        f->data[4u + i] = (uint8_t)(value >> (8u * i));
+}
+
+/* Take in a parameter's value. */
+static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
+{
+    said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
+    said->value = (uint32_t)f->data[4] | (uint32_t)f->data[5] << 8
+                  | (uint32_t)f->data[6] << 16 | (uint32_t)f->data[7] << 24;
+    return FT_HEARD_SETTING;
+}
+
+/* Take in a state; modes and errors are part of the id. */
+static ft_drive_heard state(const ft_frame *f, const ft_drive_ranges *r,
+                            ft_drive_said *said)
+{
+    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_16);
+
+    said->position = get(f, 0u);
+    said->torque = ft_field_decode(&torques, get(f, 4u));
+    said->enabled = (f->id >> 22 & 3u) == RUNS;
+    said->error = (uint8_t)(f->id >> 16 & FAULTS);
+    said->warmth = (uint8_t)(get(f, 6u) / 10u);
+    return FT_HEARD_STATE;
+}
+
+/* Take in a frame, if it is this drive's. */
+ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_address *a,
+                                 const ft_drive_ranges *r,
+                                 ft_drive_said *said)
+{
+    const uint32_t kind = f->id >> 24 & 0x1Fu;
+    const bool ours = (f->id & FT_FRAME_LONG) != 0u && f->size == 8u
+                      && (f->id & 0xFFu) == HOST
+                      && (f->id >> 8 & 0xFFu) == a->id;
+
+    if (ours && kind == STATE)
+        return state(f, r, said);
+    return ours && kind == READ ? setting(f, said) : FT_HEARD_NOTHING;
+}

@@ -1,0 +1,218 @@
+"""The frames of drives in C against those of codegen.drive, which other people's encoders are held against."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import application
+from codegen.drive import damiao, mit, robstride
+from codegen.drive.can import Frame
+from codegen.drive.catalogue import CATALOGUE, DRIVES, DriveType
+from codegen.drive.mit import State, Target
+from codegen.toolchain.host_compiler import build
+
+NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c", "ft_damiao.h", "ft_damiao.c",
+         "ft_robstride.h", "ft_robstride.c")
+CDEF = """
+typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
+typedef struct { float position, velocity, torque, kp, kd; } ft_drive_ranges;
+typedef struct { uint32_t id, reply; } ft_drive_address;
+typedef struct { float position, velocity, kp, kd, torque; } ft_drive_target;
+typedef struct { uint32_t position; float torque; _Bool enabled; uint8_t error, warmth; uint32_t setting, value; }
+    ft_drive_said;
+void ft_damiao_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *, float *);
+void ft_damiao_special(ft_frame *, const ft_drive_address *, uint8_t);
+void ft_damiao_read(ft_frame *, const ft_drive_address *, uint8_t);
+void ft_damiao_write(ft_frame *, const ft_drive_address *, uint8_t, uint32_t);
+int ft_damiao_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, ft_drive_said *);
+void ft_robstride_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *,
+                          float *);
+void ft_robstride_enable(ft_frame *, const ft_drive_address *);
+void ft_robstride_stop(ft_frame *, const ft_drive_address *, _Bool);
+void ft_robstride_read(ft_frame *, const ft_drive_address *, uint16_t);
+void ft_robstride_write(ft_frame *, const ft_drive_address *, uint16_t, uint32_t);
+int ft_robstride_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, ft_drive_said *);
+"""
+NOTHING, STATE, SETTING = range(3)
+LONG = 1 << 31
+SPOKEN = [d for d in CATALOGUE if d.family in ("damiao", "robstride")]
+ID, REPLY = 0x12, 0x22
+
+
+@pytest.fixture(scope="module")
+def c():
+    paths = application()
+    return Drives(*build({name: paths[name].read_text() for name in NAMES}, CDEF))
+
+
+class Drives:
+    def __init__(self, ffi, lib) -> None:
+        self.ffi, self.lib = ffi, lib
+        self.frame = ffi.new("ft_frame *")
+        self.address = ffi.new("ft_drive_address *", (ID, REPLY))
+
+    def ranges(self, drive: DriveType):
+        return self.ffi.new("ft_drive_ranges *", (drive.position, drive.velocity, drive.torque, drive.kp, drive.kd))
+
+    def command(self, drive: DriveType, target: Target, carried: float = 0.0) -> tuple[Frame, float]:
+        left = self.ffi.new("float *", carried)
+        asked = self.ffi.new("ft_drive_target *", {f.name: getattr(target, f.name) for f in fields(target)})
+        getattr(self.lib, f"ft_{drive.family}_command")(self.frame, self.address, self.ranges(drive), asked, left)
+        return self.sent(), left[0]
+
+    def sent(self) -> Frame:
+        f = self.frame
+        return Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
+
+    def hear(self, drive: DriveType, frame: Frame):
+        heard = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data))
+        said = self.ffi.new("ft_drive_said *")
+        kind = getattr(self.lib, f"ft_{drive.family}_hear")(heard, self.address, self.ranges(drive), said)
+        return kind, said
+
+
+def command_of(drive: DriveType, target: Target) -> Frame:
+    return (robstride if drive.family == "robstride" else mit).command(drive, ID, target)
+
+
+def reach(drive: DriveType) -> dict[str, float]:
+    return {f.name: getattr(drive, f.name) for f in fields(Target)}
+
+
+def rounded_to(drive: DriveType, share: np.ndarray) -> Target:
+    """Single precision, as the chip has it, and away from the middles between two counts."""
+    found = {}
+    for (name, scale), s in zip(mit.ranges(drive, fine=drive.family == "robstride").items(), share, strict=True):
+        x = (float(s) * reach(drive)[name] - scale.low) / scale.step
+        if abs(x - np.floor(x) - 0.5) < 0.05:
+            x += 0.1
+        found[name] = float(np.float32(scale.low + x * scale.step))
+    return Target(**found)
+
+
+@pytest.mark.parametrize("drive", SPOKEN, ids=lambda d: d.name)
+def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
+    chance = np.random.default_rng(7)
+    for share in chance.uniform(-1.4, 1.4, (200, 5)):  # beyond the ranges, too
+        target = rounded_to(drive, share)
+        assert c.command(drive, target)[0] == command_of(drive, target), target
+
+
+@pytest.mark.parametrize("drive", [DRIVES["damiao-4340"], DRIVES["robstride-03"]], ids=lambda d: d.name)
+@pytest.mark.parametrize("value", [1e30, -1e30, float("inf"), float("-inf"), float("nan")])
+def test_that_no_field_wraps(c, drive, value):
+    target = Target(value, value, value, value, value)
+    if value == value:
+        assert c.command(drive, target)[0] == command_of(drive, target)
+    frame, carried = c.command(drive, target, carried=1e-3)
+    assert carried == carried and abs(carried) < drive.torque
+    assert len(frame.data) == 8
+
+
+@pytest.mark.parametrize("drive", [DRIVES["damiao-10010l"], DRIVES["robstride-04"]], ids=lambda d: d.name)
+def test_that_what_rounding_leaves_over_is_made_up_for(c, drive):
+    """On average over ticks the torque is the one asked for, to far less than a step of the field."""
+    scale = mit.ranges(drive, fine=drive.family == "robstride")["torque"]
+    for asked in np.random.default_rng(1).uniform(-drive.torque, drive.torque, 20):
+        carried, given = 0.0, []
+        for _ in range(400):
+            frame, carried = c.command(drive, Target(torque=float(asked)), carried)
+            given.append(scale.decode(torque_count(drive, frame)))
+        assert abs(np.mean(given) - asked) < 0.01 * scale.step
+        assert np.max(np.abs(np.array(given) - asked)) <= 1.001 * scale.step
+
+
+def torque_count(drive: DriveType, frame: Frame) -> int:
+    return frame.id >> 8 & 0xFFFF if drive.family == "robstride" else mit.COMMAND.unpack(frame.data)["torque"]
+
+
+def test_that_nothing_is_carried_beyond_the_range(c):
+    drive = DRIVES["damiao-4340"]
+    carried = 0.0
+    for _ in range(50):
+        _, carried = c.command(drive, Target(torque=100.0), carried)
+        assert carried == 0.0
+
+
+def test_damiaos_special_frames_and_registers(c):
+    for last in (mit.ENTER, mit.EXIT, mit.CLEAR):
+        c.lib.ft_damiao_special(c.frame, c.address, last[-1])
+        assert c.sent() == Frame(ID, last)
+    for r in damiao.REGISTERS.values():
+        c.lib.ft_damiao_read(c.frame, c.address, r.number)
+        assert c.sent() == damiao.read(ID, r.name)
+    c.lib.ft_damiao_write(c.frame, c.address, 9, 400)
+    assert c.sent() == damiao.write(ID, "TIMEOUT", 400)
+
+
+@pytest.mark.parametrize("drive", [d for d in SPOKEN if d.family == "damiao"], ids=lambda d: d.name)
+def test_damiaos_states_are_heard(c, drive):
+    chance = np.random.default_rng(2)
+    for share in chance.uniform(-1.0, 1.0, (60, 3)):
+        error = int(chance.integers(0, 16))
+        state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
+        data = mit.answer(drive, ID, state, error=error, temperature=41)
+        kind, said = c.hear(drive, Frame(REPLY, data))
+        theirs = mit.reply(drive, data)
+        assert kind == STATE
+        assert mit.ranges(drive)["position"].decode(said.position) == theirs.position
+        assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
+        assert (said.enabled, said.error, said.warmth) == (error == 1, error if error > 1 else 0, 41)
+
+
+def test_damiaos_registers_are_heard(c):
+    drive = DRIVES["damiao-4340"]
+    kind, said = c.hear(drive, Frame(REPLY, struct.pack("<HBBf", ID, 0x33, 23, 28.0)))
+    assert (kind, said.setting, said.value) == (SETTING, 23, struct.unpack("<I", struct.pack("<f", 28.0))[0])
+    assert damiao.value(struct.pack("<HBBf", ID, 0x33, 23, 28.0)) == (ID, "TMAX", 28.0)
+
+
+def test_that_foreign_frames_are_not_heard(c):
+    drive = DRIVES["damiao-4340"]
+    data = mit.answer(drive, ID, State(ID, 0.0, 0.0, 0.0))
+    assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, data[:7]))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, mit.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
+
+
+def test_robstrides_other_frames(c):
+    c.lib.ft_robstride_enable(c.frame, c.address)
+    assert c.sent() == robstride.enable(ID)
+    for clear in (False, True):
+        c.lib.ft_robstride_stop(c.frame, c.address, clear)
+        assert c.sent() == robstride.stop(ID, clear)
+    for p in robstride.PARAMETERS.values():
+        c.lib.ft_robstride_read(c.frame, c.address, p.index)
+        assert c.sent() == robstride.read(ID, p.name)
+    c.lib.ft_robstride_write(c.frame, c.address, 0x7028, 400)
+    assert c.sent() == robstride.write(ID, "can_timeout", 400)
+
+
+@pytest.mark.parametrize("drive", [d for d in SPOKEN if d.family == "robstride"], ids=lambda d: d.name)
+def test_robstrides_states_are_heard(c, drive):
+    chance = np.random.default_rng(2)
+    for _ in range(60):
+        faults, mode = int(chance.integers(64)), int(chance.integers(3))
+        body = chance.integers(0, 256, 6).astype(np.uint8).tobytes() + (417).to_bytes(2, "big")
+        told = robstride.identifier(robstride.STATE, mode << 14 | faults << 8 | ID, robstride.HOST)
+        frame = Frame(told, body, extended=True)
+        theirs, (kind, said) = robstride.reply(drive, frame), c.hear(drive, frame)
+        assert kind == STATE
+        assert mit.ranges(drive, fine=True)["position"].decode(said.position) == theirs.position
+        assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
+        assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
+        names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
+        assert ", ".join(names) == theirs.fault
+    other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)
+    assert c.hear(drive, Frame(other, bytes(8), extended=True))[0] == NOTHING
+
+
+def test_robstrides_parameters_are_heard(c):
+    told = robstride.identifier(robstride.READ, ID, robstride.HOST)
+    kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHf", 0x7019, 0, 1.25), extended=True))
+    assert (kind, said.setting, struct.unpack("<f", struct.pack("<I", said.value))[0]) == (SETTING, 0x7019, 1.25)
