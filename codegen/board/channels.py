@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from codegen.board import thermistor
+from codegen.board import fieldbus, thermistor
 from codegen.board.description import (
     ADC_COUNTS,
     ADC_V,
@@ -21,27 +21,26 @@ CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
 FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
 LOWEST_BOUND = 0.5  # a loop that may use less of the bus voltage than this is refused
 
-NOT_YET = "drives on a bus are checked and budgeted; no firmware here speaks to them yet"
-
 
 def open_loop(mechanism: Mechanism) -> list[str]:
     """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
     if mechanism.board is None:
         return []
     return [joint.name for joint, channel in served(mechanism, load(mechanism.board.use))
-            if joint.actuated and channel is None]
+            if joint.actuated and channel is None and joint.drive is None]
 
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
-    """Every moving joint with the channel that serves it, None for passive joints and on a board without channels.
+    """Every moving joint with the channel that serves it, None for passive joints, drives on a bus, and on a board
+    without channels.
 
     Raises BadInput naming all joints that lack what the board needs to drive them.
     """
     if not board.channels:
+        _check_moves(mechanism, board)
         return [(joint, None) for joint in mechanism.streamed]
-    driven = [j for j in mechanism.streamed if j.actuated]
-    if bussed := [j.name for j in driven if j.drive is not None]:
-        raise BadInput(file_of(mechanism), f"joint.{bussed[0]}.drive", None, NOT_YET)
+    fieldbus.wired(mechanism, board)
+    driven = [j for j in mechanism.streamed if j.actuated and j.drive is None]
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
         if lacking:
@@ -66,6 +65,13 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
                            f"board {board.name!r} has no index "
                            f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
     return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
+
+
+def _check_moves(mechanism: Mechanism, board: Board) -> None:
+    """A board without channels has neither e-stop nor outputs that could be switched: drives on its bus neither."""
+    if bussed := fieldbus.drives(mechanism):
+        raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
+                       f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:

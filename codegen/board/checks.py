@@ -76,6 +76,10 @@ def _peripherals(board: Board) -> None:
     if board.link.usart not in board.chip.usarts:
         raise BadInput(file, "link.usart", board.link.usart, f"{board.chip.part} has no such link",
                        hint(board.link.usart, list(board.chip.usarts), "links"))
+    for name, pins in board.can.items():
+        if pins.controller not in board.chip.cans:
+            raise BadInput(file, f"can.{name}.controller", pins.controller, f"{board.chip.part} has no such controller",
+                           hint(pins.controller, list(board.chip.cans), "controllers"))
     for i, c in enumerate(board.channels):
         key = f"channel.{i}.encoder.timer"
         if not _timer(board, key, c.encoder.timer).encoder:

@@ -85,6 +85,28 @@ class Sampling:
 
 
 @dataclass(frozen=True)
+class BitLimits:
+    """What a bit of a bus may be made of: prescaler, quanta before and behind the sample point, at most."""
+
+    prescaler: int
+    before: int
+    behind: int
+    jump: int
+
+
+@dataclass(frozen=True)
+class Can:
+    """A controller of a bus. clock_hz: of its bits. enable: the bits that clock it. interrupts: the numbers of those it
+    asks for. nominal, data: of its bits, the latter where it speaks CAN FD."""
+
+    clock_hz: int
+    enable: tuple[str, ...]
+    interrupts: tuple[int, ...]
+    nominal: BitLimits
+    data: BitLimits | None = None
+
+
+@dataclass(frozen=True)
 class Pll:
     """VCO = hse / m * n; SYSCLK = VCO / p; q: divider of the 48 MHz of USB, 0 where there are none."""
 
@@ -140,7 +162,7 @@ class Chip:
     currents; None: the firmware has no current loops. lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of
     ports>. rom_id: what its boot loader calls it. unique: where the 96 bits are that no other chip has. sectors: the
     pieces in which flash is erased, in order. wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the
-    vector table. buses: enable registers of RCC, in the order they are written.
+    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses.
     """
 
     name: str
@@ -171,6 +193,7 @@ class Chip:
     brown_out: BrownOut
     platformio_board: str
     interrupts: int
+    cans: Mapping[str, Can]
 
     @property
     def folders(self) -> tuple[str, str]:

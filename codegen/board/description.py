@@ -61,6 +61,14 @@ class Outputs(Table):
     estop: Annotated[list[Estop], Field(min_length=1)]
 
 
+class CanPins(Table):
+    """A bus with a transceiver on it: the chip's controller and its pins."""
+
+    controller: Annotated[str, Field(pattern=r"^(FD)?CAN\d$")]
+    tx: PinName
+    rx: PinName
+
+
 class BrakeOutput(Table):
     """What switches holding brakes, closed without power. release: the level that opens them."""
 
@@ -187,13 +195,15 @@ class BoardFile(Table):
     gate_driver: GateDriver | None = None
     sense: Sense = Sense()
     channel: list[Channel] = []
+    can: dict[str, CanPins] = {}
     low: dict[str, PinName] = {}
     reserved: dict[str, PinName] = {}
 
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: of the host link. low: pins that are held low for good."""
+    """A checked board. lead: ticks. baud: of the host link. can: buses by the names
+    that mechanism files use. low: pins that are held low for good."""
 
     name: str
     chip: Chip
@@ -206,6 +216,7 @@ class Board:
     gate_driver: GateDriver | None
     sense: Sense
     channels: tuple[Channel, ...]
+    can: dict[str, CanPins]
     low: dict[str, str]
     reserved: dict[str, str]
     source: Path

@@ -2,7 +2,7 @@
 
 A board file holds `name`, `chip` (a folder of firmware/chip), `hse_hz`, `lead` (ticks from a tick to the interval in
 which its duty is held), `[link]`, and, where it drives motors, `[outputs]`, `[encoders]` and one `[[channel]]` a
-motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[reserved]` names the
+motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[can]` names buses for drives. `[reserved]` names the
 pins that are wired to something else. Alternate functions are the chip's business (`codegen.board.chip`).
 """
 
@@ -51,7 +51,7 @@ def read(path: Path) -> Board:
         raise _bad_key(path, error) from None
     board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
                   file.encoders,
-                  file.gate_driver, file.sense, tuple(file.channel), file.low, file.reserved, path)
+                  file.gate_driver, file.sense, tuple(file.channel), file.can, file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
     check(board)

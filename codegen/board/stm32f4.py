@@ -3,7 +3,7 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import BrownOut, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
+from codegen.board.chip import BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
@@ -34,7 +34,17 @@ _USARTS = {  # streams and channels: RM0090 tables 42 and 43
                     {"tx": {"DMA2_Stream6": 5, "DMA2_Stream7": 5}, "rx": {"DMA2_Stream1": 5, "DMA2_Stream2": 5}}, 71),
 }
 
+_CAN_BITS = BitLimits(prescaler=1024, before=16, behind=8, jump=4)  # RM0090 section 32.7.7
+_CANS = {  # the second one's filters are the first one's
+    "CAN1": Can(_APB1_HZ, ("APB1ENR_CAN1EN",), (19, 20), _CAN_BITS),
+    "CAN2": Can(_APB1_HZ, ("APB1ENR_CAN1EN", "APB1ENR_CAN2EN"), (63, 64), _CAN_BITS),
+}
+
 _SIGNALS = """
+CAN1_RX PA11/9 PB8/9
+CAN1_TX PA12/9 PB9/9
+CAN2_RX PB5/9 PB12/9
+CAN2_TX PB6/9 PB13/9
 SPI3_MISO PB4/6 PC11/6
 SPI3_MOSI PB5/6 PC12/6
 SPI3_SCK PB3/6 PC10/6
@@ -141,5 +151,6 @@ CHIP = Chip(
     brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)", 0: "level 3 (2.7 V)"},
                        wanted=0),  # RM0090 section 3.9.5
     interrupts=82,
+    cans=_CANS,
     platformio_board="genericSTM32F405RG",
 )

@@ -3,7 +3,7 @@ table 13)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import BrownOut, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
+from codegen.board.chip import BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 
@@ -33,7 +33,18 @@ _USARTS = {  # requests: RM0440 table 91
     "LPUART1": Usart(_SYSCLK_HZ, "APB1ENR2_LPUART1EN", _any_channel(34), 91, steps=256, least=0x300),
 }
 
+_CAN_BITS = (BitLimits(prescaler=512, before=256, behind=128, jump=128),  # RM0440 section 44.4
+             BitLimits(prescaler=32, before=32, behind=16, jump=16))
+_CANS = {name: Can(_SYSCLK_HZ, ("APB1ENR1_FDCANEN",), (interrupt,), *_CAN_BITS)
+         for name, interrupt in (("FDCAN1", 21), ("FDCAN2", 86), ("FDCAN3", 88))}
+
 _SIGNALS = """
+FDCAN1_RX PA11/9 PB8/9
+FDCAN1_TX PA12/9 PB9/9
+FDCAN2_RX PB5/9 PB12/9
+FDCAN2_TX PB6/9 PB13/9
+FDCAN3_RX PA8/11 PB3/11
+FDCAN3_TX PA15/11 PB4/11
 LPUART1_RX PA3/12 PB10/8 PC0/8
 LPUART1_TX PA2/12 PB11/8 PC1/8
 TIM1_BKIN PA6/6 PA14/6 PA15/9 PB8/12 PB10/12 PB12/6 PC13/2
@@ -144,5 +155,6 @@ CHIP = Chip(
                                           # RM0440 section 3.4.1
                                           3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),
     interrupts=102,
+    cans=_CANS,
     platformio_board="nucleo_g474re",
 )

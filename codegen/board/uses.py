@@ -53,6 +53,7 @@ def uses(board: Board) -> Iterator[Use]:
     yield from _gate_driver(board)
     for i, channel in enumerate(board.channels):
         yield from _channel(board, i, channel)
+    yield from _buses(board)
     if board.brake:
         closed: Mode = "output_high" if board.brake.release == "low" else "output"
         yield Use("brake.pin", board.brake.pin, "holding brakes", closed, "up" if closed == "output_high" else "down")
@@ -66,6 +67,16 @@ def _link(board: Board) -> Iterator[Use]:
     for side in ("tx", "rx"):
         stream = getattr(link, side).dma
         yield Use(f"link.{side}.dma", stream, clocks=(chip.dma_enable[stream[:4]],))
+
+
+def _buses(board: Board) -> Iterator[Use]:
+    """Of drives. A bus that nobody sends on is recessive: its lines are pulled up."""
+    for name, pins in board.can.items():
+        clocks = board.chip.cans[pins.controller].enable
+        yield Use(f"can.{name}.controller", pins.controller, clocks=clocks)
+        for side, does in (("tx", "transmit"), ("rx", "receive")):
+            yield Use(f"can.{name}.{side}", getattr(pins, side), f"{pins.controller} {does}", pull="up",
+                      signal=f"{pins.controller}_{side.upper()}", clocks=clocks)
 
 
 def _outputs(board: Board) -> Iterator[Use]:

@@ -18,7 +18,7 @@ from codegen.board import reader as boards
 from codegen.board.description import Board
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
-from codegen.control import heat
+from codegen.control import drives, heat
 from codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from codegen.control.observer import observer_gains
 from codegen.control.table import INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real
@@ -79,7 +79,8 @@ class JointConstants:
 
 
 STRUCTS: dict[type, str] = {
-    JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config"}
+    JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
+    drives.DriveConstants: "ft_drive_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -114,6 +115,8 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     if current:
         stall = min(stall, abs(torque_constant) * current)
     no_load = volts / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
+    if joint.drive:
+        stall, no_load = joint.drive.type.torque, joint.drive.type.velocity
     effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
@@ -191,6 +194,8 @@ def fine_digits(mechanism: Mechanism) -> int:
 def _count(joint: Joint) -> float:
     """rad or m of the joint per count, signed. A joint without an encoder is read at the wire's resolution."""
     encoder = joint.encoder
+    if joint.drive is not None:
+        return drives.count(joint.drive)
     if encoder is None:
         return position_unit(joint)
     turn = 2.0 * math.pi
@@ -200,9 +205,10 @@ def _count(joint: Joint) -> float:
 
 
 def _measured(joint: Joint, board: Board | None) -> bool:
-    """Whether this joint's encoder is read: a board reads those of the joints that its channels drive."""
+    """Whether this joint's encoder is read: a board reads those of the joints that its channels drive,
+    and a drive tells its own."""
     driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
-    return joint.encoder is not None and driven
+    return joint.drive is not None or (joint.encoder is not None and driven)
 
 
 def _bus(mechanism: Mechanism) -> float:
@@ -279,9 +285,18 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         **_brake(mechanism, board),
         "heats": [(", ".join(c_row(row)), row.what) for row in warm],
         "heat_crc": crc(warm),
+        **_drives(mechanism),
         "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
         "temperature_max": real(mechanism.safety.temperature_max),
     }
+
+
+def _drives(mechanism: Mechanism) -> dict[str, Any]:
+    """Of drives on buses; nothing of it is in an image without."""
+    rows = drives.drive_rows(mechanism)
+    return {"buses": len(drives.used_buses(mechanism)), "families": drives.family_flags(mechanism),
+            "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
+            "silent_ticks": drives.silent_ticks(mechanism)}
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from codegen.board import thermistor
+from codegen.board import fieldbus, thermistor
 from codegen.board.channels import file_of, has_current_loops, served, tick_cycles
 from codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
 from codegen.board.uses import Use, uses
@@ -33,6 +33,9 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
             raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
                            "a plant at the host takes "
                            "duties for voltages, and the board has no current to control", "write 'voltage'")
+    if pil and (bussed := fieldbus.drives(mechanism)):
+        raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
+                       "a plant at the host takes duties, and a drive on a bus has none")
     return {"ft_board.h": template("ft_board.h").render(_context(mechanism, board, pil))}
 
 
@@ -42,7 +45,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
     brake = _brake(mechanism, board)
-    used = _served_uses(board, joints, brake is not None)
+    wired = fieldbus.wired(mechanism, board)
+    used = _served_uses(board, joints, brake is not None, {w.bus.name for w in wired})
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
     return {
@@ -67,7 +71,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
         "interrupt": usart.interrupt,
         "loader": int(board.loader_safe),
-        "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints)), ","),
+        "wired": wired,
+        "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
         "celsius_step": thermistor.STEP,
@@ -105,11 +110,13 @@ def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
     return board.brake
 
 
-def _vectors(board: Board, loops: bool) -> list[str]:
+def _vectors(board: Board, loops: bool, wired: tuple[fieldbus.Wired, ...]) -> list[str]:
     """The handlers of all interrupts of peripherals, as rows of four. One that nothing asked for is a fault."""
     used = {board.chip.usarts[board.link.usart].interrupt: "ft_port_interrupt"}
     if loops and board.chip.sampling:
         used[board.chip.sampling.interrupt] = "ft_current_interrupt"
+    for i, w in enumerate(wired):
+        used |= dict.fromkeys(w.controller.interrupts, f"ft_bus_interrupt_{i}")
     names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
     return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
 
@@ -153,10 +160,14 @@ def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
     return code, round(cycles / (4 << code)) - 1
 
 
-def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool) -> list[Use]:
+def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool, buses: set[str]) -> list[Use]:
     """What this image uses of the board, the joints' in their order, with their names."""
-    found = list(uses(board))
+    unused = tuple(f"can.{name}." for name in board.can if name not in buses)
+    found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key != "brake.pin"]
+    if board.channels and not any(channel for _, channel in joints):
+        timer = board.channels[0].pwm.timer  # it drives nothing; ticks come with its updates, and the e-stop is its break
+        served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:
             served += [_of_joint(use, joint) for use in found if use.channel == joint.motor.channel

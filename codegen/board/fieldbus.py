@@ -1,0 +1,91 @@
+"""Buses of a mechanism on its board: the controller that serves each, how its bits are timed, the drives on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from codegen.board.chip import BitLimits, Can
+from codegen.board.description import Board, CanPins
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+from codegen.drive.bit_timing import BitTiming, timings
+from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
+
+SPOKEN = ("damiao", "robstride")  # families, in the order of FT_FAMILY_
+UNSPOKEN = {
+    "cubemars": "CubeMars' drives tell neither their ranges nor whether they are enabled",
+    "mini-cheetah": "the mini-cheetah's drives tell neither their ranges nor whether they are enabled",
+}
+
+
+@dataclass(frozen=True)
+class Wired:
+    """A bus, the board's pins and controller for it, its bits, and its drives: (number of the joint, joint, drive).
+
+    data: the bits of CAN FD's data phase, None: classic CAN.
+    """
+
+    bus: Bus
+    pins: CanPins
+    controller: Can
+    nominal: BitTiming
+    data: BitTiming | None
+    drives: tuple[tuple[int, Joint, Drive], ...]
+
+
+def drives(mechanism: Mechanism) -> list[tuple[int, Joint, Drive]]:
+    """The streamed joints that a drive turns, with their numbers."""
+    return [(i, j, j.drive) for i, j in enumerate(mechanism.streamed) if j.drive is not None]
+
+
+def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
+    """Every bus that has drives. Raises BadInput where the board has no such bus, or nothing here speaks to a drive."""
+    found = []
+    for bus in mechanism.buses:
+        own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
+        for _, joint, drive in own:
+            _spoken(mechanism, joint, drive)
+        if own:
+            found.append(_wired(mechanism, board, bus, own))
+    return tuple(found)
+
+
+def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Joint, Drive], ...]) -> Wired:
+    file, key = mechanism.source or mechanism.name, f"bus.{bus.name}"
+    if bus.name not in board.can:
+        raise BadInput(file, f"{key}.name", bus.name, f"board {board.name!r} has no bus of that name",
+                       hint(bus.name, list(board.can), "buses") if board.can else "choose another board")
+    pins = board.can[bus.name]
+    controller = board.chip.cans[pins.controller]
+    nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, controller.nominal)
+    data = None
+    if bus.data_bitrate is not None:
+        if controller.data is None:
+            raise BadInput(file, f"{key}.kind", bus.kind, f"{board.chip.part} of board {board.name!r} speaks classic "
+                           "CAN alone", 'kind = "can"')
+        data = _bits(mechanism, f"{key}.data_bitrate", controller, bus.data_bitrate, controller.data)
+    return Wired(bus, pins, controller, nominal, data, own)
+
+
+def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, most: BitLimits) -> BitTiming:
+    found = timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind, most.jump)
+    if not found:
+        near = [b for b in (125_000, 250_000, 500_000, 1_000_000, 2_000_000, 5_000_000) if timings(
+            controller.clock_hz, b, most.prescaler, most.before, most.behind, most.jump)]
+        raise BadInput(mechanism.source or mechanism.name, key, bitrate,
+                       f"cannot be made exactly of {controller.clock_hz // 10**6} MHz",
+                       f"nearest: {min(near, key=lambda b: abs(b - bitrate))}")
+    return found[0]
+
+
+def _spoken(mechanism: Mechanism, joint: Joint, drive: Drive) -> None:
+    """What this firmware cannot do is refused by name."""
+    file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
+    if drive.type.family not in SPOKEN:
+        raise BadInput(file, f"{key}.drive.type", drive.type.name,
+                       f"{UNSPOKEN[drive.type.family]}: no firmware here speaks to them yet",
+                       f"families that are spoken: {', '.join(SPOKEN)}")
+    if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
+        raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",
+                       "give limits.lower and limits.upper")

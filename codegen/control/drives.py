@@ -1,0 +1,88 @@
+"""Constants of drives on buses, for ft_config: a row a drive, in the order of joints.
+
+What the mechanism file has no key for follows from it by a rule stated at each constant below.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from codegen.board.fieldbus import SPOKEN, drives
+from codegen.control.table import FLOAT, UINT32, member
+from codegen.drive.damiao import TIMEOUT_UNIT
+from codegen.mechanism.description import Drive, Joint, Mechanism
+
+SILENT_S = 5e-3  # without an answer a drive is silent
+SILENT_TICKS = 5  # and never fewer ticks than this
+WATCHDOG_S = 20e-3  # without a command a drive stops by itself
+WATCHDOG_TICKS = 10  # and never fewer ticks than this
+ROBSTRIDE_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
+
+
+@dataclass(frozen=True)
+class DriveConstants:
+    """One drive's row of ft_drive."""
+
+    joint: int = member(UINT32, "its number")
+    bus: int = member(UINT32, "its number")
+    family: int = member(UINT32, "FT_FAMILY_")
+    id: int = member(UINT32, "of its commands")
+    reply: int = member(UINT32, "of what it sends")
+    watchdog: int = member(UINT32, "without a command it stops; its units")
+    closes: int = member(UINT32, "1: kp and kd are in the drive")
+    placed: int = member(UINT32, "1: its position is known at power-up")
+    sign: float = member(FLOAT, "-1: it turns the other way")
+    position: float = member(FLOAT, "rad: its field's range")
+    velocity: float = member(FLOAT, "rad/s")
+    torque: float = member(FLOAT, "N m")
+    kp: float = member(FLOAT, "N m/rad")
+    kd: float = member(FLOAT, "N m s/rad")
+    damping: float = member(FLOAT, "N m s/rad, while the motors brake")
+
+
+def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
+    """One a drive, in the order of joints."""
+    used = used_buses(mechanism)
+    return [_row(mechanism, i, used.index(drive.bus), joint, drive) for i, joint, drive in drives(mechanism)]
+
+
+def used_buses(mechanism: Mechanism) -> list[str]:
+    """The names of buses that have drives, as they are numbered."""
+    own = {drive.bus for _, _, drive in drives(mechanism)}
+    return [bus.name for bus in mechanism.buses if bus.name in own]
+
+
+def silent_ticks(mechanism: Mechanism) -> int:
+    """Ticks without an answer until a drive is silent."""
+    return max(SILENT_TICKS, math.ceil(SILENT_S * mechanism.control.rate_hz))
+
+
+def watchdog_s(mechanism: Mechanism) -> float:
+    """s without a command after which a drive stops by itself."""
+    return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
+
+
+def count(drive: Drive) -> float:
+    """rad of the joint that one step of the drive's position field stands for, signed."""
+    return drive.sign * 2.0 * drive.type.position / 65535.0
+
+
+def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive) -> DriveConstants:
+    unit = ROBSTRIDE_UNIT if drive.type.family == "robstride" else TIMEOUT_UNIT
+    limits, kind = joint.limits, drive.type
+    return DriveConstants(
+        joint=index, bus=bus, family=SPOKEN.index(kind.family), id=drive.id,
+        reply=drive.reply if drive.reply is not None else 0,
+        watchdog=round(watchdog_s(mechanism) / unit),
+        closes=int(drive.pd == "drive"),
+        # turns are not kept without power: it reads within half a turn of its zero then
+        placed=int(max(-limits.lower, limits.upper) < math.pi),
+        sign=float(drive.sign), position=kind.position, velocity=kind.velocity, torque=kind.torque, kp=kind.kp,
+        kd=kind.kd, damping=min(joint.gains.kv, kind.kd))
+
+
+def family_flags(mechanism: Mechanism) -> dict[str, int]:
+    """FT_DRIVE_<family>: whether one of the drives is of it."""
+    own = {drive.type.family for _, _, drive in drives(mechanism)}
+    return {family: int(family in own) for family in SPOKEN}
