@@ -13,6 +13,7 @@ from codegen.drive.bit_timing import BitTiming, timings
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
 SPOKEN = ("damiao", "robstride")  # families, in the order of FT_FAMILY_
+NOT_YET = "no firmware here speaks to them yet"
 UNSPOKEN = {
     "cubemars": "CubeMars' drives tell neither their ranges nor whether they are enabled",
     "mini-cheetah": "the mini-cheetah's drives tell neither their ranges nor whether they are enabled",
@@ -79,12 +80,17 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, most: B
     return found[0]
 
 
+def unspoken(mechanism: Mechanism) -> str:
+    """Which drives nothing here speaks to, and why; empty: none."""
+    found = [(j.name, d.type) for _, j, d in drives(mechanism) if d.type.family not in SPOKEN]
+    return f"{', '.join(name for name, _ in found)}: {UNSPOKEN[found[0][1].family]}: {NOT_YET}" if found else ""
+
+
 def _spoken(mechanism: Mechanism, joint: Joint, drive: Drive) -> None:
     """What this firmware cannot do is refused by name."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
     if drive.type.family not in SPOKEN:
-        raise BadInput(file, f"{key}.drive.type", drive.type.name,
-                       f"{UNSPOKEN[drive.type.family]}: no firmware here speaks to them yet",
+        raise BadInput(file, f"{key}.drive.type", drive.type.name, f"{UNSPOKEN[drive.type.family]}: {NOT_YET}",
                        f"families that are spoken: {', '.join(SPOKEN)}")
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",

@@ -116,7 +116,7 @@ def _vectors(board: Board, loops: bool, wired: tuple[fieldbus.Wired, ...]) -> li
     if loops and board.chip.sampling:
         used[board.chip.sampling.interrupt] = "ft_current_interrupt"
     for i, w in enumerate(wired):
-        used |= dict.fromkeys(w.controller.interrupts, f"ft_bus_interrupt_{i}")
+        used |= dict.fromkeys(w.controller.interrupts, f"ft_bus_{i}_interrupt")
     names = [used.get(n, "ft_crash_entry") for n in range(board.chip.interrupts)]
     return [", ".join(names[i:i + 4]) for i in range(0, len(names), 4)]
 

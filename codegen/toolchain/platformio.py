@@ -24,7 +24,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from filelock import FileLock
 
-from codegen.board import channels
+from codegen.board import channels, fieldbus
 from codegen.board import reader as boards
 from codegen.board.chip import Chip
 from codegen.board.description import Board
@@ -68,6 +68,8 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
     for folder in board.chip.folders:
         files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
+    for name in _unused(mechanism):
+        files.pop(name, None)
     files |= _folder(FIRMWARE / "platform", "platform")
     files |= _folder(FIRMWARE / "test", "test")
     for script in ("flags.py", "libraries.py", "stamp.py"):
@@ -92,6 +94,17 @@ def assemble(mechanism: Mechanism, out: Path, feedforward: bool = True) -> Path:
 def _folder(source: Path, target: str) -> dict[str, bytes]:
     paths = sorted(p for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
+
+
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_bus_ask.c", "src/chip/ft_buses.c", "src/chip/ft_can.c")
+_OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",)}
+
+
+def _unused(mechanism: Mechanism) -> list[str]:
+    """What speaks to drives that this mechanism does not have."""
+    own = {drive.type.family for _, _, drive in fieldbus.drives(mechanism)}
+    files = [f"src/application/{name}" for family, names in _OF_FAMILY.items() if family not in own for name in names]
+    return files if own else [*files, *_OF_BUSES]
 
 
 def _claim(out: Path) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
+from codegen.board import fieldbus
 from codegen.board import reader as board_module
-from codegen.board.channels import NOT_YET
 from codegen.common.errors import BadInput, Refused
 from codegen.control import constants as control_source
 from codegen.control import heat
@@ -231,8 +231,8 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
-    if bussed := [j.name for j in driven if j.drive is not None]:
-        warnings.append(f"{', '.join(bussed)}: {NOT_YET}")
+    if board.channels and (unspoken := fieldbus.unspoken(mechanism)):
+        warnings.append(unspoken)
         return board.lead
     if board.channels and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "

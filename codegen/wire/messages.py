@@ -270,6 +270,11 @@ FAULTS = {
     "STACK": (35, "the stack came to its last bytes", "report it with the image; outputs were made safe first"),
     "SUPPLY": (31, "the supply of the chip itself fell below 2.9 V",
                "check the 3.3 V regulator, its load and its input"),
+    "DRIVE_SILENT": (37, "a drive on a bus stopped answering", "check its supply, the bus' wires and both terminators"),
+    "DRIVE_FAULT": (38, "a drive on a bus reported an error, or was not enabled any more",
+                    "read its own error, mend the cause, clear"),
+    "BUS_OFF": (39, "the controller left the bus after too many errors",
+                "check the bus' wires, both terminators, bit rates; it is let back by itself"),
 }
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
@@ -286,9 +291,9 @@ REACTIONS = {
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its own torque"),
-    "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING"), ("coast", "brake"), "the board does not know where a joint is"),
-    "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER"), ("coast", "brake"),
-                   "supply, drivers or motors are out of range"),
+    "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING", "DRIVE_SILENT", "BUS_OFF"), ("coast", "brake"), "the board does not know where a joint is"),
+    "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER", "DRIVE_FAULT"),
+                   ("coast", "brake"), "supply, drivers or motors are out of range"),
     "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"),
                "a joint does not move as told"),
     "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold"),
@@ -326,6 +331,11 @@ REFUSALS = {
                    "home again, or move the joints to the branch of the file's start"),
     "NO_LOADER": (19, "the boot loader in this chip's ROM would enable the drivers or open the brakes",
                   "switch the motors' supply off, hold BOOT0 high, reset"),
+    "DRIVE_SILENT": (23, "a drive on a bus does not answer, or its bus is off",
+                     "check its supply, its id, the bus' wires and both terminators"),
+    "DRIVE_FAULT": (24, "a drive on a bus reports an error", "read its own error; what persists is not armed"),
+    "DRIVE_SETTING": (25, "a drive on a bus is not set as the mechanism file says, or has not told yet",
+                      "`femtorque monitor` names both values: mend the file, or set the drive"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 

@@ -1,6 +1,7 @@
 /* The application: the control tick and the main loop. */
 #include "ft_app.h"
 
+#include "ft_bus.h"     /* ft_bus_begin, ft_bus_hear, ... */
 #include "ft_capture.h" /* ft_capture_tick */
 #include "ft_chip.h"    /* ft_chip_encoders, ft_chip_duties, ... */
 #include "ft_config.h"  /* ft_start_pose */
@@ -13,7 +14,10 @@
 ft_state ft;
 
 static const ft_view view = {
-    &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control
+    &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control,
+#if FT_DRIVES > 0
+    &ft.bus,
+#endif
 };
 static const ft_port_ends port_ends = { &ft.safety, &ft.control, &view };
 
@@ -111,6 +115,26 @@ static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
         ft_law_tick(&c->law, &in, found);
 }
 
+#if FT_DRIVES > 0
+
+/* Send what the last tick has formed, and hear what drives say. */
+static void hear(ft_bus *b, ft_control *c, ft_safety *s,
+                 int32_t counts[FT_JOINTS])
+{
+    ft_bus_begin(b);
+    ft_bus_hear(b, &c->seen, s->homed, counts);
+    ft_safety_met(s);
+}
+
+/* Form the frames for drives: they are disabled unless the outputs are on. */
+static void tell(ft_bus *b, const ft_control *c, const ft_safety *s,
+                 uint32_t tick)
+{
+    ft_bus_form(b, c, s->drive, (s->flags & FT_FLAG_OUTPUTS) != 0u, tick);
+}
+
+#endif
+
 /* Give the duties to the chip: nothing unless the outputs are meant to be on
  * after all that this tick brought. */
 static void output(const ft_law *l, bool armed)
@@ -136,12 +160,21 @@ void ft_app_tick(void)
     int32_t counts[FT_JOINTS];
 
     sample(counts, &ft.sensors);
+#if FT_DRIVES > 0
+    hear(&ft.bus, &ft.control, &ft.safety, counts);
+#endif
     observe(&ft.control, counts, ft.time.tick, &ft.found);
+#if FT_DRIVES > 0
+    ft_bus_find(&ft.bus, &ft.found);
+#endif
     event = plan(&ft.control, drive, counts, &view, &ft.found);
     step(&ft.control, drive, &ft.found);
     law(&ft.control, drive, counts, &view, &ft.found);
     ft_safety_tick(&ft.safety, &ft.control, &view, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
+#if FT_DRIVES > 0
+    tell(&ft.bus, &ft.control, &ft.safety, ft.time.tick);
+#endif
     if (ft_capture_on)
         ft_capture_tick(&view);
     account(&ft.time, since);

@@ -6,6 +6,8 @@
 #ifndef FT_CHIP_H
 #define FT_CHIP_H
 
+#include "ft_frame.h" /* ft_frame */
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -105,6 +107,24 @@ bool ft_chip_index(uint32_t joint);
 size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
+
+/* Buses of drives, by their numbers. Frames to be sent replace those that have
+ * not gone yet: a command that is late is worth nothing. What comes in waits
+ * until it is taken, the oldest first. */
+bool ft_chip_buses_start(void); /* false: one does not initialise */
+void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
+bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
+
+/* How a bus is; counts wrap. off: the controller has left it after too many
+ * errors, or finds no pause to join it in; it is let back ten times a second. */
+typedef struct {
+    bool off;
+    uint8_t sending, receiving; /* its error counters */
+    uint16_t offs;              /* times that it left */
+    uint16_t stale;             /* frames that were replaced */
+    uint16_t overruns;          /* times that frames came too fast */
+} ft_bus_health;
+void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
 /* Which chip this is, and what has happened to it since power-on. */
 typedef struct {

@@ -3,6 +3,7 @@
 #ifndef FT_STATE_H
 #define FT_STATE_H
 
+#include "ft_bus.h"      /* ft_bus */
 #include "ft_control.h"  /* ft_control */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_safety.h"   /* ft_safety, ft_sensors, ft_time */
@@ -12,6 +13,9 @@ typedef struct {
     ft_sensors sensors;
     ft_findings found;  /* of this tick */
     ft_safety safety;
+#if FT_DRIVES > 0
+    ft_bus bus;
+#endif
     ft_control control; /* the longest comes last */
 } ft_state;
 

@@ -2,6 +2,8 @@
 #ifndef FT_PARTS_H
 #define FT_PARTS_H
 
+#include "ft_frame.h" /* ft_frame */
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -78,7 +80,23 @@ bool ft_converter_await(void);    /* false: not done in a bounded time */
 bool ft_converter_done(void);     /* since it was told to go */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
+/* The controllers of buses, one family's. bus: its number. All but the start
+ * and the looks are for the bus' own interrupt. */
+bool ft_can_start(uint32_t bus);        /* false: it does not initialise */
+void ft_can_acknowledge(uint32_t bus);  /* what the interrupt came for */
+bool ft_can_put(uint32_t bus, const ft_frame *f); /* false: no room */
+bool ft_can_get(uint32_t bus, ft_frame *f);       /* false: nothing came */
+bool ft_can_overrun(uint32_t bus);      /* since last asked */
+void ft_can_abort(uint32_t bus);        /* what has not gone yet */
+uint32_t ft_can_waiting(uint32_t bus);  /* how many have not */
+bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
+void ft_can_recover(uint32_t bus);      /* so that it does again */
+uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
+
 /* Handlers in the vector table. */
+void ft_bus_0_interrupt(void);
+void ft_bus_1_interrupt(void);
+void ft_bus_2_interrupt(void);
 void ft_current_interrupt(void);
 void ft_reset(void);
 void ft_boundary_interrupt(void);
@@ -88,7 +106,8 @@ void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
 /* Priorities: a smaller number interrupts a larger one. Faults have 0. */
-enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1, FT_PRIORITY_BOUNDARY = 2,
+enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
+       FT_PRIORITY_BUS = 1, FT_PRIORITY_BOUNDARY = 2,
        FT_PRIORITY_TICK = 3, FT_PRIORITY_PORT = 4 };
 
 /* Let a bit field of a register have this value. */

@@ -110,6 +110,7 @@ typedef struct {
 
 /* Interrupt `n` is bit n % 32 of ISER[n / 32] and byte n of the priorities. */
 #define NVIC_ISER ((volatile uint32_t *)0xE000E100u)
+#define NVIC_ISPR ((volatile uint32_t *)0xE000E200u)
 #define NVIC_IPR ((volatile uint8_t *)0xE000E400u)
 
 typedef struct {

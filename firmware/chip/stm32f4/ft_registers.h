@@ -60,6 +60,8 @@ typedef struct {
 #define RCC_APB1ENR_USART2EN (1u << 17)
 #define RCC_APB1ENR_USART3EN (1u << 18)
 #define RCC_APB1ENR_UART4EN (1u << 19)
+#define RCC_APB1ENR_CAN1EN (1u << 25)
+#define RCC_APB1ENR_CAN2EN (1u << 26)
 #define RCC_APB1ENR_PWREN (1u << 28)
 #define RCC_APB2ENR_TIM1EN (1u << 0)
 #define RCC_APB2ENR_TIM8EN (1u << 1)
@@ -260,6 +262,63 @@ typedef struct {
 #define SPI_CR1_DFF (1u << 11)
 #define SPI_SR_RXNE (1u << 0)
 #define SPI_SR_BSY (1u << 7)
+
+/****************************************************************
+ * Controller area network, section 32. All filters are CAN1's.
+ ****************************************************************/
+
+typedef struct {
+    volatile uint32_t IR, DTR, DLR, DHR;
+} CAN_Box_TypeDef;
+typedef struct {
+    volatile uint32_t MCR, MSR, TSR, RFR[2], IER, ESR, BTR;
+    RESERVED(0x20, 0x17C);
+    CAN_Box_TypeDef T[3], R[2]; /* to be sent, oldest received */
+    RESERVED(0x1D0, 0x1FC);
+    volatile uint32_t FMR, FM1R;
+    RESERVED(0x208, 0x208);
+    volatile uint32_t FS1R;
+    RESERVED(0x210, 0x210);
+    volatile uint32_t FFA1R;
+    RESERVED(0x218, 0x218);
+    volatile uint32_t FA1R;
+    RESERVED(0x220, 0x23C);
+    volatile uint32_t FR[56]; /* two a filter */
+} CAN_TypeDef;
+#define CAN1 ((CAN_TypeDef *)0x40006400u)
+#define CAN2 ((CAN_TypeDef *)0x40006800u)
+
+#define CAN_MCR_INRQ (1u << 0)
+#define CAN_MCR_TXFP (1u << 2)
+#define CAN_MCR_DBF (1u << 16)
+#define CAN_MSR_INAK (1u << 0)
+#define CAN_MSR_SLAK (1u << 1)
+#define CAN_TSR_RQCP0 (1u << 0)
+#define CAN_TSR_ABRQ0 (1u << 7)
+#define CAN_TSR_RQCP1 (1u << 8)
+#define CAN_TSR_ABRQ1 (1u << 15)
+#define CAN_TSR_RQCP2 (1u << 16)
+#define CAN_TSR_ABRQ2 (1u << 23)
+#define CAN_TSR_TME0 (1u << 26)
+#define CAN_RFR_FMP (3u << 0)
+#define CAN_RFR_FULL (1u << 3)
+#define CAN_RFR_FOVR (1u << 4)
+#define CAN_RFR_RFOM (1u << 5)
+#define CAN_IER_TMEIE (1u << 0)
+#define CAN_IER_FMPIE0 (1u << 1)
+#define CAN_ESR_BOFF (1u << 2)
+#define CAN_ESR_TEC_Pos 16u
+#define CAN_ESR_REC_Pos 24u
+#define CAN_BTR_BRP_Pos 0u
+#define CAN_BTR_TS1_Pos 16u
+#define CAN_BTR_TS2_Pos 20u
+#define CAN_BTR_SJW_Pos 24u
+#define CAN_FMR_FINIT (1u << 0)
+/* of a mailbox */
+#define CAN_TI0R_TXRQ (1u << 0)
+#define CAN_TI0R_IDE (1u << 2)
+#define CAN_TI0R_EXID_Pos 3u
+#define CAN_TI0R_STID_Pos 21u
 
 /****************************************************************
  * DMA, section 10. Flags and their clear bits: streams 0 to 3 in index 0,

@@ -68,7 +68,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     said->setting = f->data[3];
     said->value = (uint32_t)f->data[4] | (uint32_t)f->data[5] << 8
                   | (uint32_t)f->data[6] << 16 | (uint32_t)f->data[7] << 24;
-    return FT_HEARD_SETTING;
+    return f->data[2] == READ ? FT_HEARD_SETTING : FT_HEARD_ECHO;
 }
 
 /* Take in a frame, if it is this drive's. */

@@ -32,7 +32,8 @@ typedef struct {
 typedef enum {
     FT_HEARD_NOTHING, /* not this drive's, or no reply */
     FT_HEARD_STATE,
-    FT_HEARD_SETTING
+    FT_HEARD_SETTING,
+    FT_HEARD_ECHO     /* of what was written to it: no word on what it holds */
 } ft_drive_heard;
 
 /* What one said: its state, or one of its settings. */
@@ -45,8 +46,5 @@ typedef struct {
     uint32_t setting;  /* its own number for it */
     uint32_t value;    /* bits of a float or a whole number */
 } ft_drive_said;
-
-/* Settings: a row for each that is asked for before a drive is armed. */
-typedef enum { FT_SETTING_REAL, FT_SETTING_WHOLE } ft_setting_kind;
 
 #endif

@@ -41,6 +41,13 @@ static void put_gains(ft_law *l, uint32_t j)
 #endif
 }
 
+#if FT_DRIVES > 0
+ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
+{
+    return gains(l, joint);
+}
+#endif
+
 /* Take the gains of the file. */
 void ft_law_boot(ft_law *l)
 {

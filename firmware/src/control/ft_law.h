@@ -62,6 +62,9 @@ typedef struct {
 
 void ft_law_boot(ft_law *l);
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
+#if FT_DRIVES > 0
+ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* in force */
+#endif
 void ft_law_start(ft_law *l);
 void ft_law_rest(ft_law *l);
 uint32_t ft_law_take_limits(ft_law *l);

@@ -135,6 +135,31 @@ static uint32_t current_comes(const ft_view *v)
 
 #endif
 
+#if FT_DRIVES > 0
+
+/* Of the drives on buses, before they are armed ... */
+static uint32_t drives_there(const ft_view *v)
+{
+    return ft_bus_heard_of(v->bus);
+}
+
+static uint32_t drives_well(const ft_view *v)
+{
+    return ft_bus_well(v->bus);
+}
+
+static uint32_t drives_set(const ft_view *v)
+{
+    return ft_bus_set_right(v->bus);
+}
+
+/* ... and while they are. */
+static uint32_t buses_on(const ft_view *v) { return v->found->cut; }
+static uint32_t drives_heard(const ft_view *v) { return v->found->silent; }
+static uint32_t drives_enabled(const ft_view *v) { return v->found->ailing; }
+
+#endif
+
 static uint32_t brakes_open(const ft_view *v)
 {
     return v->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
@@ -369,6 +394,11 @@ static uint32_t outputs_as_commanded(const ft_view *v)
  * order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
+#if FT_DRIVES > 0
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SILENT, drives_there },
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_FAULT, drives_well },
+    { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SETTING, drives_set },
+#endif
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
     { FT_COMMAND_ARM, FT_REFUSAL_SUPPLY, supply_good },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
@@ -403,6 +433,11 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
     { FT_EVENT_SEEK, FT_REFUSAL_SUPPLY, supply_good },
+#if FT_DRIVES > 0
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SILENT, drives_there },
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_FAULT, drives_well },
+    { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SETTING, drives_set },
+#endif
     { FT_EVENT_SEEK, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_SEEK, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_SEEK, FT_REFUSAL_OVERLOAD, not_overloaded },
@@ -417,6 +452,11 @@ const ft_condition ft_conditions[] = {
 #endif
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
+#if FT_DRIVES > 0
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SILENT, drives_there },
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_FAULT, drives_well },
+    { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SETTING, drives_set },
+#endif
     { FT_EVENT_PROBE, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
     { FT_EVENT_PROBE, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_EVENT_PROBE, FT_REFUSAL_OVERLOAD, not_overloaded },
@@ -451,6 +491,11 @@ const ft_fault_rule ft_faults[] = {
 #endif
 #if FT_STEP_MODES > 1
     { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
+#endif
+#if FT_DRIVES > 0
+    { FT_FAULT_BUS_OFF, FT_OF_JOINTS, FT_OFF, buses_on },
+    { FT_FAULT_DRIVE_FAULT, FT_OF_JOINTS, FT_OFF, drives_enabled },
+    { FT_FAULT_DRIVE_SILENT, FT_OF_JOINTS, FT_OFF, drives_heard },
 #endif
     { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_OF_JOINTS, FT_OFF, counts_possible },

@@ -455,6 +455,17 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
     return FT_NO_JOINT;
 }
 
+#if FT_DRIVES > 0
+/* Tell whether every joint has its zero: drives come and go. */
+void ft_safety_met(ft_safety *s)
+{
+    if (ft_safety_unhomed(s) == FT_NO_JOINT)
+        s->flags |= FT_FLAG_HOMED;
+    else
+        s->flags &= (uint8_t)~FT_FLAG_HOMED;
+}
+#endif
+
 /* Let an event happen, if the state knows it. What disarms waits for brakes
  * that close. */
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)

@@ -3,6 +3,7 @@
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
+#include "ft_bus.h"      /* ft_bus */
 #include "ft_control.h"  /* ft_control */
 #include "ft_events.h"   /* FT_EVENT_, FT_DRIVE_ */
 #include "ft_findings.h" /* ft_findings, FT_NO_JOINT, FT_GOOD */
@@ -77,6 +78,9 @@ typedef struct {
     const ft_findings *found; /* of this tick */
     const ft_safety *safety;
     const ft_control *control;
+#if FT_DRIVES > 0
+    const ft_bus *bus;
+#endif
 } ft_view;
 
 void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors);
@@ -85,6 +89,9 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event);
 bool ft_safety_takes_knots(const ft_safety *s);
 uint32_t ft_safety_unhomed(const ft_safety *s);
+#if FT_DRIVES > 0
+void ft_safety_met(ft_safety *s);
+#endif
 
 /* Return whether torques are meant to act. */
 static inline bool ft_safety_armed(const ft_safety *s)

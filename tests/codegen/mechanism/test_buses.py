@@ -85,7 +85,32 @@ def test_check_shows_how_busy_each_bus_is(tmp_path):
     assert bus["fastest_hz"] == pytest.approx(1250, rel=0.02) and bus["joints"] == ["j0", "j1", "j2"]
 
 
-def test_boards_refuse_drives_by_name_as_long_as_none_speaks_to_them(tmp_path):
-    mechanism = load_mechanism(arm(tmp_path))
-    with pytest.raises(BadInput, match=r"joint.j0.drive: drives on a bus are checked and budgeted; no firmware here"):
+def test_boards_refuse_drives_by_name_that_nothing_speaks_to(tmp_path):
+    mechanism = load_mechanism(arm(tmp_path, change=lambda text: text.replace("damiao-4340", "cubemars-ak10-9", 1)))
+    with pytest.raises(BadInput, match=r"joint.j0.drive.type = 'cubemars-ak10-9': CubeMars' drives tell neither their "
+                                       r"ranges nor whether they are enabled: no firmware here speaks to them yet"):
         served(mechanism, load_board("f405rg-4"))
+
+
+def on(board: str, tmp_path, **kind):
+    return served(load_mechanism(arm(tmp_path, **kind)), load_board(board))
+
+
+def test_drives_need_no_channel_of_the_board(tmp_path):
+    assert [channel for _, channel in on("f405rg-4", tmp_path)] == [None, None, None]
+
+
+@pytest.mark.parametrize(("board", "kind", "was", "becomes", "said"), [
+    ("f405rg-6", "can", "", "", "bus.can1.name = 'can1': board 'f405rg-6' has no bus of that name; did you mean "
+                                "'can2'?"),
+    ("compute", "can", "", "", "joint.j0.drive: board 'compute' has no e-stop loop: nothing would stop the drives"),
+    ("f405rg-4", "can-fd", "", "", "bus.can1.kind = 'can-fd': STM32F405 of board 'f405rg-4' speaks classic CAN alone"),
+    ("f405rg-4", "can", 'kind = "can"', 'bitrate = 800001', "cannot be made exactly of 42 MHz; nearest: 1000000"),
+    ("f405rg-4", "can", 'type = "revolute"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\naxis = [0, 0, 1]\n'
+     "limits = { lower = -2.0, upper = 2.0, ", 'type = "continuous"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\n'
+     "axis = [0, 0, 1]\nlimits = { ", "the joint needs limits"),
+])
+def test_what_a_board_cannot_do_for_its_drives_is_refused(tmp_path, board, kind, was, becomes, said):
+    with pytest.raises(BadInput) as error:
+        on(board, tmp_path, kind=kind, change=lambda text: text.replace(was, becomes, 1))
+    assert said in str(error.value), error.value

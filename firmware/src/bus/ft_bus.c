@@ -1,0 +1,346 @@
+/* Drives on buses; see ft_bus.h. */
+#include "ft_bus.h"
+
+#if FT_DRIVES > 0
+
+#include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
+#include "ft_dialect.h"  /* ft_dialect_... */
+#include "ft_events.h"   /* FT_DRIVE_PATH */
+#include "ft_field.h"    /* ft_field_decode */
+#include "ft_position.h" /* ft_position_difference */
+
+#include <string.h> /* memset */
+
+#define FRAMES_A_TICK 32u /* that are taken in of one bus, at most */
+#define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
+#define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
+
+/* ---- places ------------------------------------------------------------ */
+
+/* Return where a drive is by its own word, rad at its output. */
+static float place(uint32_t i, int32_t position)
+{
+    const ft_field_range r = ft_field_about(ft_drive[i].position, FT_FIELD_16);
+
+    return ft_field_decode(&r, (uint32_t)position);
+}
+
+/* Let the observer begin where the drive says that it is. Counts are steps of
+ * its field, whose middle is its zero. */
+static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
+{
+    const uint32_t j = ft_drive[i].joint;
+    const int64_t halves = 2 * (int64_t)d->position - (int64_t)FT_FIELD_16;
+
+    ft_observer_place(seen, j,
+                      halves * ft_joint[j].step / ((int64_t)2 << FT_FINE));
+}
+
+/* ---- what drives say --------------------------------------------------- */
+
+/* Take in a drive's state. */
+static void take_state(ft_bus_drive *d, const ft_drive_said *said)
+{
+    if (d->answered)
+        d->late++;
+    d->answered = true;
+    d->answers++;
+    d->position = said->position;
+    d->error = said->error;
+    d->warmth = said->warmth;
+    if (said->error != 0u)
+        d->state = FT_BUS_FAULTED;
+    else
+        d->state = said->enabled ? FT_BUS_ENABLED : FT_BUS_SEEN;
+}
+
+/* Take in what a drive says of a setting. */
+static void take_setting(ft_bus_drive *d, uint32_t i,
+                         const ft_drive_said *said)
+{
+    const float at = place(i, (int32_t)d->position);
+    const ft_answer answer = ft_dialect_judge(i, d->asked, said, at);
+
+    if (answer == FT_ANSWER_OTHER)
+        return;
+    d->writes = answer == FT_ANSWER_WRONG && ft_dialect_writes(i, d->asked);
+    d->differs = answer == FT_ANSWER_WRONG ? said->setting : 0u;
+    d->value = said->value;
+    if (answer == FT_ANSWER_RIGHT)
+        d->asked++;
+}
+
+/* Take in one frame of a bus. */
+static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
+{
+    ft_drive_said said;
+    uint32_t i;
+
+    for (i = 0; i < FT_DRIVES; i++) {
+        ft_drive_heard heard = ft_drive[i].bus == bus
+                                   ? ft_dialect_hear(i, f, &said)
+                                   : FT_HEARD_NOTHING;
+
+        if (heard == FT_HEARD_STATE)
+            take_state(&b->drive[i], &said);
+        if (heard == FT_HEARD_SETTING)
+            take_setting(&b->drive[i], i, &said);
+        if (heard != FT_HEARD_NOTHING)
+            return;
+    }
+    b->foreign++;
+}
+
+/* Take in what a bus has brought, a bounded part of it. */
+static void listen(ft_bus *b, uint32_t bus)
+{
+    ft_bus_health health;
+    ft_frame f;
+    uint32_t n;
+
+    for (n = 0; n < FRAMES_A_TICK && ft_chip_bus_take(bus, &f); n++)
+        take(b, bus, &f);
+    ft_chip_bus_health(bus, &health);
+    b->off[bus] = health.off;
+}
+
+/* ---- what becomes of it ------------------------------------------------ */
+
+/* Forget a drive that does not answer: another one may be there next, or the
+ * same one after a pause without power, which costs it its turns. */
+static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
+{
+    d->lost++;
+    if (d->age < FT_SILENT_TICKS) {
+        d->age++;
+        return;
+    }
+    if (d->state != FT_BUS_SILENT)
+        homed[joint] = false;
+    d->state = FT_BUS_SILENT;
+    d->held = false;
+    d->asked = 0;
+    d->differs = 0;
+    d->error = 0;
+}
+
+/* Begin with a drive that answers. One that cannot be more than half a turn
+ * from its zero is where it says. */
+static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
+                 bool homed[FT_JOINTS])
+{
+    d->held = true;
+    d->fed = (int32_t)d->position;
+    if (ft_drive[i].placed == 0u)
+        return;
+    put(d, i, seen);
+    homed[ft_drive[i].joint] = true;
+}
+
+/* Return the counts that a drive's joint has moved. Where an answer is missing
+ * it is taken to go on as it did; the next one puts that right. */
+static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
+{
+    const uint32_t j = ft_drive[i].joint;
+    int32_t counts = (int32_t)d->position - d->fed;
+
+    if (!d->held)
+        return 0;
+    if (!d->answered)
+        counts = (int32_t)(FT_C(2.0) * seen->u[j] / ft_joint[j].count);
+    d->fed += counts;
+    return counts;
+}
+
+/* Take in all answers, and let counts be what the drives' joints have moved. */
+void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
+                 int32_t counts[FT_JOINTS])
+{
+    uint32_t bus, i;
+
+    for (i = 0; i < FT_DRIVES; i++)
+        b->drive[i].answered = false;
+    for (bus = 0; bus < FT_BUSES; bus++)
+        listen(b, bus);
+    for (i = 0; i < FT_DRIVES; i++) {
+        ft_bus_drive *d = &b->drive[i];
+
+        if (!d->answered)
+            miss(d, homed, ft_drive[i].joint);
+        else
+            d->age = 0;
+        if (d->answered && !d->held)
+            meet(d, i, seen, homed);
+        counts[ft_drive[i].joint] = moved(d, i, seen);
+    }
+}
+
+/* Note what is wrong while the outputs are on. */
+void ft_bus_find(const ft_bus *b, ft_findings *found)
+{
+    uint32_t i;
+
+    if (!b->on)
+        return;
+    for (i = FT_DRIVES; i-- > 0u;) {
+        const ft_bus_drive *d = &b->drive[i];
+        const uint32_t joint = ft_drive[i].joint;
+
+        if (b->off[ft_drive[i].bus])
+            ft_found(found, &found->cut, joint);
+        if (d->state == FT_BUS_SILENT)
+            ft_found(found, &found->silent, joint);
+        if (d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
+            || (d->enabled && d->state != FT_BUS_ENABLED))
+            ft_found(found, &found->ailing, joint);
+    }
+}
+
+/* ---- what drives are told ---------------------------------------------- */
+
+/* Form the frame of a drive whose outputs are off. Errors are cleared now and
+ * then: what still ails the drive comes back, and it is not armed. */
+static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
+{
+    d->waited = 0;
+    d->enabled = false;
+    d->carried = 0.0f;
+    if (d->state == FT_BUS_FAULTED && tick % CLEAR_TICKS == 0u)
+        ft_dialect_disable(i, true, f);
+    else if (d->state == FT_BUS_SEEN && tick % 2u != 0u
+             && d->asked < ft_dialect_steps(i)) {
+        if (d->writes)
+            ft_dialect_write(i, d->asked, f);
+        else
+            ft_dialect_ask(i, d->asked, f);
+        d->writes = false;
+    } else
+        ft_dialect_disable(i, false, f);
+}
+
+/* Let the drive close the loop about the middle of the interval in which it
+ * holds this command; what is left for it is the torque of the motion. */
+static void close_loop(const ft_bus_drive *d, uint32_t i,
+                       const ft_control *c, ft_drive_target *t)
+{
+    const uint32_t j = ft_drive[i].joint;
+    const ft_motion *m = &c->motion;
+    const ft_real unit = ft_joint[j].unit, sign = (ft_real)ft_drive[i].sign;
+    const ft_gains g = ft_law_gains(&c->law, j);
+    const ft_turn away = ft_position_difference(m->before->q[j],
+                                                c->seen.q[j]);
+    const ft_real both = m->before->u[j] + m->newest->u[j];
+    const ft_real error = (ft_real)ft_position_difference(m->now->q[j],
+                                                          c->seen.q[j]);
+    const ft_real ours = g.ku * error
+                         + g.kv * (m->now->u[j] - c->seen.u[j]);
+
+    t->position = place(i, d->fed)
+                  + (float)(sign * ((ft_real)away * unit + m->newest->u[j]));
+    t->velocity = (float)(sign * both * (ft_real)FT_TICK_HZ);
+    t->kp = (float)(g.ku * ft_joint[j].per_unit);
+    t->kd = (float)(g.kv / (FT_C(2.0) * (ft_real)FT_TICK_HZ));
+    t->torque = (float)(sign * (c->law.torque[j] - ours));
+}
+
+/* Return whether a joint is inside its limits. Beyond them the board's law
+ * decides which torque leads back. */
+static bool inside(const ft_control *c, uint32_t j)
+{
+    return (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower
+           <= ft_joint[j].room;
+}
+
+/* Form the frame of a drive whose outputs are on. Without a law the motors
+ * brake: the drives damp. */
+static void command(ft_bus_drive *d, uint32_t i, const ft_control *c,
+                    uint32_t drive, ft_frame *f)
+{
+    const uint32_t j = ft_drive[i].joint;
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+
+    if (drive == (uint32_t)FT_DRIVE_OFF)
+        t.kd = ft_drive[i].damping;
+    else if (ft_drive[i].closes != 0u && drive != (uint32_t)FT_DRIVE_LAB
+             && inside(c, j))
+        close_loop(d, i, c, &t);
+    else
+        t.torque = ft_drive[i].sign * (float)c->law.torque[j];
+    ft_dialect_command(i, &t, &d->carried, f);
+}
+
+/* Form the next frame of every drive. What switches them off does not wait
+ * for the next tick. */
+void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
+                 uint32_t tick)
+{
+    const bool falls = b->on && !on;
+    uint32_t i;
+
+    b->on = on;
+    for (i = 0; i < FT_DRIVES; i++) {
+        ft_bus_drive *d = &b->drive[i];
+
+        if (!on) {
+            rest(d, i, tick, &b->frame[i]);
+        } else if (d->state != FT_BUS_ENABLED) {
+            d->waited++;
+            ft_dialect_enable(i, &b->frame[i]);
+        } else {
+            d->waited = 0;
+            d->enabled = true;
+            command(d, i, c, drive, &b->frame[i]);
+        }
+    }
+    if (falls)
+        ft_bus_begin(b);
+}
+
+/* Send what the last tick has formed. */
+void ft_bus_begin(ft_bus *b)
+{
+    ft_frame frames[FT_DRIVES];
+    uint32_t bus, i, count;
+
+    for (bus = 0; bus < FT_BUSES; bus++) {
+        count = 0;
+        for (i = 0; i < FT_DRIVES; i++)
+            if (ft_drive[i].bus == bus && b->frame[i].size != 0u)
+                frames[count++] = b->frame[i];
+        ft_chip_bus_send(bus, frames, count);
+    }
+}
+
+/* ---- before they are armed --------------------------------------------- */
+
+uint32_t ft_bus_heard_of(const ft_bus *b)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_DRIVES; i++)
+        if (b->drive[i].state == FT_BUS_SILENT || b->off[ft_drive[i].bus])
+            return ft_drive[i].joint;
+    return FT_GOOD;
+}
+
+uint32_t ft_bus_well(const ft_bus *b)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_DRIVES; i++)
+        if (b->drive[i].state == FT_BUS_FAULTED)
+            return ft_drive[i].joint;
+    return FT_GOOD;
+}
+
+uint32_t ft_bus_set_right(const ft_bus *b)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_DRIVES; i++)
+        if (b->drive[i].asked < ft_dialect_steps(i))
+            return ft_drive[i].joint;
+    return FT_GOOD;
+}
+
+#endif

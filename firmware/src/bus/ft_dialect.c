@@ -1,0 +1,257 @@
+/* What is said to each family of drives; see ft_dialect.h. */
+#include "ft_dialect.h"
+
+#if FT_DRIVES > 0
+
+#include "ft_damiao.h"    /* ft_damiao_... */
+#include "ft_robstride.h" /* ft_robstride_... */
+
+#include <string.h> /* memcpy */
+
+/* What a step is about. PLACE: the position without a scale, which shows
+ * whether that of the states is the file's. */
+typedef enum { POSITION, VELOCITY, TORQUE, MODE, WATCHDOG, PLACE } subject;
+
+typedef struct {
+    uint16_t number; /* the drive's */
+    uint16_t about;  /* subject */
+} step_row;
+
+#define ALIKE 1e-4f   /* of a range */
+#define NEAR 0.02f    /* rad, of a drive that may be moved by hand */
+#define BYTE 0xFFu
+
+#if FT_DRIVE_DAMIAO
+#define DAMIAO_MIT 1u /* its mode that takes torques */
+static const step_row damiao[] = {
+    { FT_DAMIAO_POSITION, POSITION },
+    { FT_DAMIAO_VELOCITY, VELOCITY },
+    { FT_DAMIAO_TORQUE, TORQUE },
+    { FT_DAMIAO_MODE, MODE },
+    { FT_DAMIAO_TIMEOUT, WATCHDOG },
+};
+#endif
+
+#if FT_DRIVE_ROBSTRIDE
+static const step_row robstride[] = {
+    { FT_ROBSTRIDE_MODE, MODE },
+    { FT_ROBSTRIDE_POSITION, PLACE },
+    { FT_ROBSTRIDE_TIMEOUT, WATCHDOG },
+};
+#endif
+
+#if FT_DRIVE_DAMIAO && FT_DRIVE_ROBSTRIDE
+#define IS_DAMIAO(i) (ft_drive[i].family == (uint32_t)FT_FAMILY_DAMIAO)
+#else
+#define IS_DAMIAO(i) ((void)(i), FT_DRIVE_DAMIAO != 0)
+#endif
+
+static ft_drive_address address(uint32_t i)
+{
+    const ft_drive_address a = { ft_drive[i].id, ft_drive[i].reply };
+
+    return a;
+}
+
+static ft_drive_ranges ranges(uint32_t i)
+{
+    const ft_drive_config *c = &ft_drive[i];
+    const ft_drive_ranges r = { c->position, c->velocity, c->torque, c->kp,
+                                c->kd };
+
+    return r;
+}
+
+/* ---- commands ---------------------------------------------------------- */
+
+void ft_dialect_enable(uint32_t i, ft_frame *f)
+{
+    const ft_drive_address a = address(i);
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        ft_damiao_special(f, &a, FT_DAMIAO_ENABLE);
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        ft_robstride_enable(f, &a);
+#endif
+}
+
+/* Disable, or clear errors, of a drive that is disabled. */
+void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f)
+{
+    const ft_drive_address a = address(i);
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        ft_damiao_special(f, &a, (uint8_t)(clear ? FT_DAMIAO_CLEAR
+                                                 : FT_DAMIAO_DISABLE));
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        ft_robstride_stop(f, &a, clear);
+#endif
+}
+
+void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,
+                        ft_frame *f)
+{
+    const ft_drive_address a = address(i);
+    const ft_drive_ranges r = ranges(i);
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        ft_damiao_command(f, &a, &r, t, carried);
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        ft_robstride_command(f, &a, &r, t, carried);
+#endif
+}
+
+ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
+                               ft_drive_said *said)
+{
+    const ft_drive_address a = address(i);
+    const ft_drive_ranges r = ranges(i);
+    ft_drive_heard heard = FT_HEARD_NOTHING;
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        heard = ft_damiao_hear(f, &a, &r, said);
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        heard = ft_robstride_hear(f, &a, &r, said);
+#endif
+    return heard;
+}
+
+/* ---- settings ---------------------------------------------------------- */
+
+/* Return a family's steps, and how many. */
+static const step_row *steps(uint32_t i, uint32_t *count)
+{
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i)) {
+        *count = (uint32_t)(sizeof damiao / sizeof damiao[0]);
+        return damiao;
+    }
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    *count = (uint32_t)(sizeof robstride / sizeof robstride[0]);
+    return robstride;
+#else
+    *count = 0u;
+    return 0;
+#endif
+}
+
+uint32_t ft_dialect_steps(uint32_t i)
+{
+    uint32_t count;
+
+    (void)steps(i, &count);
+    return count;
+}
+
+/* Ask for a setting. */
+void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f)
+{
+    const ft_drive_address a = address(i);
+    uint32_t count;
+    const step_row *row = steps(i, &count) + step;
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        ft_damiao_read(f, &a, (uint8_t)row->number);
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        ft_robstride_read(f, &a, row->number);
+#endif
+}
+
+/* Return whether a setting is the file's to say: the time without a command
+ * after which the drive stops by itself. */
+bool ft_dialect_writes(uint32_t i, uint32_t step)
+{
+    uint32_t count;
+
+    return steps(i, &count)[step].about == (uint16_t)WATCHDOG;
+}
+
+void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f)
+{
+    const ft_drive_address a = address(i);
+    uint32_t count, value = ft_drive[i].watchdog;
+    const step_row *row = steps(i, &count) + step;
+
+#if FT_DRIVE_DAMIAO
+    if (IS_DAMIAO(i))
+        ft_damiao_write(f, &a, (uint8_t)row->number, value);
+#endif
+#if FT_DRIVE_ROBSTRIDE
+    if (!IS_DAMIAO(i))
+        ft_robstride_write(f, &a, row->number, value);
+#endif
+}
+
+/* Return whether two numbers are so near. */
+static bool within(float a, float b, float most)
+{
+    return a - b <= most && b - a <= most;
+}
+
+/* Return whether a range is the file's. */
+static bool alike(uint32_t bits, float wanted)
+{
+    float told;
+
+    memcpy(&told, &bits, sizeof told);
+    return within(told, wanted, ALIKE * wanted);
+}
+
+/* Return whether a position without a scale is the same place. */
+static bool there(uint32_t bits, float place)
+{
+    float told;
+
+    memcpy(&told, &bits, sizeof told);
+    return within(told, place, NEAR);
+}
+
+/* Return whether a setting is as it must be. */
+static bool right(uint32_t i, uint32_t about, uint32_t value, float place)
+{
+    const ft_drive_config *c = &ft_drive[i];
+
+    switch (about) {
+    case POSITION: return alike(value, c->position);
+    case VELOCITY: return alike(value, c->velocity);
+    case TORQUE: return alike(value, c->torque);
+#if FT_DRIVE_DAMIAO
+    case MODE: return (value & BYTE) == (IS_DAMIAO(i) ? DAMIAO_MIT : 0u);
+#else
+    case MODE: return (value & BYTE) == 0u;
+#endif
+    case WATCHDOG: return value == c->watchdog;
+    default: return there(value, place);
+    }
+}
+
+/* Judge an answer to the question of a step. */
+ft_answer ft_dialect_judge(uint32_t i, uint32_t step,
+                           const ft_drive_said *said, float place)
+{
+    uint32_t count;
+    const step_row *row = steps(i, &count) + step;
+
+    if (step >= count || said->setting != row->number)
+        return FT_ANSWER_OTHER;
+    return right(i, row->about, said->value, place) ? FT_ANSWER_RIGHT
+                                                    : FT_ANSWER_WRONG;
+}
+
+#endif

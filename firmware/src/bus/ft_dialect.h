@@ -1,0 +1,41 @@
+/* What is said to each family of drives, and what is to be known of a drive
+ * before it is armed. Drives are numbered as in ft_drive. */
+#ifndef FT_DIALECT_H
+#define FT_DIALECT_H
+
+#include "ft_config.h" /* FT_DRIVES */
+
+#if FT_DRIVES > 0
+
+#include "ft_drive.h" /* ft_drive_target, ft_drive_said */
+#include "ft_frame.h" /* ft_frame */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an answer about a setting is worth. */
+typedef enum {
+    FT_ANSWER_OTHER, /* it is about another one */
+    FT_ANSWER_RIGHT,
+    FT_ANSWER_WRONG
+} ft_answer;
+
+void ft_dialect_enable(uint32_t i, ft_frame *f);
+void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f);
+void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,
+                        ft_frame *f);
+ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
+                               ft_drive_said *said);
+
+/* Settings that matter are asked for step by step. One that is the file's to
+ * say is written where it is another; nothing is stored in the drive. place:
+ * where the drive is by its own last state, rad. */
+uint32_t ft_dialect_steps(uint32_t i);
+void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f);
+bool ft_dialect_writes(uint32_t i, uint32_t step);
+void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f);
+ft_answer ft_dialect_judge(uint32_t i, uint32_t step,
+                           const ft_drive_said *said, float place);
+
+#endif
+#endif
