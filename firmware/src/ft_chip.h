@@ -108,9 +108,9 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
 
-/* Buses of drives, by their numbers. Frames to be sent replace those that have
- * not gone yet: a command that is late is worth nothing. What comes in waits
- * until it is taken, the oldest first. */
+/* Buses of drives, by their numbers. Frames to be sent replace those that
+ * have not gone yet: a command that is late is worth nothing. What comes in
+ * waits until it is taken, the oldest first. */
 bool ft_chip_buses_start(void); /* false: one does not initialise */
 void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);

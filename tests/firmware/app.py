@@ -86,6 +86,13 @@ def changed(**what: Any) -> Mechanism:
     return dataclasses.replace(mechanism, joints=tuple(joints))
 
 
+BUS_CDEF = """
+typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
+uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames);
+void fake_bus_bring(uint32_t bus, const ft_frame *frame);
+void fake_bus_off(uint32_t bus, uint32_t off);
+"""
+
 _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 
@@ -125,7 +132,7 @@ class App:
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
         files = sources(self.mechanism, patches, feedforward)
-        self.ffi, self.lib = load(files, CDEF.format(J=self.J))
+        self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses))
         text = files["ft_digest.h"]
         self.tag = int(text.split("#define FT_TAG 0x")[1][:4], 16)
         self.codec = Codec(self.J)

@@ -207,3 +207,60 @@ void fake_shift(uint32_t joint, int32_t wire)
                 + (j == joint ? wire : 0);
     ft_observer_set(&ft.control.seen, at);
 }
+
+/* ---- buses of drives -------------------------------------------------- */
+
+#if FT_DRIVES > 0
+
+#define WAITING 64u
+
+static struct {
+    ft_frame sent[WAITING], brought[WAITING];
+    uint32_t count, written, read;
+    ft_bus_health health;
+} bus_of[FT_BUSES];
+
+bool ft_chip_buses_start(void) { return true; }
+
+void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count && bus_of[bus].count < WAITING; i++)
+        bus_of[bus].sent[bus_of[bus].count++] = frames[i];
+}
+
+bool ft_chip_bus_take(uint32_t bus, ft_frame *frame)
+{
+    if (bus_of[bus].read == bus_of[bus].written)
+        return false;
+    *frame = bus_of[bus].brought[bus_of[bus].read++ % WAITING];
+    return true;
+}
+
+void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
+{
+    *h = bus_of[bus].health;
+}
+
+/* All that was sent since last asked. */
+uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames)
+{
+    uint32_t count = bus_of[bus].count;
+
+    memcpy(frames, bus_of[bus].sent, sizeof bus_of[bus].sent);
+    bus_of[bus].count = 0;
+    return count;
+}
+
+void fake_bus_bring(uint32_t bus, const ft_frame *frame)
+{
+    bus_of[bus].brought[bus_of[bus].written++ % WAITING] = *frame;
+}
+
+void fake_bus_off(uint32_t bus, uint32_t off)
+{
+    bus_of[bus].health.off = off != 0u;
+}
+
+#endif

@@ -2,6 +2,7 @@
 #define FAKE_CHIP_H
 
 #include "ft_chip.h"
+#include "ft_config.h"
 #include "ft_model.h"
 #include "ft_report.h"
 
@@ -40,6 +41,11 @@ void fake_event(uint32_t event);
 void fake_tick_number(uint32_t tick);
 void fake_poison(uint32_t joint, float value);
 void fake_shift(uint32_t joint, int32_t wire);
+#if FT_DRIVES > 0
+uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames);
+void fake_bus_bring(uint32_t bus, const ft_frame *frame);
+void fake_bus_off(uint32_t bus, uint32_t off);
+#endif
 extern fake_chip_t fake;
 
 #endif

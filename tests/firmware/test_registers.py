@@ -19,7 +19,8 @@ HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registe
 
 # Of the same layout as another peripheral in the SVD, or spread over two names there.
 SVD_NAMES = {"CCMR1": "CCMR1_Input", "CCMR2": "CCMR2_Output", "AFR[0]": "AFRL", "AFR[1]": "AFRH",
-             "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR"}
+             "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR",
+             "RFR[0]": "RF0R", "RFR[1]": "RF1R"} | {f"FR[{i}]": f"F{i // 2}R{i % 2 + 1}" for i in range(56)}
 DEBUG_UNIT = {"IDCODE": "DBGMCU_IDCODE", "CR": "DBGMCU_CR", "APB1FZ": "DBGMCU_APB1_FZ", "APB2FZ": "DBGMCU_APB2_FZ"}
 
 
@@ -97,6 +98,13 @@ def test_every_register_is_where_the_vendor_says(tmp_path):
             there = svd()["DBG"][DEBUG_UNIT[plain]] if name == "DBGMCU" else svd()[name][SVD_NAMES.get(plain, plain)]
             expected.append((name, member, there[0]))
             expressions.append(f"&{instance}->{member}")
+        if struct == "CAN_TypeDef":
+            for way, boxes in (("T", 3), ("R", 2)):
+                for box in range(boxes):
+                    for member in members("CAN_Box_TypeDef"):
+                        there = svd()[name][f"{way}{member.replace('R', '')}{box}R"]
+                        expected.append((name, f"{way}[{box}].{member}", there[0]))
+                        expressions.append(f"&{instance}->{way}[{box}].{member}")
         if struct == "DMA_TypeDef":
             for stream in range(8):
                 for member in members("DMA_Stream_TypeDef"):
@@ -120,6 +128,9 @@ BITS = {
     "ADC_JSQR_": ("ADC1", "JSQR"), "ADC_SR_": ("ADC2", "SR"), "SPI_CR1_": ("SPI3", "CR1"), "SPI_SR_": ("SPI3", "SR"),
     "TIM_BDTR_": ("TIM8", "BDTR"), "USART_SR_": ("USART2", "SR"),
     "USART_CR1_": ("USART2", "CR1"), "USART_CR3_": ("USART2", "CR3"), "DMA_SxCR_": ("DMA1", "S5CR"),
+    "CAN_MCR_": ("CAN1", "MCR"), "CAN_MSR_": ("CAN1", "MSR"), "CAN_TSR_": ("CAN1", "TSR"),
+    "CAN_RFR_": ("CAN1", "RF0R"), "CAN_IER_": ("CAN1", "IER"), "CAN_ESR_": ("CAN1", "ESR"),
+    "CAN_BTR_": ("CAN1", "BTR"), "CAN_FMR_": ("CAN1", "FMR"), "CAN_TI0R_": ("CAN1", "TI0R"),
     "DBGMCU_CR_": ("DBG", "DBGMCU_CR"), "DBGMCU_APB2FZ_": ("DBG", "DBGMCU_APB2_FZ"),
 }
 RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC", "SMS_ENCODER3": "SMS",
@@ -127,7 +138,8 @@ RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC",
            "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
            "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S",
            "IC4PSC_DIV8": "IC4PSC",
-           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN"}
+           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN", "FMP": "FMP0",
+           "FULL": "FULL0", "FOVR": "FOVR0", "RFOM": "RFOM0"}
 
 
 def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:

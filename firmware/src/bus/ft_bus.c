@@ -175,6 +175,13 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     }
 }
 
+/* Return whether something ails a drive that should be enabled, or soon be. */
+static bool ails(const ft_bus_drive *d)
+{
+    return d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
+           || (d->state == FT_BUS_SEEN && d->enabled);
+}
+
 /* Note what is wrong while the outputs are on. */
 void ft_bus_find(const ft_bus *b, ft_findings *found)
 {
@@ -190,8 +197,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
             ft_found(found, &found->cut, joint);
         if (d->state == FT_BUS_SILENT)
             ft_found(found, &found->silent, joint);
-        if (d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
-            || (d->enabled && d->state != FT_BUS_ENABLED))
+        if (ails(d))
             ft_found(found, &found->ailing, joint);
     }
 }

@@ -43,7 +43,7 @@ static const step_row robstride[] = {
 #if FT_DRIVE_DAMIAO && FT_DRIVE_ROBSTRIDE
 #define IS_DAMIAO(i) (ft_drive[i].family == (uint32_t)FT_FAMILY_DAMIAO)
 #else
-#define IS_DAMIAO(i) ((void)(i), FT_DRIVE_DAMIAO != 0)
+#define IS_DAMIAO(i) (FT_DRIVE_DAMIAO != 0)
 #endif
 
 static ft_drive_address address(uint32_t i)
@@ -133,6 +133,7 @@ ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
 /* Return a family's steps, and how many. */
 static const step_row *steps(uint32_t i, uint32_t *count)
 {
+    (void)i;
 #if FT_DRIVE_DAMIAO
     if (IS_DAMIAO(i)) {
         *count = (uint32_t)(sizeof damiao / sizeof damiao[0]);

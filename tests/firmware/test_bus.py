@@ -1,0 +1,265 @@
+"""Drives on buses: what they are sent in each state, what their answers lead to."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import MECHANISMS
+from codegen.drive.can import Frame
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Mechanism, Safety
+from codegen.mechanism.reader import load_mechanism
+from tests.support.drives import Bussed, FakeDrive
+
+SHOULDER, ELBOW, WRIST = range(3)
+
+
+def arm(family: str = "damiao", pd: str = "board", **safety) -> Mechanism:
+    mechanism = load_mechanism(MECHANISMS / "damiao_arm.toml")
+    joints = []
+    for j in mechanism.joints:
+        kind = j.drive.type if family == "damiao" else DRIVES["robstride-03"]
+        reply = j.drive.reply if family == "damiao" else None
+        joints.append(dataclasses.replace(j, drive=dataclasses.replace(j.drive, type=kind, reply=reply, pd=pd)))
+    return dataclasses.replace(mechanism, joints=tuple(joints), safety=Safety(host="coast", **safety))
+
+
+@pytest.fixture(params=["damiao", "robstride"])
+def board(request) -> Bussed:
+    app = Bussed(arm(request.param))
+    app.run(60)
+    return app
+
+
+def held(family: str = "damiao", **how) -> Bussed:
+    app = Bussed(arm(family, **how))
+    app.run(60)
+    assert app.command("ARM") == "NONE"
+    app.run(5)
+    return app
+
+
+def last(app: Bussed) -> list[str]:
+    return [d.heard[-1] for d in app.drives.values()]
+
+
+def test_that_with_the_outputs_off_every_drive_is_disabled_in_every_tick(board):
+    for d in board.drives.values():
+        d.heard.clear()
+    board.run(50)
+    assert all(d.heard == ["disable"] * 50 for d in board.drives.values())
+
+
+def test_that_drives_are_asked_what_they_are_before_they_are_armed():
+    app = Bussed(arm())
+    app.run(60)
+    asked = [h for h in app.drives["elbow"].heard if h.startswith(("read", "write"))]
+    assert asked == ["read 21", "read 22", "read 23", "read 10", "read 9", "write 9", "read 9"]
+    assert app.drives["elbow"].registers[9] == round(0.02 / 50e-6)  # 20 ms
+
+
+def test_that_a_drive_tells_where_its_joint_is(board):
+    assert board.flags >= {"HOMED"}
+    for name, at in (("shoulder", 0.7), ("wrist", -1.2)):
+        i, joint = board.joint(name)
+        board.drives[name].position = joint.drive.sign * at
+        board.run(3000 if False else 10)
+    app = Bussed(board.mechanism)
+    for name, d in app.drives.items():
+        d.position = app.joint(name)[1].drive.sign * 0.5
+    app.run(20)
+    found = np.array(app.see().position) / 2.0**32 * 2.0 * math.pi
+    step = 2.0 * 12.57 / 65535.0
+    assert np.abs(found - 0.5).max() < 0.6 * step
+
+
+def test_that_armed_drives_are_enabled_and_then_commanded(board):
+    for d in board.drives.values():
+        d.heard.clear()
+    assert board.command("ARM") == "NONE"
+    board.run(5)
+    assert board.state == "HOLD"
+    for d in board.drives.values():
+        first = d.heard.index("enable")
+        assert set(d.heard[:first]) == {"disable"} and d.enabled
+        assert d.heard[first:first + 2] == ["enable", "enable"] and set(d.heard[first + 3:]) == {"command"}
+
+
+def test_that_drives_get_the_torque_of_the_law():
+    """What carries the arm's weight, each in its own direction, and on average to far less than a step."""
+    app = held()
+    told = {name: [] for name in app.drives}
+    for _ in range(200):
+        app.run(1)
+        for name, d in app.drives.items():
+            assert (d.target.kp, d.target.kd) == (0.0, 0.0)
+            told[name].append(d.target.torque)
+    wanted = app.see().torque
+    assert abs(wanted[SHOULDER]) > 5.0
+    for i, joint in enumerate(app.joints):
+        assert np.mean(told[joint.name]) == pytest.approx(joint.drive.sign * wanted[i], abs=2e-3)
+
+
+def test_that_a_drive_that_closes_the_loop_is_told_where_to_be():
+    app = held(pd="drive")
+    status = app.see()
+    for i, joint in enumerate(app.joints):
+        t, sign, kind = app.drives[joint.name].target, joint.drive.sign, joint.drive.type
+        assert t.position == pytest.approx(sign * status.position[i] / 2.0**32 * 2.0 * math.pi, abs=4e-4)
+        assert t.kp == pytest.approx(joint.gains.ku, abs=kind.kp / 4095.0)
+        assert t.kd == pytest.approx(joint.gains.kv, abs=kind.kd / 4095.0)
+        assert t.torque == pytest.approx(sign * status.torque_ff[i], abs=2.0 * kind.torque / 4095.0)
+
+
+@pytest.mark.parametrize(("happens", "fault"), [
+    (lambda app: setattr(app.drives["elbow"], "deaf", True), ("DRIVE_SILENT", ELBOW)),
+    (lambda app: setattr(app.drives["elbow"], "error", 12), ("DRIVE_FAULT", ELBOW)),
+    (lambda app: setattr(app.drives["elbow"], "enabled", False), ("DRIVE_FAULT", ELBOW)),
+    (lambda app: app.lib.fake_bus_off(0, 1), ("BUS_OFF", SHOULDER)),
+])
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, happens, fault):
+    app = held(family)
+    if fault[0] == "DRIVE_FAULT" and not app.drives["elbow"].enabled:
+        pytest.fail("not armed")
+    happens(app)
+    app.run(12)
+    assert app.state == "FAULT" and app.fault == fault
+    assert app.chip.outputs == 0
+    for d in app.drives.values():
+        d.heard.clear()
+    app.run(20)
+    others = [d for name, d in app.drives.items() if name != "elbow"]
+    assert all(set(d.heard) == {"disable"} and not d.enabled for d in others)
+
+
+def test_that_one_lost_answer_is_none():
+    app = held()
+    app.drives["elbow"].deaf = True
+    app.run(3)
+    app.drives["elbow"].deaf = False
+    app.run(20)
+    assert app.state == "HOLD"
+
+
+@pytest.mark.parametrize("stop", ["estop", "disarm"])
+def test_that_a_stop_disables_drives_in_the_tick_that_sees_it(stop):
+    app = held()
+    for d in app.drives.values():
+        d.heard.clear()
+    if stop == "estop":
+        app.chip.estop = 1
+    else:
+        app.post("DISARM")
+    app.run(1 if stop == "estop" else 2)
+    assert last(app) == ["disable"] * 3 and not any(d.enabled for d in app.drives.values())
+
+
+def test_that_a_host_that_is_gone_disables_the_drives():
+    app = held()
+    app.run(2500, alive=False)
+    assert app.fault[0] == "HOST_LOST" and last(app) == ["disable"] * 3
+
+
+def test_that_braking_drives_damp():
+    app = held(electrical="brake")
+    app.drives["elbow"].error = 12
+    app.run(12)
+    assert app.fault == ("DRIVE_FAULT", ELBOW)
+    t = app.drives["shoulder"].target
+    assert t.kp == 0.0 and t.kd == pytest.approx(2.0, abs=2e-3) and abs(t.torque) < 0.01
+
+
+@pytest.mark.parametrize(("number", "value"), [(21, 12.566), (22, 8.0), (23, 27.0), (10, 2)])
+def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
+    app = Bussed(arm())
+    app.drives["elbow"].registers[number] = value
+    app.run(60)
+    assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
+    app.drives["elbow"].registers[number] = {21: 12.5, 22: 10.0, 23: 28.0, 10: 1}[number]
+    app.run(60)
+    assert app.command("ARM") == "NONE"
+
+
+def test_that_a_robstride_whose_range_is_another_is_not_armed():
+    """It cannot tell its range: what its states say, and where it is by an unscaled parameter, differ."""
+    app = Bussed(arm("robstride"))
+    d = app.drives["elbow"]
+    d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
+    d.position = 1.0
+    app.run(60)
+    assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
+
+
+def test_that_a_silent_drive_is_not_armed_and_has_no_zero():
+    app = Bussed(arm())
+    app.drives["wrist"].deaf = True
+    app.run(60)
+    assert "HOMED" not in app.flags
+    assert app.command("ARM") == "DRIVE_SILENT" and app.status.refusal_joint == WRIST
+
+
+def test_that_an_error_that_persists_is_not_armed():
+    app = Bussed(arm())
+    app.run(60)
+    drive = app.drives["wrist"]
+    for _ in range(300):
+        drive.error = 9
+        app.run(1)
+    assert "clear" in drive.heard
+    assert app.command("ARM") == "DRIVE_FAULT" and app.status.refusal_joint == WRIST
+    app.run(110)
+    assert drive.error == 0 and app.command("ARM") == "NONE"
+
+
+def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
+    app = Bussed(arm())
+    app.run(60)
+    d = app.drives["elbow"]
+    d.deaf = True
+    app.run(20)
+    assert "HOMED" not in app.flags
+    d.deaf, d.position = False, 0.9
+    d.registers[9] = 0
+    d.heard.clear()
+    app.run(60)
+    assert "HOMED" in app.flags and "write 9" in d.heard
+    assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.9, abs=3e-4)
+
+
+def test_that_foreign_frames_are_nobodys():
+    app = held()
+    for _ in range(50):
+        app.bring(Frame(0x321, bytes(8)))
+        app.bring(Frame(0x11, bytes(3)))
+        app.run(1)
+    assert app.state == "HOLD"
+
+
+def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is():
+    mechanism = arm()
+    joints = [dataclasses.replace(j, limits=dataclasses.replace(j.limits, upper=4.0)) if j.name == "elbow" else j
+              for j in mechanism.joints]
+    app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
+    app.drives["elbow"].position = 3.5 - 2.0 * math.pi  # turns are lost without power
+    app.run(60)
+    assert "HOMED" not in app.flags
+    assert app.command("ARM") == "NOT_HOMED" and app.status.refusal_joint == ELBOW
+    assert app.home([0.0, 3.5, 0.0]) == "NONE" and app.command("ARM") == "NONE"
+    app.run(3)
+    assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(3.5, abs=1e-3)
+
+
+def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
+    app = Bussed(arm())
+    app.run(60)
+    d: FakeDrive = app.drives["shoulder"]
+    for k in range(400):
+        d.position = min(1e-3 * k * min(k / 200.0, 1.0), 0.3)
+        d.deaf = k in (150, 151, 152)
+        app.run(1)
+    assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)

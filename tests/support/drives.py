@@ -1,0 +1,138 @@
+"""Drives on the buses of the application over a chip of variables: they answer each frame in the same tick."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from codegen.drive import damiao, mit, robstride
+from codegen.drive.can import Frame
+from codegen.drive.mit import State, Target
+from codegen.mechanism.description import Drive, Joint
+from tests.firmware.app import App
+
+LONG = 1 << 31
+WRITTEN = 0x55
+
+
+@dataclass
+class FakeDrive:
+    """One drive. position: rad at its output, obeyed by nothing; torque: as it was last told. deaf: answers nothing."""
+
+    drive: Drive
+    position: float = 0.0
+    enabled: bool = False
+    error: int = 0
+    deaf: bool = False
+    target: Target | None = None
+    heard: list[str] = field(default_factory=list)
+    registers: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        t = self.drive.type
+        self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 0x7005: 0, 0x7028: 0}
+
+    def answer(self, frame: Frame) -> Frame | None:
+        answer = self._damiao(frame) if self.drive.type.family == "damiao" else self._robstride(frame)
+        return None if self.deaf else answer
+
+    def _note(self, what: str) -> None:
+        self.heard.append(what)
+        self.enabled = self.enabled and what != "disable" or what == "enable"
+        if what != "command":
+            self.target = None
+        if what == "clear":
+            self.error = 0
+
+    def _damiao(self, frame: Frame) -> Frame | None:
+        d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
+        assert d.reply is not None
+        if frame.id == damiao.BROADCAST and int.from_bytes(frame.data[:2], "little") == d.id:
+            return Frame(d.reply, self._register(frame.data))
+        if frame.id != d.id or frame.extended:
+            return None
+        if frame.data[:7] == b"\xff" * 7 and frame.data[7] in last:
+            self._note(last[frame.data[7]])
+        else:
+            self._note("command")
+            counts, scales = mit.COMMAND.unpack(frame.data), mit.ranges(d.type)
+            self.target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
+        code = self.error or int(self.enabled)
+        torque = self.target.torque if self.target else 0.0
+        state = State(d.id, self.position, 0.0, torque)
+        return Frame(d.reply, mit.answer(d.type, d.id, state, error=code, temperature=30))
+
+    def _register(self, data: bytes) -> bytes:
+        number, kind = data[3], "I" if data[3] in (7, 8, 9, 10) else "f"
+        if data[2] == WRITTEN:
+            self.heard.append(f"write {number}")
+            self.registers[number] = struct.unpack("<" + kind, data[4:])[0]
+        else:
+            self.heard.append(f"read {number}")
+        value = self.registers[number]
+        return data[:4] + struct.pack("<" + kind, int(value) if kind == "I" else value)
+
+    def _robstride(self, frame: Frame) -> Frame | None:
+        d, kind = self.drive, frame.id >> 24
+        if not frame.extended or frame.id & 0xFF != d.id:
+            return None
+        if kind == robstride.READ:
+            index = int.from_bytes(frame.data[:2], "little")
+            self.heard.append(f"read {index:#x}")
+            value = struct.pack("<f", self.position) if index == 0x7019 else struct.pack("<I", self.registers[index])
+            return Frame(robstride.identifier(robstride.READ, d.id, robstride.HOST), frame.data[:4] + value,
+                         extended=True)
+        if kind == robstride.WRITE:
+            index = int.from_bytes(frame.data[:2], "little")
+            self.heard.append(f"write {index:#x}")
+            self.registers[index] = struct.unpack("<I", frame.data[4:])[0]
+        elif kind == robstride.OPERATE:
+            self._note("command")
+            scales = mit.ranges(d.type, fine=True)
+            counts = robstride.BODY.unpack(frame.data) | {"torque": frame.id >> 8 & 0xFFFF}
+            self.target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
+        else:
+            self._note("enable" if kind == robstride.ENABLE else "clear" if frame.data[0] else "disable")
+        scales = mit.ranges(d.type, fine=True)
+        counts = {"position": scales["position"].encode(self.position), "velocity": scales["velocity"].encode(0.0),
+                  "torque": scales["torque"].encode(self.target.torque if self.target else 0.0), "temperature": 300}
+        told = (2 if self.enabled else 0) << 14 | self.error << 8 | d.id
+        return Frame(robstride.identifier(robstride.STATE, told, robstride.HOST), robstride.ANSWER.pack(counts),
+                     extended=True)
+
+
+class Bussed(App):
+    """The application with its drives, tick by tick."""
+
+    def __init__(self, *args, **how) -> None:
+        super().__init__(*args, **how)
+        self.frames = self.ffi.new("ft_frame[64]")
+        self.names = [b.name for b in self.mechanism.buses]
+        self.drives: dict[str, FakeDrive] = {
+            j.name: FakeDrive(j.drive, position=j.drive.sign * j.start) for j in self.joints if j.drive is not None}
+        self.sent: list[Frame] = []
+
+    def run(self, ticks: int, **how):
+        """One tick after the other, between which the drives answer."""
+        record = None
+        for _ in range(ticks):
+            record = super().run(1, follow=False, **{k: v for k, v in how.items() if k != "follow"})
+            for i, name in enumerate(self.names):
+                self._deliver(i, name)
+        return record
+
+    def _deliver(self, number: int, name: str) -> None:
+        count = self.lib.fake_bus_sent(number, self.frames)
+        self.sent = [Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
+                     for f in (self.frames[k] for k in range(count))]
+        for frame in self.sent:
+            for drive in self.drives.values():
+                if drive.drive.bus == name and (answer := drive.answer(frame)):
+                    self.bring(answer, number)
+
+    def bring(self, frame: Frame, number: int = 0) -> None:
+        f = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data))
+        self.lib.fake_bus_bring(number, f)
+
+    def joint(self, name: str) -> tuple[int, Joint]:
+        return next((i, j) for i, j in enumerate(self.joints) if j.name == name)
