@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
+from codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
 from codegen.mechanism.description import Control, Safety  # noqa: E402
 from codegen.wire import messages  # noqa: E402
 
@@ -116,6 +117,8 @@ def _found(safety: Safety) -> dict[str, str]:
         "OVERLOAD": f"{slow}, by a model of the current's square; the arm stops on its path first",
         "DRIVER": slow, "KNOT": "when it comes; the arm stops on its path first",
         "HOST_LOST": "see above", "LOOPS_SINGULAR": tick, "MODE": tick,
+        "DRIVE_FAULT": tick, "BUS_OFF": tick,
+        "DRIVE_SILENT": f"after {SILENT_S:g} s without an answer, {SILENT_TICKS} ticks at least",
         "HOMING": "when `travel` or its time is used up",
         "HARD_FAULT": "at once: outputs safe, then a reset into it",
         "WATCHDOG": "by the watchdog, which resets into it",

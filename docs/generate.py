@@ -65,7 +65,35 @@ drive = { type = "damiao-4340", bus = "can1", id = 3 }
 ```
 
 `femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate
-that it does not bear. **No firmware here speaks to such drives yet**: `build` refuses them by name.
+that it does not bear. `build` makes the firmware for Damiao's drives and, in their own protocol, RobStride's on classic
+CAN; other families are refused by name.
+
+The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
+bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.
+
+## What the board does with drives
+
+Each tick sends one frame to every drive, and every drive answers with its state. What a tick computes leaves at the
+start of the next one, so that the time between two commands does not depend on how long a tick computes. Frames that
+have not gone by then are dropped: a late command is worth nothing. With `pd = "board"` drives get torques alone; with
+`pd = "drive"`, position, velocity, kp, kd and the torque of the motion, about the middle of the interval in which they
+hold them. A coarse torque field gets what rounding left over in the tick before, so that no torque is lost on average.
+
+With the outputs off the frame is the one that disables a drive, in every tick, whatever the drive said last. It is
+answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
+its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored. A
+drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`). RobStride's drives do not tell their
+ranges: the position of their states is held against the one that a parameter has without a scale, which shows a wrong
+position range away from zero, and no other.
+
+Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
+within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
+was silent.
+
+Faults: `DRIVE_SILENT` after 5 ms without an answer (5 ticks at least), `DRIVE_FAULT` for its own error or when it is
+not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `brake` the others damp, by `kv` as far as
+they can. An e-stop is seen by the tick, by software, and disables them with frames: where that is not enough the loop
+must cut their supply. When the board itself dies a drive stops by its own time limit.
 
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
 every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the

@@ -71,7 +71,8 @@ def _check_moves(mechanism: Mechanism, board: Board) -> None:
     """A board without channels has neither e-stop nor outputs that could be switched: drives on its bus neither."""
     if bussed := fieldbus.drives(mechanism):
         raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
-                       f"board {board.name!r} has no e-stop loop: nothing would stop the drives", "choose another board")
+                       f"board {board.name!r} has no e-stop loop: nothing would stop the drives",
+                       "choose another board")
 
 
 def _check_drive(mechanism: Mechanism, board: Board, joint: Joint, channel: Channel) -> None:

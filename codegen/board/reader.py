@@ -2,7 +2,8 @@
 
 A board file holds `name`, `chip` (a folder of firmware/chip), `hse_hz`, `lead` (ticks from a tick to the interval in
 which its duty is held), `[link]`, and, where it drives motors, `[outputs]`, `[encoders]` and one `[[channel]]` a
-motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[can]` names buses for drives. `[reserved]` names the
+motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[can]` names buses for
+drives. `[reserved]` names the
 pins that are wired to something else. Alternate functions are the chip's business (`codegen.board.chip`).
 """
 

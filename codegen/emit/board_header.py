@@ -72,6 +72,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "interrupt": usart.interrupt,
         "loader": int(board.loader_safe),
         "wired": wired,
+        "bus_rows": board_rows.buses(wired),
+        "bus_interrupts": ", ".join(str(n) for w in wired for n in w.controller.interrupts),
         "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
@@ -166,7 +168,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key != "brake.pin"]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.channels[0].pwm.timer  # it drives nothing; ticks come with its updates, and the e-stop is its break
+        timer = board.channels[0].pwm.timer  # drives nothing; ticks come with its updates, the e-stop is its break
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from codegen.board.chip import Chip
 from codegen.board.description import Channel, GateDriver, Outputs
+from codegen.board.fieldbus import Wired
+from codegen.drive.bit_timing import BitTiming
 from codegen.emit.pwm import Drive, PwmTimer
 from codegen.mechanism.description import Joint
 
@@ -63,6 +65,14 @@ def selects(chip: Chip, driver: GateDriver) -> str:
 def celsius(degrees: Sequence[float]) -> str:
     """Rows of eight numbers."""
     return table((", ".join(f"{value}f" for value in degrees[i:i + 8]) for i in range(0, len(degrees), 8)), ",")
+
+
+def buses(wired: Iterable[Wired]) -> str:
+    """Of classic CAN the data phase is 0."""
+    rows = [(w, (w.nominal, w.data or BitTiming(0, 0, 0, 0))) for w in wired]
+    return table("FT_BUS({}, {}) /* {} */".format(
+        w.pins.controller, ", ".join(f"{n}u" for t in both for n in (t.prescaler, t.before, t.behind, t.jump)),
+        w.bus.name) for w, both in rows)
 
 
 def _boolean(value: bool) -> str:

@@ -291,7 +291,8 @@ REACTIONS = {
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),
                   "the board cannot trust its own torque"),
-    "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING", "DRIVE_SILENT", "BUS_OFF"), ("coast", "brake"), "the board does not know where a joint is"),
+    "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING", "DRIVE_SILENT", "BUS_OFF"), ("coast", "brake"),
+                "the board does not know where a joint is"),
     "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER", "DRIVE_FAULT"),
                    ("coast", "brake"), "supply, drivers or motors are out of range"),
     "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"),

@@ -15,7 +15,7 @@ ft_state ft;
 
 static const ft_view view = {
     &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control,
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     &ft.bus,
 #endif
 };
@@ -115,7 +115,7 @@ static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
         ft_law_tick(&c->law, &in, found);
 }
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 /* Send what the last tick has formed, and hear what drives say. */
 static void hear(ft_bus *b, ft_control *c, ft_safety *s,
@@ -160,11 +160,11 @@ void ft_app_tick(void)
     int32_t counts[FT_JOINTS];
 
     sample(counts, &ft.sensors);
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     hear(&ft.bus, &ft.control, &ft.safety, counts);
 #endif
     observe(&ft.control, counts, ft.time.tick, &ft.found);
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     ft_bus_find(&ft.bus, &ft.found);
 #endif
     event = plan(&ft.control, drive, counts, &view, &ft.found);
@@ -172,7 +172,7 @@ void ft_app_tick(void)
     law(&ft.control, drive, counts, &view, &ft.found);
     ft_safety_tick(&ft.safety, &ft.control, &view, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     tell(&ft.bus, &ft.control, &ft.safety, ft.time.tick);
 #endif
     if (ft_capture_on)

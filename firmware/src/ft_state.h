@@ -13,7 +13,7 @@ typedef struct {
     ft_sensors sensors;
     ft_findings found;  /* of this tick */
     ft_safety safety;
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     ft_bus bus;
 #endif
     ft_control control; /* the longest comes last */

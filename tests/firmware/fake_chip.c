@@ -210,7 +210,7 @@ void fake_shift(uint32_t joint, int32_t wire)
 
 /* ---- buses of drives -------------------------------------------------- */
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 #define WAITING 64u
 

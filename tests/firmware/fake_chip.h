@@ -41,7 +41,7 @@ void fake_event(uint32_t event);
 void fake_tick_number(uint32_t tick);
 void fake_poison(uint32_t joint, float value);
 void fake_shift(uint32_t joint, int32_t wire);
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames);
 void fake_bus_bring(uint32_t bus, const ft_frame *frame);
 void fake_bus_off(uint32_t bus, uint32_t off);

@@ -138,8 +138,8 @@ RENAMED = {"PPRE1_DIV4": "PPRE1", "PPRE2_DIV2": "PPRE2", "PLLSRC_HSE": "PLLSRC",
            "PL_HIGH": "PL", "LOCK_3": "LOCK", "NF": "NF", "CMS_MODE_1": "CMS", "SW_PLL": "SW", "SWS_PLL": "SWS",
            "BR_DIV16": "BR", "SW_HSE": "SW", "SWS_HSE": "SWS", "PLS_6": "PLS", "CC4S_TI4": "CC4S",
            "IC4PSC_DIV8": "IC4PSC",
-           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN", "FMP": "FMP0",
-           "FULL": "FULL0", "FOVR": "FOVR0", "RFOM": "RFOM0"}
+           "IC1PSC_DIV8": "IC1PSC", "MMS_UPDATE": "MMS", "JEXTSEL_TIM1_TRGO": "JEXTSEL", "JEXTEN_RISING": "JEXTEN",
+           "FMP": "FMP0", "FULL": "FULL0", "FOVR": "FOVR0", "RFOM": "RFOM0"}
 
 
 def field_of(fields: dict[str, tuple[int, int]], name: str) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
 /* Drives on buses; see ft_bus.h. */
 #include "ft_bus.h"
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 #include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
 #include "ft_dialect.h"  /* ft_dialect_... */
@@ -76,7 +76,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     ft_drive_said said;
     uint32_t i;
 
-    for (i = 0; i < FT_DRIVES; i++) {
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
                                    ? ft_dialect_hear(i, f, &said)
                                    : FT_HEARD_NOTHING;
@@ -158,11 +158,11 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 {
     uint32_t bus, i;
 
-    for (i = 0; i < FT_DRIVES; i++)
+    for (i = 0; i < FT_BUS_DRIVES; i++)
         b->drive[i].answered = false;
     for (bus = 0; bus < FT_BUSES; bus++)
         listen(b, bus);
-    for (i = 0; i < FT_DRIVES; i++) {
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_bus_drive *d = &b->drive[i];
 
         if (!d->answered)
@@ -189,7 +189,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 
     if (!b->on)
         return;
-    for (i = FT_DRIVES; i-- > 0u;) {
+    for (i = FT_BUS_DRIVES; i-- > 0u;) {
         const ft_bus_drive *d = &b->drive[i];
         const uint32_t joint = ft_drive[i].joint;
 
@@ -284,7 +284,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
     uint32_t i;
 
     b->on = on;
-    for (i = 0; i < FT_DRIVES; i++) {
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_bus_drive *d = &b->drive[i];
 
         if (!on) {
@@ -305,12 +305,12 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
 /* Send what the last tick has formed. */
 void ft_bus_begin(ft_bus *b)
 {
-    ft_frame frames[FT_DRIVES];
+    ft_frame frames[FT_BUS_DRIVES];
     uint32_t bus, i, count;
 
     for (bus = 0; bus < FT_BUSES; bus++) {
         count = 0;
-        for (i = 0; i < FT_DRIVES; i++)
+        for (i = 0; i < FT_BUS_DRIVES; i++)
             if (ft_drive[i].bus == bus && b->frame[i].size != 0u)
                 frames[count++] = b->frame[i];
         ft_chip_bus_send(bus, frames, count);
@@ -323,7 +323,7 @@ uint32_t ft_bus_heard_of(const ft_bus *b)
 {
     uint32_t i;
 
-    for (i = 0; i < FT_DRIVES; i++)
+    for (i = 0; i < FT_BUS_DRIVES; i++)
         if (b->drive[i].state == FT_BUS_SILENT || b->off[ft_drive[i].bus])
             return ft_drive[i].joint;
     return FT_GOOD;
@@ -333,7 +333,7 @@ uint32_t ft_bus_well(const ft_bus *b)
 {
     uint32_t i;
 
-    for (i = 0; i < FT_DRIVES; i++)
+    for (i = 0; i < FT_BUS_DRIVES; i++)
         if (b->drive[i].state == FT_BUS_FAULTED)
             return ft_drive[i].joint;
     return FT_GOOD;
@@ -343,7 +343,7 @@ uint32_t ft_bus_set_right(const ft_bus *b)
 {
     uint32_t i;
 
-    for (i = 0; i < FT_DRIVES; i++)
+    for (i = 0; i < FT_BUS_DRIVES; i++)
         if (b->drive[i].asked < ft_dialect_steps(i))
             return ft_drive[i].joint;
     return FT_GOOD;

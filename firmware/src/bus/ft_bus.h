@@ -14,9 +14,9 @@
 #ifndef FT_BUS_H
 #define FT_BUS_H
 
-#include "ft_config.h" /* FT_DRIVES */
+#include "ft_config.h" /* FT_BUS_DRIVES */
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 #include "ft_control.h"  /* ft_control */
 #include "ft_findings.h" /* ft_findings */
@@ -53,8 +53,8 @@ typedef struct {
 } ft_bus_drive;
 
 typedef struct {
-    ft_bus_drive drive[FT_DRIVES];
-    ft_frame frame[FT_DRIVES]; /* to go at the next tick's start */
+    ft_bus_drive drive[FT_BUS_DRIVES];
+    ft_frame frame[FT_BUS_DRIVES]; /* to go at the next tick's start */
     uint32_t foreign;          /* frames of nobody known, wraps */
     bool on;                   /* outputs are */
     bool off[FT_BUSES];        /* of which the controller takes no part */

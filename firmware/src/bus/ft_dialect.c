@@ -1,7 +1,7 @@
 /* What is said to each family of drives; see ft_dialect.h. */
 #include "ft_dialect.h"
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 #include "ft_damiao.h"    /* ft_damiao_... */
 #include "ft_robstride.h" /* ft_robstride_... */

@@ -3,9 +3,9 @@
 #ifndef FT_DIALECT_H
 #define FT_DIALECT_H
 
-#include "ft_config.h" /* FT_DRIVES */
+#include "ft_config.h" /* FT_BUS_DRIVES */
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 #include "ft_drive.h" /* ft_drive_target, ft_drive_said */
 #include "ft_frame.h" /* ft_frame */

@@ -41,7 +41,7 @@ static void put_gains(ft_law *l, uint32_t j)
 #endif
 }
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 {
     return gains(l, joint);

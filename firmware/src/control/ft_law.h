@@ -62,7 +62,7 @@ typedef struct {
 
 void ft_law_boot(ft_law *l);
 bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* in force */
 #endif
 void ft_law_start(ft_law *l);

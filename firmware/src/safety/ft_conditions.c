@@ -135,7 +135,7 @@ static uint32_t current_comes(const ft_view *v)
 
 #endif
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 
 /* Of the drives on buses, before they are armed ... */
 static uint32_t drives_there(const ft_view *v)
@@ -394,7 +394,7 @@ static uint32_t outputs_as_commanded(const ft_view *v)
  * order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_FAULT, drives_well },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SETTING, drives_set },
@@ -433,7 +433,7 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
     { FT_EVENT_SEEK, FT_REFUSAL_SUPPLY, supply_good },
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_FAULT, drives_well },
     { FT_EVENT_SEEK, FT_REFUSAL_DRIVE_SETTING, drives_set },
@@ -452,7 +452,7 @@ const ft_condition ft_conditions[] = {
 #endif
     { FT_EVENT_PROBE, FT_REFUSAL_OUT_OF_BOUNDS, probe_allowed },
     { FT_EVENT_PROBE, FT_REFUSAL_SUPPLY, supply_good },
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SILENT, drives_there },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_FAULT, drives_well },
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVE_SETTING, drives_set },
@@ -492,7 +492,7 @@ const ft_fault_rule ft_faults[] = {
 #if FT_STEP_MODES > 1
     { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
 #endif
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     { FT_FAULT_BUS_OFF, FT_OF_JOINTS, FT_OFF, buses_on },
     { FT_FAULT_DRIVE_FAULT, FT_OF_JOINTS, FT_OFF, drives_enabled },
     { FT_FAULT_DRIVE_SILENT, FT_OF_JOINTS, FT_OFF, drives_heard },

@@ -3,7 +3,7 @@
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 
-#include "ft_config.h" /* FT_DRIVES */
+#include "ft_config.h" /* FT_BUS_DRIVES */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ typedef struct {
     uint32_t lost;   /* its zero was not found in time */
     uint32_t parted; /* closed loops are singular or do not follow */
     uint32_t misfit; /* a mode was entered that does not fit the motion */
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     uint32_t cut;    /* the bus of its drive is off */
     uint32_t silent; /* its drive does not answer */
     uint32_t ailing; /* its drive has an error, or is not enabled */
@@ -42,7 +42,7 @@ typedef struct {
 #define FT_FOUND_NOTHING \
     { false, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, FT_GOOD, \
       FT_GOOD, FT_GOOD FT_FOUND_OF_DRIVES }
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 #define FT_FOUND_OF_DRIVES , FT_GOOD, FT_GOOD, FT_GOOD
 #else
 #define FT_FOUND_OF_DRIVES

@@ -455,7 +455,7 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
     return FT_NO_JOINT;
 }
 
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 /* Tell whether every joint has its zero: drives come and go. */
 void ft_safety_met(ft_safety *s)
 {

@@ -78,7 +78,7 @@ typedef struct {
     const ft_findings *found; /* of this tick */
     const ft_safety *safety;
     const ft_control *control;
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     const ft_bus *bus;
 #endif
 } ft_view;
@@ -89,7 +89,7 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event);
 bool ft_safety_takes_knots(const ft_safety *s);
 uint32_t ft_safety_unhomed(const ft_safety *s);
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
 void ft_safety_met(ft_safety *s);
 #endif
 

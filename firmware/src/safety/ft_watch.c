@@ -20,7 +20,7 @@ static const struct {
     { ft_joint, sizeof ft_joint, &ft_joint_crc },
     { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
-#if FT_DRIVES > 0
+#if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },
 #endif
 };

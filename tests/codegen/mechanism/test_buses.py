@@ -107,8 +107,8 @@ def test_drives_need_no_channel_of_the_board(tmp_path):
     ("f405rg-4", "can-fd", "", "", "bus.can1.kind = 'can-fd': STM32F405 of board 'f405rg-4' speaks classic CAN alone"),
     ("f405rg-4", "can", 'kind = "can"', 'bitrate = 800001', "cannot be made exactly of 42 MHz; nearest: 1000000"),
     ("f405rg-4", "can", 'type = "revolute"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\naxis = [0, 0, 1]\n'
-     "limits = { lower = -2.0, upper = 2.0, ", 'type = "continuous"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\n'
-     "axis = [0, 0, 1]\nlimits = { ", "the joint needs limits"),
+     "limits = { lower = -2.0, upper = 2.0, ", 'type = "continuous"\nparent = "base"\nchild = "l0"\n'
+     'xyz = [0.0, 0.0, 0.0]\n' "axis = [0, 0, 1]\nlimits = { ", "the joint needs limits"),
 ])
 def test_what_a_board_cannot_do_for_its_drives_is_refused(tmp_path, board, kind, was, becomes, said):
     with pytest.raises(BadInput) as error:
