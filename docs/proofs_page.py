@@ -19,29 +19,30 @@ HEAD = """<!-- made from firmware/proof by docs/proofs_page.py; change the harne
 # What is proved
 
 `make prove` proves theorems about the C sources that boards run: not of runs that were tried, but of every value that
-what is called "any" may have. Each harness in `firmware/proof/` includes one module as it is and calls it; CBMC, a model
-checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes, rounding and
-conversions of the chip. Beside the claims of a theorem it looks for run-time errors on every way through the code: reads
-and writes out of bounds, pointers that point to nothing, signed overflow, division by zero, shifts out of range, and where
-a proof says so reals converted to integers that cannot hold them. A theorem holds under what it assumes, for the
-mechanisms that are named with it, and for the C source: that the compiler translates it rightly is not proved. Interrupts
-between two statements are looked at only where a theorem says so. That the end of every proof can be reached is checked
-with it, so none holds for want of values.
+what is called "any" may have. Each harness in `firmware/proof/` includes one module as it is and calls it; CBMC, a
+model checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes,
+rounding and conversions of the chip. Beside the claims of a theorem it looks for run-time errors on every way through
+the code: reads and writes out of bounds, pointers that point to nothing, signed overflow, division by zero, shifts
+out of range, and where a proof says so reals converted to integers that cannot hold them. A theorem holds under what
+it assumes, for the mechanisms that are named with it, and for the C source: that the compiler translates it rightly
+is not proved. Interrupts between two statements are looked at only where a theorem says so. That the end of every
+proof can be reached is checked with it, so none holds for want of values.
 
 """
 
 
 def render() -> str:
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    parts = [part for harness in harnesses() for part in
-             (f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, results) for theorem in theorems(harness)))]
+    parts = [part for harness in harnesses() for part in (
+        f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, results) for theorem in theorems(harness)))]
     return HEAD + _sum(results) + "\n" + "\n".join(parts)
 
 
 def _sum(results: list[dict[str, Any]]) -> str:
     proved = [row for row in results if row["outcome"] == "proved"]
-    return (f"When all were last run, {len(proved)} of {len(results)} were proved, {sum(row['checks'] for row in proved)} checks "
-            f"in {sum(row['seconds'] for row in results):.0f} s of a processor.\n")
+    checks, seconds = sum(row["checks"] for row in proved), sum(row["seconds"] for row in results)
+    return (f"When all were last run, {len(proved)} of {len(results)} were proved, {checks} checks in {seconds:.0f} s "
+            "of a processor.\n")
 
 
 def _theorem(theorem: Theorem, results: list[dict[str, Any]]) -> str:
@@ -49,9 +50,14 @@ def _theorem(theorem: Theorem, results: list[dict[str, Any]]) -> str:
     lines = [f"**{theorem.name}.** {theorem.text}", ""]
     if theorem.assumes:
         lines += [f"*Assumes:* {theorem.assumes}", ""]
-    lines += [f"- `{row['mechanism']}`: {row['outcome']}, {row['checks']} checks, {row['seconds']} s, {row['megabytes']} MB{'; ' * bool(row['note'])}{row['note']}"
-              for row in rows] or ["- not run yet"]
+    lines += [_outcome(row) for row in rows] or ["- not run yet"]
     return "\n".join(lines) + "\n"
+
+
+def _outcome(row: dict[str, Any]) -> str:
+    note = f"; {row['note']}" if row["note"] else ""
+    return (f"- `{row['mechanism']}`: {row['outcome']}, {row['checks']} checks, {row['seconds']} s, "
+            f"{row['megabytes']} MB{note}")
 
 
 if __name__ == "__main__":

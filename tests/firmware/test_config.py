@@ -58,7 +58,8 @@ def test_that_rendering_is_reproducible_and_feedforward_is_all_that_its_switch_c
     assert render(mechanism, on_board) == render(mechanism, on_board)
     a, b = render(mechanism, on_board), render(mechanism, on_board, feedforward=False)
     assert a["ft_config.c"] == b["ft_config.c"]
-    changed = [(x, y) for x, y in zip(a["ft_config.h"].splitlines(), b["ft_config.h"].splitlines(), strict=True) if x != y]
+    lines = zip(a["ft_config.h"].splitlines(), b["ft_config.h"].splitlines(), strict=True)
+    changed = [(x, y) for x, y in lines if x != y]
     assert [x.split()[1] for x, _ in changed] == ["FT_FEEDFORWARD"]
 
 
@@ -128,8 +129,10 @@ GUARDED = {"ft_joint": "ft_joint_crc", "ft_lab_joint": "ft_lab_crc", "ft_heat": 
 @pytest.mark.parametrize("name", GUARDED)
 def test_that_the_check_sum_of_a_table_is_that_of_its_bytes_in_memory(precision, name):
     files = sources(changed(motor={"continuous": 2.0, "thermal_s": 30.0}))
-    look = {"look.c": '#include "ft_config.h"\n#include <string.h>\nuint32_t size(void);\nuint32_t told(void);\nvoid look(void *to);\n'
-                      f"uint32_t size(void) {{ return sizeof {name}; }}\nuint32_t told(void) {{ return {GUARDED[name]}; }}\n"
+    look = {"look.c": '#include "ft_config.h"\n#include <string.h>\n'
+                      "uint32_t size(void);\nuint32_t told(void);\nvoid look(void *to);\n"
+                      f"uint32_t size(void) {{ return sizeof {name}; }}\n"
+                      f"uint32_t told(void) {{ return {GUARDED[name]}; }}\n"
                       f"void look(void *to) {{ memcpy(to, {name}, sizeof {name}); }}\n"}
     kept = {name: text for name, text in files.items() if name.endswith(".h") or name == "ft_config.c"}
     ffi, lib = load(kept | look, "uint32_t size(void); uint32_t told(void); void look(void *to);", precision)

@@ -1,5 +1,6 @@
-"""States that nothing leads to, put into a board's memory between its ticks or in the middle of one, to see what the guards
-against them do: what is wrong is found and named, or the tick makes do without what others should have prepared."""
+"""States that nothing leads to, put into a board's memory between its ticks or in the middle of one, to see what the
+guards against them do: what is wrong is found and named, or the tick makes do without what others should have prepared.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ class Forced(Tour):
             self.clock.sleep(PERIOD)
         assert self.witness.state == state and (not fault or fault in self.witness.faults), (
             self.witness.state, self.witness.faults)
-        assert state not in ("FAULT", "ESTOP", "DISARMED") or self.board.outputs_safe() or self.look("ft.safety.reaction")
+        off = state in ("FAULT", "ESTOP", "DISARMED")
+        assert not off or self.board.outputs_safe() or self.look("ft.safety.reaction")
 
     def tracks(self) -> None:
         """At pace 1, with all knots of the motion there."""
@@ -106,7 +108,8 @@ class Forced(Tour):
         push = np.array([0.8, 0.3, 0.1])
         self.board.plant.hand = lambda p: push
         self.wait(0.1)
-        assert np.all(np.abs(self.board.telemetry()["torque"]) <= [1.001 * j.limits.effort for j in self.mechanism.moving])
+        bounds = [1.001 * j.limits.effort for j in self.mechanism.moving]
+        assert np.all(np.abs(self.board.telemetry()["torque"]) <= bounds)
 
     def duties_are_out_of_bounds(self) -> None:
         """The chip's part of the image bounds them by itself: full voltage either way, or none."""
@@ -125,7 +128,8 @@ class Forced(Tour):
                 self.ready()
 
     def torque_leads_farther_out(self, joint: int) -> None:
-        """A joint that is held beyond a limit is given nothing that would take it farther: it yields to whom pushes back."""
+        """A joint that is held beyond a limit is given nothing that would take it farther: it yields to whoever pushes
+        it back."""
         self.ready()
         beyond = int(self.look(f"ft.control.seen.coarse[{joint}]")) - 100_000
         self.put({f"ft_joint[{joint}].upper": beyond, f"ft_joint[{joint}].margin": 1 << 28,
@@ -134,7 +138,8 @@ class Forced(Tour):
         push[joint] = -0.2 * self.mechanism.moving[joint].limits.effort
         self.board.plant.hand = lambda p: push
         self.board.advance(8)
-        assert self.look(f"ft.control.law.torque[{joint}]") == 0.0 and self.look(f"ft.control.seen.coarse[{joint}]") > beyond
+        assert self.look(f"ft.control.law.torque[{joint}]") == 0.0
+        assert self.look(f"ft.control.seen.coarse[{joint}]") > beyond
 
     def error_comes_and_goes(self) -> None:
         """Ticks too far from the target count in a row only."""
@@ -188,7 +193,8 @@ class Forced(Tour):
 
     def last_knot(self) -> Values:
         """The segment being played marked as the last one."""
-        return {f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags": messages.KNOT_END}
+        tail = int(self.look("ft.control.motion.queue.tail")) % 256
+        return {f"ft.control.motion.queue.ring[{tail}].flags": messages.KNOT_END}
 
     def knots_vanish(self) -> None:
         """While the motion gathers pace again."""
@@ -197,7 +203,8 @@ class Forced(Tour):
         self.until("HOLD")
         self.session.resume()
         self.clock.sleep(0.01)
-        self.put({"ft.control.motion.queue.head": self.look("ft.control.motion.queue.tail") + 2, "ft.control.motion.queue.ends": self.look("ft.control.motion.queue.ended")})
+        self.put({"ft.control.motion.queue.head": self.look("ft.control.motion.queue.tail") + 2,
+                  "ft.control.motion.queue.ends": self.look("ft.control.motion.queue.ended")})
         self.ends_in("HOLD")
         self.cleared()
 
@@ -227,7 +234,8 @@ class Forced(Tour):
             self.cleared()
 
     def motion_is_not_what_it_was(self) -> None:
-        """When it is started: it has no beginning, is being forgotten, or its entry is not formed, or all that, permitted."""
+        """When it is started: it has no beginning, is being forgotten, or its entry is not formed, or all that,
+        permitted."""
         self.ready()
         self.buffer(self.motion(self.start, self.there, 1.0), 150)
         first = f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags"
@@ -388,8 +396,8 @@ class Forced(Tour):
 
     def reacts(self, state: str, how: int, then: int) -> None:
         """As a mechanism whose file asks for other reactions."""
-        {"TRACK": self.tracks, "HOLD": self.ready, "FLOAT": self.ready, "JOG": self.ready, "PROBE": self.session.connect,
-         "HOMING": partial(self.seeks, 0)}[state]()
+        {"TRACK": self.tracks, "HOLD": self.ready, "FLOAT": self.ready, "JOG": self.ready,
+         "PROBE": self.session.connect, "HOMING": partial(self.seeks, 0)}[state]()
         if state == "PROBE":
             self.session.home(self.start)
         asked = {"FLOAT": Float(0, 0), "JOG": Jog(0, 1, 0.2), "PROBE": Probe(0, 2, 0.0)}.get(state)
@@ -404,7 +412,8 @@ class Forced(Tour):
         self.ends_in("FAULT", "ENCODER")
 
     def reacts_to_a_second_fault(self, state: str, reaction: int, then: int, drive: int) -> None:
-        """A late tick, which asks for `then` while the reaction to another fault is under way, with that being driven."""
+        """A late tick, which asks for `then` while the reaction to another fault is under way, with that being
+        driven."""
         self.ready()
         assert state != "FLOAT" or self.ask(Float(0, 0))
         faults = range(max(number for number, _, _ in messages.FAULTS.values()) + 1)
@@ -425,7 +434,8 @@ class Forced(Tour):
         self.board.kill_crystal()
         self.board.run(0.5)
         assert self.witness.state == "FAULT"
-        self.put({"ft_conditions_count": 0, "ft.safety.state": messages.STATES["DISARMED"][0], "ft.safety.fault": 0, "ft.safety.request.posted": 1,
+        self.put({"ft_conditions_count": 0, "ft.safety.state": messages.STATES["DISARMED"][0], "ft.safety.fault": 0,
+                  "ft.safety.request.posted": 1,
                   "ft.safety.request.event": messages.COMMANDS["ARM"][0]})
         self.board.run(0.05)
         assert self.board.outputs_safe()
@@ -446,7 +456,8 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
         Forced.reacts_to_a_second_fault, state=state, reaction=reaction, then=then, drive=drive)
     for state, reaction, then, drive in (("FAULT", BRAKE, HOLD, 0), ("FAULT", COAST, HOLD, 0), ("FAULT", HOLD, HOLD, 1),
                                          ("FAULT", HOLD + 1, HOLD, 1), ("FAULT", BRAKE, BRAKE, 1),
-                                         ("FAULT", HOLD, BRAKE, 1), ("FLOAT", COAST, HOLD, 0), ("HOLD", COAST, HOLD, 0))} | {
+                                         ("FAULT", HOLD, BRAKE, 1), ("FLOAT", COAST, HOLD, 0),
+                                         ("HOLD", COAST, HOLD, 0))} | {
     f"host is lost in {state}, {coming} coming, {fault} latched": partial(
         Forced.host_is_lost, state=state, coming=coming, fault=fault)
     for state in ("TRACK", "JOG", "SLOWING", "HOLD") for coming in (0, 5) for fault in (0, 5)} | {
