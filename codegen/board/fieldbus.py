@@ -40,15 +40,20 @@ def drives(mechanism: Mechanism) -> list[tuple[int, Joint, Drive]]:
     return [(i, j, j.drive) for i, j in enumerate(mechanism.streamed) if j.drive is not None]
 
 
+def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
+    """The buses that have drives, by name, in the order of their first joints: so they are numbered."""
+    by_name = {bus.name: bus for bus in mechanism.buses}
+    return {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
+
+
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
     """Every bus that has drives. Raises BadInput where the board has no such bus, or nothing here speaks to a drive."""
     found = []
-    for bus in mechanism.buses:
+    for bus in used_buses(mechanism).values():
         own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
         for _, joint, drive in own:
             _spoken(mechanism, joint, drive)
-        if own:
-            found.append(_wired(mechanism, board, bus, own))
+        found.append(_wired(mechanism, board, bus, own))
     return tuple(found)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.board.description import Board
+from codegen.board.fieldbus import used_buses
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
 from codegen.control import drives, heat
@@ -294,7 +295,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
 def _drives(mechanism: Mechanism) -> dict[str, Any]:
     """Of drives on buses; nothing of it is in an image without."""
     rows = drives.drive_rows(mechanism)
-    return {"buses": len(drives.used_buses(mechanism)), "families": drives.family_flags(mechanism),
+    return {"buses": len(used_buses(mechanism)), "families": drives.family_flags(mechanism),
             "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
             "silent_ticks": drives.silent_ticks(mechanism)}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.fieldbus import SPOKEN, drives
+from codegen.board.fieldbus import SPOKEN, drives, used_buses
 from codegen.control.table import FLOAT, UINT32, member
 from codegen.drive.damiao import TIMEOUT_UNIT
 from codegen.mechanism.description import Drive, Joint, Mechanism
@@ -43,14 +43,8 @@ class DriveConstants:
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
     """One a drive, in the order of joints."""
-    used = used_buses(mechanism)
+    used = list(used_buses(mechanism))
     return [_row(mechanism, i, used.index(drive.bus), joint, drive) for i, joint, drive in drives(mechanism)]
-
-
-def used_buses(mechanism: Mechanism) -> list[str]:
-    """The names of buses that have drives, as they are numbered."""
-    own = {drive.bus for _, _, drive in drives(mechanism)}
-    return [bus.name for bus in mechanism.buses if bus.name in own]
 
 
 def silent_ticks(mechanism: Mechanism) -> int:

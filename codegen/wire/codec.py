@@ -51,8 +51,8 @@ CLASSES = {m.name: _class(m) for m in MESSAGES}
 Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
     CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
 )
-Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About = (
-    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT")
+Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About, Drives = (
+    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT", "DRIVES")
 )
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 7  # raised with every change of the frame or of a message
+PROTOCOL = 8  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
+BUSES = 3  # that DRIVES has room for
 FAULT_NUMBERS = 64  # that ABOUT has room for: FAULTS' are all smaller
 
 
@@ -178,6 +179,26 @@ MESSAGES = (
         Field("cfsr", "u32", "SCB.CFSR at the crash"),
         Field("hfsr", "u32", "SCB.HFSR at the crash"),
         Field("address", "u32", "SCB.BFAR at the crash; means something where CFSR says that it is valid"),
+    )),
+    Message("DRIVES", 69, "host", "How drives on buses are, a tenth as often as STATUS, of an image that has some; 0 "
+            "for other joints. Counters wrap.", (
+        Field("tick", "u32", "control ticks since reset, as in STATUS"),
+        Field("state", "u8", "one of DRIVE_STATES", J),
+        Field("error", "u8", "what ails it, in its own code; 0: nothing", J),
+        Field("warmth", "u8", "deg C, as it says", J),
+        Field("age", "u16", "ticks since its last state", J),
+        Field("answers", "u32", "states that it has sent", J),
+        Field("lost", "u32", "ticks without a state", J),
+        Field("late", "u32", "states beyond the first one of a tick", J),
+        Field("setting", "u16", "its own number for a setting that is not the file's, 0: none", J),
+        Field("value", "u32", "what it has there: the bits of an f32, or a whole number", J),
+        Field("foreign", "u32", "frames that are no known drive's"),
+        Field("off", "u8", "1: the controller takes no part in the bus", BUSES),
+        Field("offs", "u16", "times that it left the bus", BUSES),
+        Field("sending", "u8", "its counter of errors in sending", BUSES),
+        Field("receiving", "u8", "and in receiving", BUSES),
+        Field("stale", "u16", "frames dropped because the next tick's came", BUSES),
+        Field("overruns", "u16", "times that frames came too fast", BUSES),
     )),
 )
 
@@ -371,6 +392,14 @@ CAPTURED = ("torque_ff", "torque", "duty", "rate", "target_rate", "position", "t
 DRIVER_STATUS = {"FETLC_OC": 0, "FETHC_OC": 1, "FETLB_OC": 2, "FETHB_OC": 3, "FETLA_OC": 4, "FETHA_OC": 5, "OTW": 6,
                  "OTSD": 7, "PVDD_UV": 8, "GVDD_UV": 9, "GVDD_OV": 23}
 DRIVER_NUMBER = 28  # the bit where the driver's number begins
+
+# How a drive on a bus is.
+DRIVE_STATES = {
+    "SILENT": (0, "it does not answer, or the joint has none"),
+    "SEEN": (1, "it answers, and is not enabled"),
+    "ENABLED": (2, "it is enabled"),
+    "FAULTED": (3, "it reports an error"),
+}
 
 RESETS = {"POWER": 0, "PIN": 1, "SOFTWARE": 2, "WATCHDOG": 3, "BROWNOUT": 4, "OTHER": 5}
 

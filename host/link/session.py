@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import Refused
 from codegen.wire import messages
-from codegen.wire.codec import About, Command, Data, Hello, Home, Ident, Poll, Status, text
+from codegen.wire.codec import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, text
 from codegen.wire.names import explain, fault_name, fault_words, state_name
 from codegen.wire.units import beyond, from_wire, position_unit, to_wire
+from host.link import drives
 from host.link.about import brown_out, crash, history
 from host.link.configuration import Configuration
 from host.link.link import Link
@@ -68,6 +69,7 @@ class Session:
         self.ident: Any = None
         self.about: Any = None
         self.status: Any = None
+        self.drives: Any = None  # the last DRIVES; None: the image has none on a bus
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Any], None]] = []
         self.on_data: Callable[[Any], None] | None = None  # takes what a recording holds
@@ -161,6 +163,8 @@ class Session:
                 self.other_tag += 1
             elif isinstance(frame.message, Status):
                 self._take(frame.message)
+            elif isinstance(frame.message, Drives):
+                self.drives = frame.message
             elif isinstance(frame.message, Data) and self.on_data is not None:
                 self.on_data(frame.message)
 
@@ -304,7 +308,9 @@ class Session:
         """Raises Refused if the last command was refused."""
         if self.status.refusal:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
-            raise Refused(f"{self.link.port}: the board refused {name}: {why}; {self.describe()}")
+            told = drives.words(self.drives, self.configuration.joints, self.status.refusal_joint)
+            raise Refused(f"{self.link.port}: the board refused {name}: {why}{f' ({told})' if told else ''}; "
+                          f"{self.describe()}")
 
     def _reach(self, command: str, *states: str) -> None:
         self.wait(lambda: self.in_state(*states), ANSWER, f"took {command} but did not reach {states[0]}")

@@ -15,6 +15,7 @@ from rich.text import Text
 from codegen.wire import messages
 from codegen.wire.names import fault_words, flag_words, names, state_name
 from codegen.wire.units import from_wire
+from host.link import drives
 from host.link.about import crash
 from host.link.session import PERIOD, Session, mode_name
 
@@ -36,7 +37,8 @@ def watch(session: Session, console: Console, until: Callable[[], bool]) -> None
 
 def view(session: Session) -> RenderableType:
     """The last STATUS as tables."""
-    return Group(_heading(session), _joints(session), _numbers(session), _history(session))
+    of_drives = (_drives(session),) if session.drives else ()
+    return Group(_heading(session), _joints(session), *of_drives, _numbers(session), _history(session))
 
 
 def snapshot(session: Session) -> dict[str, Any]:
@@ -60,7 +62,9 @@ def _heading(session: Session) -> Text:
     if limits:
         text.append(f"  limits: {' '.join(limits)}", style="yellow")
     if s.fault:
-        text.append(f"\nfault {fault_words(s, session.joint(s.fault_joint))}", style="red")
+        told = drives.words(session.drives, session.configuration.joints, s.fault_joint)
+        said = f" ({told})" if told else ""
+        text.append(f"\nfault {fault_words(s, session.joint(s.fault_joint))}{said}", style="red")
     return text
 
 
@@ -77,6 +81,26 @@ def _joints(session: Session) -> Table:
             f"{joint.name}, {session.unit(j)}", f"{measured[j]:+.4f}", f"{desired[j]:+.4f}", f"{error[j]:+.1e}",
             f"{s.rate[j]:+.3f}", f"{s.torque[j]:+.3f}", f"{s.torque_ff[j]:+.3f}", f"{s.duty[j]:+.3f}",
         )
+    return table
+
+
+def _drives(session: Session) -> Table:
+    """How drives on buses are. answers: of all ticks that they could have answered, since reset."""
+    told, table = session.drives, Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
+    table.add_column("drive", overflow="fold")
+    for column in ("state", "°C", "age", "answers", "lost", "late"):
+        table.add_column(column, justify="right", min_width=5, no_wrap=True)
+    table.add_column("says", overflow="fold")
+    joints = session.configuration.joints
+    for j, joint in enumerate(joints):
+        if joint.drive is not None:
+            table.add_row(f"{joint.name}, {joint.drive.type.name}", drives.state(told, j), str(told.warmth[j]),
+                          str(told.age[j]), str(told.answers[j]), str(told.lost[j]), str(told.late[j]),
+                          drives.words(told, joints, j))
+    for i, name in enumerate(dict.fromkeys(j.drive.bus for j in joints if j.drive)):
+        off = "off" if told.off[i] else "on"
+        table.add_row(name, off, "", "", "", "", "", f"errors {told.sending[i]} out, {told.receiving[i]} in; left "
+                      f"{told.offs[i]} times, dropped {told.stale[i]}, overrun {told.overruns[i]}")
     return table
 
 

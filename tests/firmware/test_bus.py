@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS
+from codegen.common.firmware import MECHANISMS, application
 from codegen.drive.can import Frame
 from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Mechanism, Safety
 from codegen.mechanism.reader import load_mechanism
+from codegen.wire import messages
+from host.link import drives
 from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)
@@ -263,3 +266,33 @@ def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
         d.deaf = k in (150, 151, 152)
         app.run(1)
     assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)
+
+
+def test_that_the_board_tells_how_its_drives_are():
+    app = Bussed(arm())
+    app.drives["elbow"].registers[22] = 8.0
+    app.run(150)
+    app.drives["wrist"].error = 12
+    app.run(101)
+    told, joints = app.told, app.joints
+    assert [drives.state(told, j) for j in range(3)] == ["seen", "seen", "faulted"]
+    assert tuple(told.warmth) == (30, 30, 30) and tuple(told.age) == (0, 0, 0) and told.foreign == 0
+    assert all(200 < n < 260 for n in told.answers) and all(n < 60 for n in told.lost)
+    assert drives.words(told, joints, ELBOW) == "its VMAX is 8, and must be 10"
+    assert drives.words(told, joints, WRIST) == "rotor too hot"
+    assert (drives.words(told, joints, SHOULDER), drives.words(None, joints, 0)) == ("", "")
+
+
+def test_that_the_board_tells_which_parameter_of_a_robstride_is_wrong():
+    app = Bussed(arm("robstride"))
+    app.drives["elbow"].registers[0x7005] = 3
+    app.drives["wrist"].error = 0b100100
+    app.run(150)
+    assert drives.words(app.told, app.joints, ELBOW) == "its run_mode is 3, and must be 0"
+    assert drives.words(app.told, app.joints, WRIST) == "over-temperature, not calibrated"
+
+
+def test_that_states_of_drives_have_the_numbers_of_the_table():
+    text = application()["ft_bus.h"].read_text()
+    names = re.findall(r"FT_BUS_(SILENT|SEEN|ENABLED|FAULTED)\b", text.split("typedef enum {")[1].split("}")[0])
+    assert names == sorted(messages.DRIVE_STATES, key=lambda name: messages.DRIVE_STATES[name][0])

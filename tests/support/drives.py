@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from typing import Any
 
 from codegen.drive import damiao, mit, robstride
 from codegen.drive.can import Frame
 from codegen.drive.mit import State, Target
 from codegen.mechanism.description import Drive, Joint
+from codegen.wire.codec import Drives
 from tests.firmware.app import App
 
 LONG = 1 << 31
@@ -105,6 +107,7 @@ class Bussed(App):
     """The application with its drives, tick by tick."""
 
     def __init__(self, *args, **how) -> None:
+        self.told: Any = None  # the last DRIVES
         super().__init__(*args, **how)
         self.frames = self.ffi.new("ft_frame[64]")
         self.names = [b.name for b in self.mechanism.buses]
@@ -120,6 +123,11 @@ class Bussed(App):
             for i, name in enumerate(self.names):
                 self._deliver(i, name)
         return record
+
+    def take(self) -> list[Any]:
+        found = super().take()
+        self.told = next((m for m in found if isinstance(m, Drives)), self.told)
+        return found
 
     def _deliver(self, number: int, name: str) -> None:
         count = self.lib.fake_bus_sent(number, self.frames)

@@ -19,6 +19,7 @@
 #define CHUNK 64 /* bytes taken from the chip at a time */
 #define CHUNKS 16 /* at most in one round */
 #define STATUS_TICKS ((FT_TICK_HZ + FT_STATUS_HZ - 1) / FT_STATUS_HZ)
+#define DRIVES_TICKS (10u * (uint32_t)STATUS_TICKS)
 
 static struct {
     uint8_t bytes[FT_FRAME_RX_STUFFED_MAX]; /* of the frame coming in */
@@ -30,6 +31,9 @@ static struct {
     bool ident_due, about_due, drive_due, data_due;
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
+#if FT_BUS_DRIVES > 0
+    uint32_t drives_at; /* tick of the last DRIVES */
+#endif
 } rx;
 
 /* ---- out -------------------------------------------------------------- */
@@ -97,6 +101,22 @@ static void send_status(const ft_port_ends *to)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
+#if FT_BUS_DRIVES > 0
+/* Tell how drives are, more rarely. */
+static void send_drives(const ft_port_ends *to)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    static ft_msg_drives m;
+
+    if (to->view->time->tick - rx.drives_at < DRIVES_TICKS)
+        return;
+    ft_report_drives(&m, to->view);
+    ft_msg_drives_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_DRIVES, FT_MSG_DRIVES_SIZE))
+        rx.drives_at = m.tick;
+}
+#endif
+
 /* Answer a READ. */
 static void send_data(void)
 {
@@ -133,6 +153,9 @@ static void send_due(const ft_port_ends *to)
         send_about(to->view);
     if (to->view->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
+#if FT_BUS_DRIVES > 0
+    send_drives(to);
+#endif
     if (rx.data_due)
         send_data();
 #if FT_PIL

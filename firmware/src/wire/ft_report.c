@@ -193,6 +193,46 @@ void ft_report_ident(ft_msg_ident *m)
     m->last_fault = (uint8_t)last_fault;
 }
 
+#if FT_BUS_DRIVES > 0
+
+/* Say how one drive is. */
+static void copy_drive(ft_msg_drives *m, uint32_t j, const ft_bus_drive *d)
+{
+    m->state[j] = d->state;
+    m->error[j] = d->error;
+    m->warmth[j] = d->warmth;
+    m->age[j] = (uint16_t)d->age;
+    m->answers[j] = d->answers;
+    m->lost[j] = d->lost;
+    m->late[j] = d->late;
+    m->setting[j] = (uint16_t)d->differs;
+    m->value[j] = d->value;
+}
+
+/* Say how drives and their buses are. */
+void ft_report_drives(ft_msg_drives *m, const ft_view *v)
+{
+    ft_bus_health h;
+    uint32_t i;
+
+    memset(m, 0, sizeof *m);
+    m->tick = v->time->tick;
+    m->foreign = v->bus->foreign;
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        copy_drive(m, ft_drive[i].joint, &v->bus->drive[i]);
+    for (i = 0; i < FT_BUSES; i++) {
+        ft_chip_bus_health(i, &h);
+        m->off[i] = h.off ? 1u : 0u;
+        m->offs[i] = h.offs;
+        m->sending[i] = h.sending;
+        m->receiving[i] = h.receiving;
+        m->stale[i] = h.stale;
+        m->overruns[i] = h.overruns;
+    }
+}
+
+#endif
+
 /* Say which chip this is and what has happened to it. */
 void ft_report_about(ft_msg_about *m, const ft_view *v)
 {

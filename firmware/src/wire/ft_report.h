@@ -34,6 +34,9 @@ void ft_report_start(uint32_t chip_errors);
 void ft_report_status(ft_msg_status *s, const ft_view *v);
 uint32_t ft_report_word(const ft_view *v, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
+#if FT_BUS_DRIVES > 0
+void ft_report_drives(ft_msg_drives *m, const ft_view *v);
+#endif
 void ft_report_about(ft_msg_about *m, const ft_view *v);
 
 #endif

@@ -1,0 +1,53 @@
+"""Drives on buses in words: how they are, what ails them, which setting is not the file's."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from codegen.drive import damiao, mit, robstride
+from codegen.mechanism.description import Drive, Joint
+from codegen.wire import messages
+
+_STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
+
+
+def state(told: Any, joint: int) -> str:
+    """Of a joint's drive, from DRIVES."""
+    return _STATE.get(told.state[joint], f"state {told.state[joint]}")
+
+
+def error(drive: Drive, code: int) -> str:
+    """Its own error in words; empty for none."""
+    if drive.type.family == "robstride":
+        return ", ".join(name for k, name in enumerate(robstride.FAULTS) if code >> k & 1)
+    return mit.ERRORS[drive.type.family].get(code, f"error {code}") if code else ""
+
+
+def setting(drive: Drive, number: int, bits: int) -> str:
+    """Both values of a setting that is not the file's; empty where there is none."""
+    if not number:
+        return ""
+    t = drive.type
+    if t.family == "robstride":
+        found = next(((p.name, p.format) for p in robstride.PARAMETERS.values() if p.index == number), ("", "I"))
+        wanted = {"run_mode": "0", "mech_pos": "where its states have it: position range"}.get(found[0], "the file's")
+    else:
+        found = next(((r.name, r.format) for r in damiao.REGISTERS.values() if r.number == number), ("", "I"))
+        wanted = {"PMAX": f"{t.position:g}", "VMAX": f"{t.velocity:g}", "TMAX": f"{t.torque:g}", "CTRL_MODE": "1"}.get(
+            found[0], "the file's")
+    name, form = found
+    value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] if form == "f" else bits & (0xFF if form == "B" else ~0)
+    return f"its {name or f'setting {number}'} is {value:.6g}, and must be {wanted}"
+
+
+def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
+    """What is wrong with a joint's drive; empty where nothing is, or nothing was told."""
+    if told is None or joint >= len(joints):
+        return ""
+    drive = joints[joint].drive
+    if drive is None:
+        return ""
+    found = (error(drive, told.error[joint]), setting(drive, told.setting[joint], told.value[joint]))
+    return "; ".join(part for part in found if part)
