@@ -36,7 +36,7 @@ class LabConstants:
     coarse_unit: float = member(REAL, "rad or m per coarse position")
     jog_velocity: float = member(REAL, "rad/s, m/s: no more may be asked for")
     velocity_step: float = member(REAL, "rad/s, m/s per tick")
-    stop_way: float = member(REAL, "rad per (rad/s)^2, to stop")
+    stop_distance: float = member(REAL, "rad per (rad/s)^2, to stop")
     probe_torque: float = member(REAL, "N m: no more may be asked for")
     seek_velocity: float = member(REAL, "rad/s, m/s, signed")
     seek_torque: float = member(REAL, "N m")
@@ -66,7 +66,7 @@ def lab_constants(mechanism: Mechanism, joint: Joint, speed: float, effort: floa
         coarse_unit=position_unit(joint) * 2**8,
         jog_velocity=jog_velocity,
         velocity_step=acceleration / hz,
-        stop_way=0.5 / acceleration,
+        stop_distance=0.5 / acceleration,
         probe_torque=safety.probe_effort * effort,
         seek_velocity=home.direction * seek_velocity,
         seek_torque=home.effort or SEEK_EFFORT * effort,

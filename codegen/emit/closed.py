@@ -89,7 +89,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
 
 
 def _led(assembly: Assembly, loop: LoopStep, d: int) -> str:
-    """C of what the velocity matrix says of dependent joint number d: half its way."""
+    """C of what the velocity matrix says of dependent joint number d: half its displacement."""
     places = {i: k for k, i in enumerate(assembly.actuated)}
     terms = [f"s->loop.G[{e}] * u[{places[assembly.independent[k]]}]"
              for e, (row, k) in enumerate(loop.entries) if row == d]

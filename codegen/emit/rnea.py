@@ -37,7 +37,7 @@ of e x and w x (w x, m a link's first moment, h its angular momentum. Vectors ar
 is its axis; joints with parallel axes share one frame. Endings: _s at the joint's origin in the parent body's frame,
 _f in the joint's frame without the joint's own motion yet, _b in the body's own frame, _o about where a slide begins,
 _t about the joint's origin in the parent body's frame, _neg with the other sign. turn and r are cosine and sine of a
-frame, l the way to an origin, k what is used twice. Units are s, N m and N.
+frame, l the vector to an origin, k what is used twice. Units are s, N m and N.
 """.strip()
 
 LOOPS_LOST = """, or the loops cannot be followed there from the last pose:

@@ -46,7 +46,8 @@ frame, which turns with none of them. Other places have an ending:
     _neg  with the other sign
 
 r is cosine and sine of a frame and turn_half half the angle it turns by, l the
-way to an origin, k what is used twice; _again is loaded from memory once more.
+vector to an origin, k what is used twice; _again is loaded from memory once
+more.
 
 Units: time is in half ticks, inertias are base parameters times 4 / tick^2, so
 that f and n are in N m (N). Lengths are in units of {length:.9g} m.

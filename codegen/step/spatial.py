@@ -37,8 +37,8 @@ them. Other places have an ending:
     _t    about the joint's origin, in the parent body's frame
     _neg  with the other sign
 
-r is cosine and sine of a frame, l the way to an origin, k what is used twice;
-_again is loaded from memory once more.
+r is cosine and sine of a frame, l the vector to an origin, k what is used
+twice; _again is loaded from memory once more.
 
 Units: inertias are base parameters times 2 / tick^2, first moments are times
 half of gravity, velocities are per half tick, so that P and D are in N m (N).

@@ -26,9 +26,9 @@ static inline void place(ft_observer *o, uint32_t j, uint64_t fine)
 /* Move one joint's position on by its counts. */
 static inline void count(ft_observer *o, uint32_t j, int32_t counts)
 {
-    int64_t way = (int64_t)counts * ft_joint[j].step;
+    int64_t displacement = (int64_t)counts * ft_joint[j].step;
 
-    place(o, j, o->fine[j] + (uint64_t)way);
+    place(o, j, o->fine[j] + (uint64_t)displacement);
 }
 
 /* Move one joint's velocity on. */
@@ -36,8 +36,8 @@ static inline void track(ft_observer *o, uint32_t j, int32_t counts,
                          ft_real step)
 {
     ft_real before = o->u[j], after = before + step;
-    ft_real way = (ft_real)counts * ft_joint[j].count;
-    ft_real e = o->error[j] + way - (before + after);
+    ft_real displacement = (ft_real)counts * ft_joint[j].count;
+    ft_real e = o->error[j] + displacement - (before + after);
 
     o->u[j] = after + ft_observer_gain * e;
     o->error[j] = ft_observer_kept * e;

@@ -3,13 +3,13 @@
 
 #include "ft_number.h" /* FT_UNROLL */
 
-/* Sample half the way between two places of one segment, the position at a
- * boundary between them, and that at the second. Beyond the END a polynomial
- * goes on: by half a tick at most. */
+/* Sample half the displacement between two places of one segment, the position
+ * at a boundary between them, and that at the second. Beyond the END a
+ * polynomial goes on: by half a tick at most. */
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to)
 {
-    const ft_weights way = ft_path_half_way(from, to);
+    const ft_weights half = ft_path_half_displacement(from, to);
     const ft_weights here = ft_segment_powers(ft_path_seconds(boundary));
     const ft_weights there = ft_segment_powers(ft_path_seconds(to));
     uint32_t j;
@@ -18,7 +18,7 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     for (j = 0; j < FT_JOINTS; j++) {
         const ft_quintic *p = &g->joint[j];
         const ft_real per_unit = ft_joint[j].per_unit;
-        const ft_real u = ft_segment_sum(p, &way);
+        const ft_real u = ft_segment_sum(p, &half);
         const ft_turn at = ft_segment_position(p, &here, per_unit);
 
         if (FT_STEP_USES_POSITIONS)
@@ -28,13 +28,14 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     }
 }
 
-/* The same over a step from one segment into the next: half the way in two
- * pieces. */
+/* The same over a step from one segment into the next: half the displacement
+ * in two pieces. */
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
 {
-    const ft_weights left = ft_path_half_way(step->from, FT_PATH_SEGMENT);
-    const ft_weights on = ft_path_half_way(0, step->to);
+    const ft_weights left =
+        ft_path_half_displacement(step->from, FT_PATH_SEGMENT);
+    const ft_weights on = ft_path_half_displacement(0, step->to);
     const ft_weights there = ft_segment_powers(ft_path_seconds(step->to));
     const bool passed = step->boundary >= FT_PATH_SEGMENT;
     const ft_weights here = ft_segment_powers(ft_path_seconds(

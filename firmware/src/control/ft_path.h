@@ -21,8 +21,9 @@
 /* What the joints should do at one tick boundary. */
 typedef struct {
     ft_turn q[FT_JOINTS];
-    ft_real u[FT_JOINTS]; /* half the way from the middle before to that after
-                           * it: the mean velocity, times half a tick */
+    ft_real u[FT_JOINTS]; /* half the displacement from the middle before to
+                           * that after it: the mean velocity, times half a
+                           * tick */
 } ft_target;
 
 /* A step from one segment into the next: from s_k to s_(k+1). */
@@ -48,10 +49,10 @@ static FT_INLINE ft_real ft_path_seconds(int32_t at)
     return (ft_real)at * FT_PATH_SECONDS;
 }
 
-/* Return the weights of half the way between two places of one segment. Its
- * middle and its length are formed in integers: rounded ends would make the
- * length noisy. */
-static FT_INLINE ft_weights ft_path_half_way(int32_t from, int32_t to)
+/* Return the weights of half the displacement between two places of one
+ * segment. Its middle and its length are formed in integers: rounded ends would
+ * make the length noisy. */
+static FT_INLINE ft_weights ft_path_half_displacement(int32_t from, int32_t to)
 {
     const ft_real half = FT_C(0.5) * FT_PATH_SECONDS;
 
@@ -60,7 +61,7 @@ static FT_INLINE ft_weights ft_path_half_way(int32_t from, int32_t to)
 }
 
 /* Return the weights of the change, from the step before it to that one, of
- * half the way on from a place in steps of one length. */
+ * half the displacement from a place in steps of one length. */
 static inline ft_weights ft_path_half_change(int32_t from, int32_t stride)
 {
     return ft_segment_change(ft_path_seconds(from), ft_path_seconds(stride));

@@ -22,13 +22,14 @@ static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
     return (ft_turn)((ft_angle)a - (ft_angle)b);
 }
 
-/* Return the size of a way, of one back less by one step: no way is too far
- * to have one. */
-static inline ft_angle ft_position_size(ft_turn way)
+/* Return the size of a displacement, of a negative one less by one step: none
+ * is too large to have one. */
+static inline ft_angle ft_position_size(ft_turn displacement)
 {
-    ft_angle back = (ft_angle)0 - ((ft_angle)way >> (FT_TURN_BITS - 1));
+    ft_angle back =
+        (ft_angle)0 - ((ft_angle)displacement >> (FT_TURN_BITS - 1));
 
-    return (ft_angle)way ^ back;
+    return (ft_angle)displacement ^ back;
 }
 
 /* Return a position of the wire as one of this build: whole turns left out. */

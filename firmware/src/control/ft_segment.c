@@ -11,11 +11,11 @@
  * it came over the wire. What follows from the first knot is subtracted before
  * the higher coefficients are formed, so that only small numbers are rounded
  * there. */
-static void fit(ft_quintic *p, ft_real way, ft_real v0, ft_real v1, ft_real a0,
-                ft_real a1)
+static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
+                ft_real a0, ft_real a1)
 {
     const ft_real hz = (ft_real)FT_KNOT_HZ, hz2 = hz * hz;
-    ft_real position = way - T * (v0 + T * FT_C(0.5) * a0);
+    ft_real position = displacement - T * (v0 + T * FT_C(0.5) * a0);
     ft_real velocity = T * ((v1 - v0) - T * a0);
     ft_real half = FT_C(0.5) * (T * T) * (a1 - a0);
 
@@ -35,11 +35,12 @@ void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        ft_turn way = ft_position_difference(to->q[j], from->q[j]);
+        ft_turn displacement = ft_position_difference(to->q[j], from->q[j]);
 
         g->joint[j].q0 = from->q[j];
-        fit(&g->joint[j], (ft_real)way * ft_joint[j].unit, from->velocity[j],
-            to->velocity[j], from->acceleration[j], to->acceleration[j]);
+        fit(&g->joint[j], (ft_real)displacement * ft_joint[j].unit,
+            from->velocity[j], to->velocity[j], from->acceleration[j],
+            to->acceleration[j]);
     }
 }
 

@@ -42,7 +42,7 @@ typedef struct {
     ft_real w[FT_DEGREE];
 } ft_weights;
 
-/* Return the powers of t: they give the way from q0 to the position at t. */
+/* Return the powers of t: they give the displacement from q0 at t. */
 static FT_INLINE ft_weights ft_segment_powers(ft_real t)
 {
     const ft_real t2 = t * t;
@@ -100,9 +100,9 @@ static FT_INLINE ft_turn ft_segment_position(const ft_quintic *p,
                                              const ft_weights *powers,
                                              ft_real per_unit)
 {
-    ft_real way = ft_segment_sum(p, powers);
+    ft_real displacement = ft_segment_sum(p, powers);
 
-    return ft_position_add(p->q0, (ft_turn)(way * per_unit));
+    return ft_position_add(p->q0, (ft_turn)(displacement * per_unit));
 }
 
 #endif

@@ -71,7 +71,8 @@ void ft_lab_release(ft_lab *lab)
 
 /* ---- a moving target -------------------------------------------------- */
 
-/* Return the way from a position to the limit that a joint moves towards. */
+/* Return the distance from a position to the limit that a joint moves
+ * towards. */
 static ft_real room(uint32_t j, int32_t at, ft_real velocity)
 {
     const ft_joint_config *c = &ft_joint[j];
@@ -83,17 +84,18 @@ static ft_real room(uint32_t j, int32_t at, ft_real velocity)
     return ft_lab_joint[j].coarse_unit * (velocity > FT_C(0.0) ? above : below);
 }
 
-/* Return the velocity that the target should have: none where the way that is
- * left is needed to stop. */
+/* Return the velocity that the target should have: none where the distance
+ * that is left is needed to stop. */
 static ft_real allowed(const ft_lab *lab, ft_real left)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
-    ft_real way = lab->velocity * lab->velocity * c->stop_way;
+    ft_real distance = lab->velocity * lab->velocity * c->stop_distance;
 
     /* a tenth of a second more: the joint may lag behind its target */
-    way += FT_C(0.1) * ft_size(lab->velocity)
-           + (ft_real)ft_joint[lab->joint].start * ft_joint[lab->joint].unit;
-    return left > way ? lab->wanted : FT_C(0.0);
+    distance += FT_C(0.1) * ft_size(lab->velocity)
+                + (ft_real)ft_joint[lab->joint].start
+                      * ft_joint[lab->joint].unit;
+    return left > distance ? lab->wanted : FT_C(0.0);
 }
 
 /* Let the target's velocity follow, with bounded acceleration. */
@@ -145,14 +147,14 @@ static void follow(const ft_lab_input *in)
 
 static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
 {
-    ft_real way = lab->velocity != FT_C(0.0) ? lab->velocity : lab->wanted;
+    ft_real towards = lab->velocity != FT_C(0.0) ? lab->velocity : lab->wanted;
 
     if (lab->ticks > 0u)
         lab->ticks--;
     else
         ft_lab_release(lab);
-    accelerate(lab, allowed(lab, room(lab->joint,
-                                      in->seen->coarse[lab->joint], way)));
+    accelerate(lab, allowed(lab, room(lab->joint, in->seen->coarse[lab->joint],
+                                      towards)));
     stand(in->motion);
     move(lab, in->motion);
     return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0)
@@ -160,14 +162,15 @@ static uint32_t plan_jog(ft_lab *lab, const ft_lab_input *in)
 }
 
 /* Count on how far the joint has come. Return that without its sign. An
- * encoder may say anything: the sum wraps, and is no way too far to count. */
+ * encoder may say anything: the sum wraps, and no distance is too far to
+ * count. */
 static uint32_t travel(ft_lab *lab, const ft_lab_input *in)
 {
-    uint32_t way = (uint32_t)lab->travelled
-                   + (uint32_t)in->counts[lab->joint];
+    uint32_t displacement = (uint32_t)lab->travelled
+                            + (uint32_t)in->counts[lab->joint];
 
-    lab->travelled = (int32_t)way;
-    return way >> 31 != 0u ? 0u - way : way;
+    lab->travelled = (int32_t)displacement;
+    return displacement >> 31 != 0u ? 0u - displacement : displacement;
 }
 
 /* ---- seeking ------------------------------------------------------------ */
@@ -212,14 +215,14 @@ static void retract(ft_lab *lab, const ft_lab_input *in)
 static uint32_t search(ft_lab *lab, const ft_lab_input *in, ft_findings *found)
 {
     const ft_lab_config *c = &ft_lab_joint[lab->joint];
-    const uint32_t way = travel(lab, in);
+    const uint32_t distance = travel(lab, in);
 
     if (c->seek == FT_SEEK_INDEX ? index_comes(lab)
                                  : stop_reached(lab, in)) {
         retract(lab, in);
         return FT_EVENT_PASSED;
     }
-    if (lab->ticks == 0u || way > c->seek_counts)
+    if (lab->ticks == 0u || distance > c->seek_counts)
         ft_found(found, &found->lost, lab->joint);
     else
         lab->ticks--;
@@ -263,10 +266,10 @@ static uint32_t plan_homing(ft_lab *lab, const ft_lab_input *in,
 
 static uint32_t plan_probe(ft_lab *lab, const ft_lab_input *in)
 {
-    const uint32_t way = travel(lab, in);
+    const uint32_t distance = travel(lab, in);
 
     follow(in);
-    if (way > ft_lab_joint[lab->joint].probe_counts)
+    if (distance > ft_lab_joint[lab->joint].probe_counts)
         lab->torque = FT_C(0.0);
     if (lab->ticks == 0u)
         return FT_EVENT_PAUSED;

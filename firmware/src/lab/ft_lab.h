@@ -32,7 +32,7 @@ typedef struct {
     ft_real torque;      /* of PROBE */
     ft_real wanted;      /* velocity asked for, rad/s or m/s */
     ft_real velocity;        /* of the target now */
-    ft_real left;        /* way to go, rad or m, when retracting */
+    ft_real left;        /* to go, rad or m, when retracting */
     uint32_t ticks;      /* until it ends by itself */
     int32_t travelled;   /* counts since it began */
     bool index;          /* pulse at the last tick */

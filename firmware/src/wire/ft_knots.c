@@ -49,7 +49,7 @@ static bool inside(uint32_t j, const ft_knot *k, int32_t at, bool still)
            && size(k->acceleration[j]) < FT_C(1e30);
 }
 
-/* Return whether one joint's way between two knots is smooth and not too
+/* Return whether one joint's motion between two knots is smooth and not too
  * fast. The fifth power is six times the error of the trapezoidal rule with
  * its end correction: by what the position jumps against velocity and
  * acceleration; 5/16 of it over T is the peak of speed that it makes. */
@@ -90,7 +90,7 @@ static uint32_t check_knot(const ft_msg_knot *m, const ft_knot *k)
     return FT_GOOD;
 }
 
-/* Return the first joint whose way there is not allowed, or FT_GOOD. */
+/* Return the first joint whose motion there is not allowed, or FT_GOOD. */
 static uint32_t check_segment(const ft_segment *g)
 {
     uint32_t j;
