@@ -47,6 +47,7 @@ class Board:
 
     def __init__(self, session: Session, mechanism: Mechanism | None) -> None:
         self.session, self.mechanism = session, mechanism
+        self._logs: dict[Path, Log] = {}  # to be packed once the board need not be kept alive
 
     @staticmethod
     def connect(
@@ -159,18 +160,24 @@ class Board:
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
-        """Write every STATUS inside to RUN.mcap, and to RUN.csv beside it; None writes nothing. Raises BadInput."""
+        """Write every STATUS inside to RUN.mcap, and to RUN.csv beside it; None writes nothing. Raises BadInput.
+
+        They are whole at the end; `close` packs the MCAP and adds the arm, which takes longer than an armed board waits
+        for a word of its host.
+        """
         if log is None:
             yield
             return
-        with Log(Path(log), self.session.configuration,
-                 {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
-                 mechanism=self.mechanism) as writer:
-            self.session.listeners.append(writer.write)
-            try:
-                yield
-            finally:
-                self.session.listeners.remove(writer.write)
+        writer = Log(Path(log), self.session.configuration,
+                     {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
+                     mechanism=self.mechanism)
+        self.session.listeners.append(writer.write)
+        try:
+            yield
+        finally:
+            self.session.listeners.remove(writer.write)
+            writer.finish()
+            self._logs[writer.path.resolve()] = writer
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
               ) -> Findings:
@@ -182,12 +189,14 @@ class Board:
         return findings
 
     def close(self) -> None:
-        """Disarm if the outputs are on (unless this was only to look), and close the port."""
+        """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged."""
         try:
             if not self.session.listen_only and self.session.in_state(*DRIVEN):
                 self.session.disarm()
         finally:
             self.session.close()
+            while self._logs:
+                self._logs.popitem()[1].pack()
 
     def __enter__(self) -> Board:
         return self

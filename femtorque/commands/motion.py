@@ -19,6 +19,7 @@ from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
 if TYPE_CHECKING:
+    from codegen.mechanism.description import Mechanism
     from host.board import Board
     from host.show.web import Again
     from host.stream.stream import Interrupts
@@ -148,6 +149,7 @@ def stream(
     mechanism = load_mechanism(mech)
     if log is not None:
         claim_log(log, force)
+    arm = _drawn(mechanism, web)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
         if clear:
@@ -168,7 +170,7 @@ def stream(
                     loop=loop, approach=approach, hold_after_stop=math.inf if asks else 0.0,
                 )
 
-        with _shown(board.session, web, udp, again):
+        with _shown(board.session, web, udp, arm, again):
             outcome = play(log, approach)
             while web is not None and asks and not json and outcome.ended == "done" and _stay(board, interrupts, again):
                 outcome = play(log and _next(log), True)
@@ -193,10 +195,11 @@ def monitor(
     from host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech) if mech else None
+    arm = _drawn(mechanism, web)
     with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
         if json:
             return Answer(snapshot(board.session))
-        with _shown(board.session, web, udp):
+        with _shown(board.session, web, udp, arm):
             watch(board.session, Console(), lambda: interrupts.count > 0)
         return Answer(snapshot(board.session))
 
@@ -226,8 +229,18 @@ def _next(log: Path) -> Path:
                 if not path.exists() and not path.with_suffix(".csv").exists())
 
 
+def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:
+    """What a live page draws of the arm: before a board is connected, for meshes take a while."""
+    if mechanism is None or web is None:
+        return None
+    from host.scene.description import scene
+
+    return scene(mechanism)
+
+
 @contextmanager
-def _shown(session: Any, web: int | None, udp: str | None, again: Again | None = None) -> Iterator[None]:
+def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] | None,
+           again: Again | None = None) -> Iterator[None]:
     """While this lasts, what the board says goes to a page and as datagrams too."""
     with ExitStack() as also:
         if udp is not None:
@@ -237,7 +250,7 @@ def _shown(session: Any, web: int | None, udp: str | None, again: Again | None =
         if web is not None:
             from host.show.web import serving
 
-            print(also.enter_context(serving(session, web, again)), file=sys.stderr, flush=True)
+            print(also.enter_context(serving(session, web, again, arm)), file=sys.stderr, flush=True)
         yield
 
 

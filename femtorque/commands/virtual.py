@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from time import sleep
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from codegen.common.errors import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json
+from femtorque.commands.options import Force, Json, Web
+
+if TYPE_CHECKING:
+    from codegen.mechanism.description import Mechanism
+    from hil.play.run import Watch
+    from host.link.session import Session
+    from host.record.log import Truth
 
 
 def hil(
@@ -41,6 +50,7 @@ def hil(
     only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
                                              help="with --scenario: only this run of it")] = None,
     short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
+    web: Web = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -59,6 +69,9 @@ def hil(
     from host.show.display import stream_bar, tracking_table
     from host.stream.stream import Interrupts
 
+    if web is not None and (scenario is not None or serve is not None):
+        raise BadInput("command line", "--web", web, "goes with MECH and TRAJ",
+                       "of a board that is served the page is that of `femtorque stream --web`")
     if scenario is not None:
         from hil.scenarios.performance import perform
 
@@ -85,13 +98,34 @@ def hil(
     run = virtual.run if board is None else partial(import_module("hil.play.pil").run, board)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
-                     log=log, on_progress=on_progress)
+                     log=log, on_progress=on_progress, watch=None if web is None else _page(mechanism, web))
     unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
     return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
+
+
+def _page(mechanism: Mechanism, web: int) -> Watch:
+    """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
+    from host.scene.description import scene
+    from host.show.web import serving
+
+    arm = scene(mechanism)
+
+    @contextmanager
+    def watch(session: Session, truth: Truth) -> Iterator[None]:
+        with serving(session, web, arm=arm, truth=truth) as url:
+            print(url, file=sys.stderr, flush=True)
+            yield
+            if sys.stdin.isatty():
+                print("the motion is over; the page stays until Ctrl-C", file=sys.stderr, flush=True)
+                with suppress(KeyboardInterrupt):
+                    while True:
+                        sleep(1.0)
+
+    return watch
 
 
 def reproduce(

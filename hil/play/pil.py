@@ -29,7 +29,7 @@ from hil.board.mode_follower import ModeFollower
 from hil.board.telemetry import Record, targets
 from hil.plant.choose import Plant, plant_of, wired
 from hil.play.granted_ticks import GrantedTicks
-from hil.play.run import Result, play
+from hil.play.run import Result, Watch, play
 from hil.play.status_recorder import StatusRecorder
 from host.link.clock import Clock, WallClock
 from host.link.configuration import Configuration
@@ -165,7 +165,8 @@ class Relay:
 
 def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
-        on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None) -> Result:
+        on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
+        watch: Watch | None = None) -> Result:
     """What hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no use here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
@@ -187,8 +188,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         raise
     with Relay(device, mechanism, plant or plant_of(mechanism), configuration.tag, wall) as relay:
         return play(relay, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, pil=True,
-                    source=trajectory.source,
-                    log=log)
+                    source=trajectory.source, log=log, watch=watch)
 
 
 def make_ready(device: Device, configuration: Configuration, wall: Clock | None = None) -> None:

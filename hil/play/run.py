@@ -7,7 +7,7 @@ the board's link. What is reported of the motion is the plant's truth, not what 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,11 @@ from hil.plant.choose import Plant, plant_of
 from hil.play.connect import session_with
 from host.link.configuration import Configuration
 from host.link.link import Link
-from host.record.log import Log
+from host.link.session import Session
+from host.record.log import Log, Truth
 from host.stream.stream import Outcome, Progress, stream
+
+Watch = Callable[[Session, Truth], AbstractContextManager[None]]
 
 BUILD = Path("build")
 FILLING = 0.1  # s, about: from the first knot sent to START
@@ -142,11 +145,11 @@ class Witness:
 
 def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
-        on_progress: Callable[[Progress], None] | None = None) -> Result:
+        on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None) -> Result:
     """Build, boot, home, arm, play, disarm. fault: a name of hil.board.faults.FAULTS that strikes in mid-motion.
 
-    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. Raises
-    BadInput and Refused as building does; a motion that is broken off is a Result that says so.
+    out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
+    all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion that is broken off is a Result that says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
@@ -157,7 +160,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log,
-                    source=trajectory.source)
+                    source=trajectory.source, watch=watch)
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
@@ -188,7 +191,7 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
 
 def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
-         log: Path | None = None, source: Path | None = None) -> Result:
+         log: Path | None = None, source: Path | None = None, watch: Watch | None = None) -> Result:
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
@@ -204,13 +207,14 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
         if fault and early:
             inject(fault, board, clock, 0.0)
         session.connect()
-        session.home([joint.start for joint in mechanism.streamed])
-        session.arm()
-        if fault and not early:
-            inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
-        outcome = stream(session, motion, on_progress=on_progress, resume=resume)
-        ended = outcome.ended
-        session.disarm()
+        with watch(session, board.truth) if watch else nullcontext():
+            session.home([joint.start for joint in mechanism.streamed])
+            session.arm()
+            if fault and not early:
+                inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
+            outcome = stream(session, motion, on_progress=on_progress, resume=resume)
+            ended = outcome.ended
+            session.disarm()
     except Refused as refusal:
         ended = str(refusal)
     finally:

@@ -161,14 +161,22 @@ class Log:
         self._csv.writerow([*row, f"{now / 1e9:.3f}"])
 
     def close(self) -> None:
-        """Finish both files."""
+        """Finish both files and pack the MCAP."""
+        self.finish()
+        self.pack()
+
+    def finish(self) -> None:
+        """End both files, which are whole then. Quick, for a board may wait meanwhile."""
         self._writer.finish()
         self._file.close()
         self._csv_file.close()
-        _pack(self._live[self.path], self._mechanism)
         for place, live in self._live.items():
             if live != place:
                 live.replace(place)
+
+    def pack(self) -> None:
+        """Into what viewers want, with the arm; may take seconds. Once, after `finish`."""
+        _pack(self.path, self._mechanism)
 
     def __enter__(self) -> Log:
         return self

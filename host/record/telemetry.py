@@ -60,20 +60,21 @@ def sample(session: Session) -> dict[str, Any]:
     fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
     return {
         "t": s.tick / c.rate_hz, "state": state_name(s), "fault": fault_name(s.fault) if s.fault else "",
-        "fault_text": fault, "flags": list(names(messages.FLAGS, s.flags)),
+        "fault_text": fault, "fault_joint": session.joint(s.fault_joint) if s.fault else "",
+        "flags": list(names(messages.FLAGS, s.flags)),
         "flag_words": flag_words(s.flags),
         "limits": list(names(messages.LIMITS, s.limits)),
         "buffered": s.buffered, "cycles": s.cycles, "cycles_max": s.cycles_max, "bus": s.bus_mv / 1e3,
         "pace": float(s.pace), "mode": mode_name(session), "frames": s.frames, "bad_frames": s.bad_frames,
         "out_of_order": s.out_of_order,
         "host_bad": link.bad, "worst_gap": link.worst_gap,
-        "position": _list(from_wire(s.position, c.joints)), "target": _list(from_wire(s.target, c.joints)),
-        "error": _list(error), "rate": _list(s.rate), "target_rate": _list(s.target_rate), "feedforward": _list(ff),
-        "pd": _list(pd), "rest": _list(torque - ff - pd), "torque": _list(torque), "duty": _list(s.duty),
+        "position": plain(from_wire(s.position, c.joints)), "target": plain(from_wire(s.target, c.joints)),
+        "error": plain(error), "rate": plain(s.rate), "target_rate": plain(s.target_rate), "feedforward": plain(ff),
+        "pd": plain(pd), "rest": plain(torque - ff - pd), "torque": plain(torque), "duty": plain(s.duty),
     }
 
 
-def _list(values: Any) -> list[float | None]:
+def plain(values: Any) -> list[float | None]:
     """JSON has no NaN."""
     return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values]
 

@@ -24,7 +24,9 @@ from codegen.common.errors import BadInput
 from codegen.common.templating import template
 from codegen.wire import messages
 from host.link.session import Session
-from host.record.telemetry import about, sample
+from host.record.log import Truth
+from host.record.telemetry import about, plain, sample
+from host.show.scene.page import scripts
 
 ADDRESS = "127.0.0.1"
 HISTORY = 60  # s
@@ -62,8 +64,8 @@ class Again:
 class Feed:
     """What the pages are told. `take` is a listener for Session; pages come and go in other threads."""
 
-    def __init__(self, session: Session, again: Again | None = None) -> None:
-        self.again = again
+    def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None) -> None:
+        self.again, self._truth = again, truth
         self._session = session
         self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY * messages.STATUS_HZ)
         self._batch: list[dict[str, Any]] = []
@@ -74,6 +76,8 @@ class Feed:
     def take(self, _: Any) -> None:
         """The newest STATUS of the session."""
         now = sample(self._session) | {"again": self.again is not None and self.again.open}
+        if self._truth is not None:
+            now["true"] = plain(self._truth(self._session.status.tick)[0])
         with self._lock:
             self._history.append(now)
             self._batch.append(now)
@@ -117,20 +121,21 @@ def _event(kind: str, data: Any) -> str:
     return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
-def page(what: dict[str, Any], token: str = "") -> str:
-    """The HTML page for one board. token: by which it may ask for the motion again."""
+def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None) -> str:
+    """The HTML page for one board. token: by which it may ask for the motion again. arm: host.scene.description."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
-    return template("monitor.html", "host.show", page=True).render(about=what, states=states, history=HISTORY,
-                                                                   token=token)
+    return template("monitor.html", "host.show", page=True).render(
+        about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "")
 
 
 @contextmanager
-def serving(session: Session, port: int, again: Again | None = None) -> Iterator[str]:
-    """The page's address while this lasts. again: where pages may ask for the motion. Raises BadInput if the port is
-    taken."""
-    feed = Feed(session, again)
+def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
+            truth: Truth | None = None) -> Iterator[str]:
+    """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
+    (host.scene.description); truth: of a simulated plant. Raises BadInput if the port is taken."""
+    feed = Feed(session, again, truth)
     try:
-        server = ThreadingHTTPServer((ADDRESS, port), _handler(feed))
+        server = ThreadingHTTPServer((ADDRESS, port), _handler(feed, arm))
     except OSError as error:
         raise BadInput("command line", "--web", port, f"cannot be listened at: {error.strerror}",
                        "0 takes any") from None
@@ -150,8 +155,8 @@ def serving(session: Session, port: int, again: Again | None = None) -> Iterator
         server.server_close()
 
 
-def _handler(feed: Feed) -> type[BaseHTTPRequestHandler]:
-    document = page(feed.about, feed.again.token if feed.again else "").encode()
+def _handler(feed: Feed, arm: dict[str, Any] | None) -> type[BaseHTTPRequestHandler]:
+    document = page(feed.about, feed.again.token if feed.again else "", arm).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def _foreign(self) -> bool:

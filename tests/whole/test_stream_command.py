@@ -78,6 +78,21 @@ def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, me
     assert logs.read(run).notes["identity"]["name"] == "three-link"
 
 
+def test_a_log_is_packed_only_when_the_arm_is_let_go(fake, short, tmp_path, monkeypatch):
+    """Packing takes longer than an armed board waits for its host: until then the log is whole, and without the arm."""
+    run, states = tmp_path / "run.mcap", []
+    pack = logs.Log.pack
+    monkeypatch.setattr(logs.Log, "pack", lambda log: (states.append(fake.state), pack(log)))
+    with Board.connect(PORT, MECHANISM) as board:
+        board.home()
+        board.stream(short, log=run)
+        assert states == [] and board.state == "HOLD"
+        assert len(logs.read(run).t) > 40 and logs.read(run).arm is None
+        board.stream(short, approach=True, log=run)
+    assert states == ["DISARMED"], "once, though it was written twice"
+    assert logs.read(run).arm["name"] == "three-link" and len(logs.read(run).t) > 40
+
+
 def test_people_get_a_table(here, fake, short):
     shown = here("stream", MECHANISM, short, "--port", PORT, "--home")
     assert shown.returncode == 0, shown.stderr

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +19,15 @@ import pytest
 
 from codegen.common.errors import BadInput
 from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
 from codegen.wire import messages
+from hil.play.run import run as play
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.session import Session
 from host.record.telemetry import sample
+from host.scene.description import scene
+from host.show.scene.page import scripts
 from host.show.udp import sending
 from host.show.web import Again, Feed, page, serving
 from tests.conftest import HANG
@@ -116,6 +121,9 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         for plot, colour in (("position", "measured"), ("position", "desired"), ("error", "error"), ("torque", "pd"),
                              ("torque", "feedforward"), ("torque", "rest"), ("torque", "torque"), ("duty", "duty")):
             until(browser, lambda plot=plot, colour=colour: coloured(browser, "elbow", plot, colour) > 30)
+        until(browser, "return Math.abs(view.arm.q.elbow + 0.5 + " + str(LAG) + ") < 1e-6")
+        assert browser.run("return view.others.ghost.q.elbow") == pytest.approx(-0.5, abs=1e-6), "desired"
+        assert browser.run("return view.marked.length") == 0
         browser.screenshot(tmp_path / "monitor.png")
         assert (tmp_path / "monitor.png").stat().st_size > 30_000
 
@@ -131,6 +139,7 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         assert browser.run("return document.getElementById('fault').textContent").startswith(
             f"fault FOLLOWING at joint elbow: {messages.FAULTS['FOLLOWING'][1]}; {messages.FAULTS['FOLLOWING'][2]}")
         assert browser.run("return document.getElementById('state').className") == "FAULT"
+        until(browser, "return view.marked.map(mark => mark.name).join() === 'elbow'")
 
         browser.go("about:blank")  # a page that is opened late has the past
         browser.go(url)
@@ -148,7 +157,9 @@ def test_the_page_is_for_this_machine_alone(watched):
     with urllib.request.urlopen(url, timeout=HANG) as answer:
         text = answer.read().decode()
         assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
-    assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", text), "nothing is asked of anyone"
+    assert scripts() in text
+    own = text.replace(scripts(), "")  # three.js names the name space of elements
+    assert not re.findall(r"(?:src|href)=\"(?!data:)|@import|https?://", own), "nothing is asked of anyone"
     with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
         assert json.load(answer)["name"] == "three-link"
     for request in (urllib.request.Request(url, headers={"Host": "evil.example:80"}),
@@ -326,6 +337,37 @@ def test_a_page_that_is_asleep_is_let_go_and_numbers_that_are_none_become_null()
     assert len(json.loads(late.split("data: ")[1])) > 1000
     session.status = replace(session.status, torque=(float("nan"),) * 3)
     assert sample(session)["torque"] == [None] * 3
+
+
+def test_a_board_whose_mechanism_is_not_known_has_a_page_without_an_arm():
+    session, _ = looking()
+    text = page(Feed(session).about)
+    assert 'id="view"' not in text and "THREE" not in text and 'id="pause"' in text
+
+
+def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
+    told = {}
+
+    @contextmanager
+    def watch(session, truth):
+        with serving(session, 0, arm=scene(mechanism), truth=truth) as url:
+            yield
+            with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
+                told.update(json.load(answer)["last"])
+            with urllib.request.urlopen(url, timeout=HANG) as answer:
+                told["page"] = answer.read().decode()
+
+    start = np.array([joint.start for joint in mechanism.streamed])
+    motion = Trajectory.of(mechanism, [0.0, 0.3, 0.6], [start, start + 0.05, start + 0.1])
+    assert play(mechanism, motion, watch=watch).ended == "done"
+    np.testing.assert_allclose(told["true"], told["position"], atol=2e-3)
+    np.testing.assert_allclose(told["true"], start + 0.1, atol=2e-3)
+    assert told["true"] != told["position"] and 'id="truth"' in told["page"]
+
+
+def test_a_page_of_a_board_that_is_served_is_that_of_its_host(here):
+    shown = here("hil", MECHANISM, "--serve", "0", "--web", "0")
+    assert shown.returncode == 2 and "--web = 0: goes with MECH and TRAJ" in shown.stderr, shown.stderr
 
 
 def test_names_cannot_break_out_of_the_page(mechanism):
