@@ -134,10 +134,13 @@ def _anchor(mechanism: Mechanism, end: Anchor) -> dict[str, Any]:
 
 
 def _size(mechanism: Mechanism) -> float:
-    """Of the order of its reach, m."""
-    spans = [float(np.linalg.norm(joint.xyz)) for joint in mechanism.joints]
-    spans += [2.0 * float(np.linalg.norm(link.com)) for link in mechanism.links if link.mass > 0.0]
-    return max(0.5 * sum(sorted(spans)[-8:]), 1e-3)
+    """Half of its longest reach, m: along the joints to a link, and to the end of that."""
+    far = {BASE: 0.0}
+    for joint in mechanism.joints:
+        far[joint.child] = far[joint.parent] + float(np.linalg.norm(joint.xyz))
+    ends = {link.name: link.beam.length if link.beam else 2.0 * float(np.linalg.norm(link.com)) if link.mass else 0.0
+            for link in mechanism.links}
+    return max(0.5 * max((far[name] + end for name, end in ends.items()), default=0.0), 1e-3)
 
 
 def _up(gravity: Array) -> list[float]:

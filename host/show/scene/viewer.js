@@ -301,11 +301,7 @@ class View {
     const sun = new THREE.DirectionalLight(0xffffff, 1.8);
     sun.position.set(2, 4, 3);
     this.world.add(sun);
-    this.grid = new THREE.GridHelper(4 * scene.size, 16, 0x8894a0, 0x8894a0);
-    this.grid.material.transparent = true;
-    this.grid.material.opacity = 0.35;
-    this.grid.position.y = -this.sunk();
-    this.world.add(this.grid);
+    this.world.add(this.grid = this.floor(holder));
     this.gaps = scene.loops.map((loop) => this.line(0xc2362b, loop));
     this.ranges = Object.values(this.arm.joints).filter((j) => j.moving && j.lower !== null && j.upper !== null)
       .map((j) => new Range(j, scene.links[0].radius));
@@ -349,8 +345,9 @@ class View {
   corners() {
     const found = [];
     for (const solid of this.arm.solids) {
-      const { min, max } = new THREE.Box3().setFromObject(solid);
-      for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new THREE.Vector3(x, y, z));
+      if (!solid.geometry.boundingBox) solid.geometry.computeBoundingBox();
+      const { min, max } = solid.geometry.boundingBox;
+      for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new THREE.Vector3(x, y, z).applyMatrix4(solid.matrixWorld));
     }
     return found;
   }
@@ -374,12 +371,22 @@ class View {
     this.draw();
   }
 
-  // How far the arm reaches below its base as it starts: nothing stands on a floor that cuts it.
-  sunk() {
+  // A grid of even metres below the arm as it starts; of short lines, for not everyone clips long ones well.
+  floor(holder) {
     this.up.updateMatrixWorld(true);
-    const box = new THREE.Box3();
-    for (const solid of this.arm.solids) box.expandByObject(solid);
-    return box.isEmpty() ? 0 : Math.max(-box.min.y, 0);
+    const corners = this.corners(), reach = Math.max(0.2 * this.data.size, ...corners.map((p) => Math.hypot(p.x, p.z)));
+    const power = 10 ** Math.floor(Math.log10(reach / 3)), cell = power * [5, 2, 1].find((n) => n * power <= reach / 3);
+    const half = Math.min(Math.ceil(3 * reach / cell), 40), points = [];
+    for (let i = -half; i <= half; i++) for (let k = -half; k < half; k++) points.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute("position", new THREE.Float32BufferAttribute(points.map((x) => x * cell), 3));
+    const grid = new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: 0x8894a0, transparent: true, opacity: 0.3 }));
+    grid.position.y = -Math.max(0, ...corners.map((corner) => -corner.y));
+    const told = document.createElement("span");
+    told.textContent = `grid: ${Number(cell.toPrecision(1))} m`;
+    told.className = "grid";
+    holder.appendChild(told);
+    return grid;
   }
 
   line(colour, loop) {
