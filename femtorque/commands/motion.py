@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from codegen.common.errors import BadInput
-from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, claim, page, picture
+from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, check_page, claim, page, picture
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
@@ -50,6 +50,8 @@ def plan(
         help="a flexible arm's: moving before and after its tip does, or only with it, from and to the sag")] = "free",
     figure: Annotated[Path | None, typer.Option("--figure", metavar="OUT.png", show_default=False,
                                                 help="draw a preview")] = None,
+    shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
+                                               help="show the arm along it, with its limits")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -81,6 +83,9 @@ def plan(
     if figure is not None:
         check_format(figure)
         claim(figure, picture("plan"), force)
+    if shown is not None:
+        check_page(shown)
+        claim(shown, page("plan"), force)
     flexible = any(link.beam for link in mechanism.links)
     if flexible and (back or reserve != RESERVE):
         raise BadInput("command line", "--back" if back else "--reserve", None,
@@ -110,7 +115,11 @@ def plan(
     found.trajectory.save(out, force)
     if figure is not None:
         draw(figure)
-    drawn = {} if figure is None else {"figure": figure}
+    if shown is not None:
+        from host.show.planned import write
+
+        write(shown, mechanism, found, force)
+    drawn = {name: file for name, file in (("figure", figure), ("page", shown)) if file is not None}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
 
 

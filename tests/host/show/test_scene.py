@@ -12,6 +12,7 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
 from codegen.model.loop_assembly import assemble
 from codegen.motion.trajectory import Trajectory
+from codegen.reference import flexible
 from hil.papers.isobe import MECHANISMS
 from host.scene import description, meshes
 from host.show.scene import page
@@ -134,3 +135,91 @@ def test_an_ellipsoid_has_the_inertia_of_its_link():
         R = m[:3, :3]
         inertia = link.mass / 5.0 * (np.trace(R @ R.T) * np.eye(3) - R @ R.T)
         np.testing.assert_allclose(inertia, link.inertia, atol=1e-9)
+
+
+def test_a_flexible_link_bends_as_the_reference_bends_it(browser, open_page):
+    """Its tip stands where deflection and slope, as many times as large as the page says, put it."""
+    mechanism = load_mechanism(MECHANISMS / "flexible_arm.toml")
+    motion = Trajectory.load(MECHANISMS / "flexible_arm.csv", mechanism)
+    open_page(mechanism, motion)
+    larger = browser.run("return SCENE.motion.larger")
+    assert larger > 1 and f"bending drawn {larger} times as large" in browser.run("return document.body.innerText")
+    t, links, _ = flexible.shapes(Model.of(mechanism), motion, round(motion.duration / Model.of(mechanism).dt))
+    most = float(t[np.argmax(np.abs(links["fore"][:, 0]))])
+    browser.run(f"femtorque.seek({most})")
+    y, slope = (np.interp(most, t, links["fore"][:, k]) * larger for k in (0, 1))
+    assert abs(y) > 0.005, "it is seen"
+    (load,) = mechanism.payloads
+    tip = browser.run("const at = new THREE.Vector3(...SCENE.payloads[0].com);"
+                      "return at.applyMatrix4(femtorque.view.arm.tips.fore.matrix).toArray()")
+    np.testing.assert_allclose(tip, [load.com[0], y, 0.0], atol=2e-4 * larger)
+    turned = browser.run("return femtorque.view.arm.tips.fore.matrix.elements[1]")
+    assert turned == pytest.approx(np.sin(slope), abs=5e-3)
+    shape = browser.run("return Array.from(femtorque.view.arm.beams.fore.geometry.getAttribute('position').array)")
+    points = np.reshape(shape, (-1, 3))
+    end, root = points[np.isclose(points[:, 0], 0.35)], points[np.isclose(points[:, 0], 0.0, atol=1e-6)]
+    assert end[:, 1].mean() == pytest.approx(y, abs=2e-4 * larger) and abs(root[:, 1].mean()) < 1e-6
+
+
+def test_a_mode_shows_its_payloads_and_stands_on_its_own_link(browser, open_page):
+    mechanism = load_mechanism(MECHANISMS / "pick_and_place.toml")
+    motion = Trajectory.load(MECHANISMS / "pick_and_place.csv", mechanism)
+    open_page(mechanism, motion)
+    (_, (switch, loaded)) = motion.modes[:2]
+    seen = ("const loads = femtorque.view.arm.loads;"
+            "return Object.keys(loads).filter(name => loads[name].visible).sort()")
+    for t, mode in ((0.5 * switch, motion.modes[0][1]), (switch + 0.01, loaded)):
+        browser.run(f"femtorque.seek({t})")
+        assert browser.run("return document.getElementById('mode').value") == mode
+        assert browser.run(seen) == sorted(mechanism.mode(mode).payloads)
+    biped = load_mechanism(MECHANISMS / "biped.toml")
+    open_page(biped, Trajectory.load(MECHANISMS / "biped.csv", biped))
+    foot = "return femtorque.view.arm.links.right_foot.matrixWorld.toArray()"
+    browser.run("const s = document.getElementById('mode'); s.value = 'right'; s.dispatchEvent(new Event('change'))")
+    browser.run("femtorque.places({hip: 0.3})")
+    before = browser.run(foot)
+    browser.run("femtorque.places({hip: -0.3})")
+    np.testing.assert_allclose(browser.run(foot), before, atol=1e-12)
+
+
+def test_the_range_of_a_joint_turns_red_beyond_it(browser, open_page):
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    open_page(mechanism)
+    joint = mechanism.moving[0]
+    colour = "femtorque.view.draw(); return femtorque.view.ranges[0].band.material.color.getHexString()"
+    assert browser.run("return femtorque.view.ranges.length") == 3
+    browser.run(f"femtorque.places({{{joint.name}: {joint.limits.upper - 0.01}}})")
+    within = browser.run(colour)
+    browser.run(f"femtorque.places({{{joint.name}: {joint.limits.upper + 0.01}}})")
+    assert browser.run(colour) == "c2362b" != within
+    ends = browser.run("return Array.from(femtorque.view.ranges[0].band.geometry.getAttribute('position').array)")
+    angle = [np.arctan2(y, x) for x, y in (ends[0:2], ends[-3:-1])]
+    expected = [joint.limits.lower, joint.limits.upper]
+    np.testing.assert_allclose(np.exp(1j * np.array(angle)), np.exp(1j * np.array(expected)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["three_link", "flexible_arm"])
+def test_the_page_of_a_plan_moves_the_arm_within_marked_limits(name, browser, here, tmp_path):
+    mechanism, file = MECHANISMS / f"{name}.toml", tmp_path / "plan.html"
+    way = MECHANISMS / "flexible_arm_way.csv" if name == "flexible_arm" else tmp_path / "way.toml"
+    if name == "three_link":
+        way.write_text(f'tip = {{ link = "{load_mechanism(mechanism).links[-1].name}" }}\n'
+                       "[[waypoint]]\nxyz = [0.25, 0.2, 0.0]\n")
+    shown = here("plan", mechanism, way, "-o", tmp_path / "plan.csv", "--page", file, "--json")
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["page"] == str(file) and file.stat().st_size < 2_000_000
+    arm = load_mechanism(mechanism)
+    motion = Trajectory.load(tmp_path / "plan.csv", arm)
+    browser.console()
+    browser.open(file)
+    t = browser.run("femtorque.seek(0.6 * femtorque.player.last); return femtorque.player.time")
+    found = browser.run("return femtorque.positions()")
+    for joint, expected in zip(arm.streamed, motion.at(t)[0], strict=True):
+        assert found[joint.name] == pytest.approx(float(expected), abs=1e-3)
+    limits = browser.run("return plots[0].plot.curves.slice(1).map(c => c.points[0][1])")
+    np.testing.assert_allclose(limits, [arm.streamed[0].limits.lower, arm.streamed[0].limits.upper], rtol=1e-4)
+    assert browser.run("return plots.length") == 3 * len(arm.streamed)
+    assert browser.run("return SCENE.motion.path.length === SCENE.motion.t.length && SCENE.motion.shares.length > 0")
+    assert not [entry for entry in browser.console() if "GPU stall" not in entry["message"]]
+    again = here("plan", mechanism, way, "-o", tmp_path / "b.csv", "--page", file)
+    assert again.returncode == 2 and "is there already" in again.stderr and not (tmp_path / "b.csv").exists()
