@@ -16,6 +16,7 @@ from codegen.mechanism.urdf import links_here
 from codegen.model.bodies import rotation_rpy
 
 FACES = 1500  # a link's mesh is thinned to about so many
+MOST = 30_000  # of all of them
 CELLS = 64  # along its longest side, where thinning needs a coarser way
 MANY = 8 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
 
@@ -45,15 +46,16 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
         import trimesh  # noqa: F401, PLC0415 (an extra)
     except ImportError:
         return {}
-    names, solids = links_here(path), {}
-    for link in ET.parse(path).getroot().findall("link"):
-        drawn = [solid for visual in link.findall("visual") if (solid := _visual(path, visual)) is not None]
+    names, solids, root = links_here(path), {}, ET.parse(path).getroot()
+    faces = min(FACES, MOST // max(1, len(root.findall("link/visual"))))
+    for link in root.findall("link"):
+        drawn = [solid for visual in link.findall("visual") if (solid := _visual(path, visual, faces)) is not None]
         if drawn:
             solids[names[str(link.get("name"))]] = drawn
     return solids
 
 
-def _visual(path: Path, visual: ET.Element) -> Solid | None:
+def _visual(path: Path, visual: ET.Element, faces: int) -> Solid | None:
     geometry = visual.find("geometry")
     mesh = None if geometry is None else _shape(path, geometry)
     if mesh is None or not len(mesh.faces):
@@ -62,10 +64,10 @@ def _visual(path: Path, visual: ET.Element) -> Solid | None:
     cells = 4 * CELLS
     while len(mesh.faces) > MANY:
         mesh, cells = _clustered(mesh, cells), cells // 2
-    if len(mesh.faces) > FACES:
-        mesh = mesh.simplify_quadric_decimation(face_count=FACES, aggression=10)
+    if len(mesh.faces) > faces:
+        mesh = mesh.simplify_quadric_decimation(face_count=faces, aggression=10)
     cells = CELLS
-    while len(mesh.faces) > 2 * FACES:
+    while len(mesh.faces) > 2 * faces:
         mesh, cells = _clustered(mesh, cells), cells // 2
     origin = visual.find("origin")
     place = np.eye(4)

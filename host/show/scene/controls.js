@@ -50,13 +50,16 @@ class Rows {
   }
 }
 
+const SMOOTH = 1000 / 30;  // ms a frame
+const COARSEST = 0.4;  // share of the sharpness that is kept
+const NUMBERS = 8;  // times a second that numbers are written while a motion plays
 const LOOKS_AT = 12;  // times of a motion, to see how far it reaches
 
 // A motion: one time moves the arm, its ghosts, its colours and, by the event "moment", the curves beside it.
 class Player {
   constructor(view, refresh) {
     const motion = this.motion = view.data.motion;
-    Object.assign(this, { view, refresh, time: 0, began: null, last: motion.t[motion.t.length - 1] });
+    Object.assign(this, { view, refresh, time: 0, began: null, written: 0, last: motion.t[motion.t.length - 1] });
     this.rows = Object.fromEntries(["desired", "measured", "true", "shares"].filter((kind) => motion[kind])
       .map((kind) => [kind, new Rows(motion.t, motion[kind])]));
     this.bends = Object.fromEntries(Object.entries(motion.bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
@@ -105,8 +108,12 @@ class Player {
     if (this.rows.shares) view.colour(this.named("shares", this.time));
     this.tell(motion.marks.filter(([from, until]) => from <= this.time && this.time <= until));
     view.draw();
-    this.refresh();
-    document.dispatchEvent(new CustomEvent("moment", { detail: this.time }));
+    const now = performance.now(), write = this.began === null || now - this.written > 1000 / NUMBERS;
+    if (write) {
+      this.refresh();
+      this.written = now;
+    }
+    document.dispatchEvent(new CustomEvent("moment", { detail: { time: this.time, write } }));
   }
 
   put(arm, q) {
@@ -136,19 +143,31 @@ class Player {
     const from = this.time >= this.last - 1e-9 ? 0 : this.time;
     this.began = performance.now() - 1000 * from;
     this.button.textContent = "Pause";
+    Object.assign(this, { before: performance.now(), took: SMOOTH });
     requestAnimationFrame(() => this.step());
   }
 
+  // A machine that cannot draw quickly enough draws less sharply while the motion plays.
   step() {
     if (this.began === null) return;
-    const time = (performance.now() - this.began) / 1000;
+    const now = performance.now(), time = (now - this.began) / 1000;
+    this.took += 0.2 * (now - this.before - this.took);
+    this.before = now;
+    if (this.took > 1.1 * SMOOTH && this.view.scale > COARSEST) {
+      this.view.sharpness(Math.max(0.75 * this.view.scale, COARSEST));
+      this.took = SMOOTH;
+    }
     this.seek(time);
-    if (time >= this.last) this.stop(); else requestAnimationFrame(() => this.step());
+    if (this.time >= this.last) this.stop(); else requestAnimationFrame(() => this.step());
   }
 
   stop() {
+    if (this.began === null) return;
     this.began = null;
     this.button.textContent = "Play";
+    this.view.sharpness(1);
+    this.refresh();
+    document.dispatchEvent(new CustomEvent("moment", { detail: { time: this.time, write: true } }));
   }
 }
 

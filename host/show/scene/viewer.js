@@ -218,7 +218,7 @@ function marks(link) {
   centre.renderOrder = 2;
   centre.position.set(...link.com);
   made.centres = centre;
-  const round = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), new THREE.MeshStandardMaterial({
+  const round = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), new THREE.MeshLambertMaterial({
     color: 0x8a63b8, transparent: true, opacity: 0.35, depthWrite: false }));
   round.matrixAutoUpdate = false;
   round.matrix.fromArray(link.ellipsoid);
@@ -235,6 +235,7 @@ function beamGeometry(link) {
 }
 
 const RANGE = 0x2f8f5b, PRESENT = 0x1d2530, BEYOND = 0xc2362b;
+const SAME = 1e-3;  // rad or m: two copies of the arm that are nearer look like one
 const SLACK = 1e-6;  // rad or m: how far beyond its range a joint still counts as within
 
 // The range of a joint: a band round its axis, or along it, and a needle where it is. Endless joints have none.
@@ -268,12 +269,12 @@ class Range {
 }
 
 const LOOKS = {
-  solid: { material: (colour) => new THREE.MeshStandardMaterial({ color: colour, roughness: 0.6, metalness: 0.1 }) },
+  solid: { material: (colour) => new THREE.MeshLambertMaterial({ color: colour }) },
   ghost: { ghost: true, material: () => ghostly(0x7b8794) },  // desired
   true: { ghost: true, material: () => ghostly(0x56b4e9) },  // of a simulated arm
 };
 // Behind what is solid where both are in one place: all that is seen of it is where they differ.
-const ghostly = (color) => new THREE.MeshStandardMaterial({ color, transparent: true, opacity: 0.35, depthWrite: false,
+const ghostly = (color) => new THREE.MeshLambertMaterial({ color, transparent: true, opacity: 0.35, depthWrite: false,
   polygonOffset: true, polygonOffsetFactor: 3, polygonOffsetUnits: 12 });
 
 // A share of the torque's limit: grey, yellow, orange, dark red; told apart without colours too, for they grow darker.
@@ -283,6 +284,14 @@ function tone(share) {
   if (!k) return above.clone();
   const [a, below] = SHARES[k - 1];
   return below.clone().lerp(above, (x - a) / (b - a));
+}
+
+// Whether this browser draws without a graphics card: then smooth edges cost too much.
+function softly() {
+  const context = document.createElement("canvas").getContext("webgl2"), who = context && context.getExtension("WEBGL_debug_renderer_info");
+  const name = who ? context.getParameter(who.UNMASKED_RENDERER_WEBGL) : "";
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(name);
 }
 
 const OPENING = 0.7;  // rad, of the camera
@@ -310,19 +319,28 @@ class View {
     this.hidden = new Set();
     this.camera = new THREE.PerspectiveCamera(OPENING * 180 / Math.PI, 1, 0.01 * scene.size, 50 * scene.size);
     this.frames = 0;
+    this.scale = 1;
     try {
-      this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+      this.renderer = new THREE.WebGLRenderer({ antialias: !softly(), alpha: true });
     } catch {
       holder.textContent = "This browser shows no 3-D here (no WebGL); the numbers beside are whole.";
       return;
     }
+    this.holder = holder;
     holder.appendChild(this.renderer.domElement);
     holder.addEventListener("keydown", (event) => this.key(event));
     this.controls = new THREE.OrbitControls(this.camera, this.renderer.domElement);
     this.controls.addEventListener("change", () => this.draw());
     this.controls.addEventListener("start", () => { this.touched = true; });  // who looks from a place of his own keeps it
-    new ResizeObserver(() => this.resize(holder)).observe(holder);
-    this.resize(holder);
+    new ResizeObserver(() => this.resize()).observe(holder);
+    this.resize();
+  }
+
+  // How sharp, 1 being all that the screen shows: less of it is drawn sooner.
+  sharpness(scale) {
+    if (!this.renderer || scale === this.scale) return;
+    this.scale = scale;
+    this.resize();
   }
 
   // Arrows turn, plus and minus come nearer and go away, Home shows all of it.
@@ -407,9 +425,9 @@ class View {
     }
   }
 
-  resize(holder) {
-    const width = Math.max(holder.clientWidth, 1), height = Math.max(holder.clientHeight, 1);
-    this.renderer.setPixelRatio(Math.min(window.devicePixelRatio, 2));
+  resize() {
+    const width = Math.max(this.holder.clientWidth, 1), height = Math.max(this.holder.clientHeight, 1);
+    this.renderer.setPixelRatio(this.scale * Math.min(window.devicePixelRatio, 2));
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
@@ -418,7 +436,6 @@ class View {
 
   show(kind, shown) {
     if (shown) this.hidden.delete(kind); else this.hidden.add(kind);
-    for (const [name, arm] of Object.entries(this.others)) arm.root.visible = !this.hidden.has(name);
     this.arm.root.traverse((thing) => { if (thing.userData.kind === kind) thing.visible = shown; });
     this.draw();
   }
@@ -427,7 +444,6 @@ class View {
   other(look) {
     if (!this.others[look]) {
       const made = this.others[look] = new Arm(this.data, LOOKS[look]);
-      made.root.visible = !this.hidden.has(look);
       if (this.arm.mode) made.enter(this.arm.mode.name);
       this.up.add(made.root);
     }
@@ -435,6 +451,12 @@ class View {
   }
 
   enter(mode) { for (const arm of [this.arm, ...Object.values(this.others)]) arm.enter(mode); }
+
+  // Whether another copy is drawn: where it stands in the same place, nothing of it could be seen.
+  apart(look) {
+    const { q } = this.other(look), away = Object.entries(q).some(([name, x]) => Math.abs(x - this.arm.q[name]) > SAME);
+    this.others[look].root.visible = away && !this.hidden.has(look);
+  }
 
   // Shares of its limit that each joint's torque is, by name: the link that it drives takes the colour; null: its own.
   colour(shares) {
@@ -465,6 +487,7 @@ class View {
       line.geometry.setFromPoints(ends);
       line.visible = this.arm.loops.includes(loop);
     }
+    for (const look of Object.keys(this.others)) this.apart(look);
     for (const range of this.ranges) range.show(this.arm.q[range.joint.name]);
     if (this.renderer) this.renderer.render(this.world, this.camera);
     this.frames++;
