@@ -149,7 +149,8 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     """Build, boot, home, arm, play, disarm. fault: a name of hil.board.faults.FAULTS that strikes in mid-motion.
 
     out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
-    all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion that is broken off is a Result that says so.
+    all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion
+    that is broken off is a Result that says so.
     """
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
