@@ -42,6 +42,7 @@ Progress = Callable[[int, int, str], None]  # done, total, what
 
 # ---------------------------------------------------------------- the project
 
+CALL_GRAPH = "firmware.elf.ltrans0.ltrans.ci"  # of the whole image, as the compiler leaves it when that is linked
 SIGN = b"`femtorque build` copies this file"  # in every platformio.ini that it has written
 
 
@@ -230,9 +231,6 @@ def _alone(out: Path) -> Iterator[None]:
 
 def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
     built = out / ".pio" / "build" / "firmware"
-    for stale in built.rglob("*.ci"):
-        if stale.relative_to(built).with_suffix(".c").as_posix() not in wanted.files:
-            stale.unlink()
     log = run_pio(out, ["run", "-e", "firmware"], progress)
     for kind in ("elf", "bin"):
         if not (built / f"firmware.{kind}").is_file():
@@ -242,7 +240,7 @@ def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
 
 
 def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:
-    """Read sizes and symbols of out/firmware.elf and the call graph below `built`. Raises Refused."""
+    """Read sizes and symbols of out/firmware.elf and its call graph in `built`. Raises Refused."""
     elf = out / "firmware.elf"
     _refuse_symbols(elf)
     flash, ram, reserved = _sizes(elf)
@@ -250,7 +248,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
     if flash > chip.flash_bytes or ram > chip.ram_bytes:
         raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
                       f"{chip.ram_bytes} bytes")
-    need = stack.bound(stack.read(sorted(built.rglob("*.ci"))))
+    need = stack.bound(stack.read([built / CALL_GRAPH]))
     if need.bytes > reserved:
         raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
     return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,

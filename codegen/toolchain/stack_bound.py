@@ -1,7 +1,8 @@
 """The stack an image can need at most: the call graph's deepest path, from figures that GCC itself wrote.
 
-`-fcallgraph-info=su` leaves one .ci file (VCG text) a source: nodes with their frame's size, edges for calls. What
-GCC cannot know is added here: the frames that the processor pushes for exceptions, and the few functions of libgcc.
+`-fcallgraph-info=su` leaves one .ci file (VCG text) a compilation, of which a whole image is one: nodes with their
+frame's size, edges for calls; what is inlined is part of its caller. What GCC cannot know is added here: the frames
+that the processor pushes for exceptions, and the few functions of libgcc.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"
 HANDLERS = (*TICK, CURRENT)
 TABLES = ("ft_faults", "ft_conditions", "table")  # of functions that the tick calls: checks, actions of states
+SHORTLY = 6  # instructions before a table of branches, within which its index is compared
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True
 
@@ -118,7 +119,7 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
         found.calls[i.address] = []
         return [], True
     if name in ("tbb", "tbh"):
-        return _table(image, i, end, 1 if name == "tbb" else 2), False
+        return _table(image, i, _entries(i, found), 1 if name == "tbb" else 2), False
     returns = (name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
     if i.id == codes.ARM_INS_B:
         if conditional:
@@ -136,16 +137,22 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     return [], True
 
 
-def _table(image: Image, i: CsInsn, end: int, size: int) -> list[int]:
-    """The targets of a table of branches, which lies behind the instruction up to the nearest of them."""
-    at, first = i.address + i.size, i.address + 4
-    nearest, targets = end, []
-    while at < nearest:
-        entry = int.from_bytes(image.flash[at - image.start:at - image.start + size], "little")
-        targets.append(first + 2 * entry)
-        nearest = min(nearest, targets[-1])
-        at += size
-    return targets
+def _entries(i: CsInsn, found: Function) -> int:
+    """How many entries a table of branches has: its index was compared with the last one's shortly before."""
+    index, compared = i.operands[0].mem.index, [codes.ARM_OP_REG, codes.ARM_OP_IMM]
+    for at in sorted((at for at in found.instructions if at < i.address), reverse=True)[:SHORTLY]:
+        before = found.instructions[at]
+        if before.mnemonic.startswith("cmp") and [o.type for o in before.operands] == compared \
+                and before.operands[0].reg == index:
+            return int(before.operands[1].imm) + 1
+    raise ValueError(f"{found.name}: no bound was found of the table of branches at {i.address:#x}")
+
+
+def _table(image: Image, i: CsInsn, entries: int, size: int) -> list[int]:
+    """The targets of a table of branches, which lies behind the instruction."""
+    first = i.address + 4
+    words = (first - image.start + size * n for n in range(entries))
+    return [first + 2 * int.from_bytes(image.flash[at:at + size], "little") for at in words]
 
 
 @dataclass

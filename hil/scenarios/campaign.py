@@ -558,7 +558,7 @@ def _code_flips(elf: Path) -> Iterator[Injection]:
     random = np.random.default_rng(11)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
     check = image.start + len(image.flash) - 4
-    names = ("ft_vectors", "ft_crash", "ft_capture_start", "ft_lab_seek", "ft_telemetry")
+    names = ("ft_vectors", "ft_crash", "overlay_allowed", "seek", "ft_telemetry")
     found = [(name, image.symbol(name)) for name in names]
     places = [*((name, s.end - 1 - int(random.integers(min(s.size, 8)))) for name, s in found), ("check word", check)]
     within = 2 * len(image.flash) / 64 * 1e-3 + 0.1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -37,3 +38,10 @@ def keep(name: str, text: str) -> Path:
     path = BUILD / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def note(section: str, figures: Mapping[str, object]) -> Path:
+    """Put figures for programs under their section of build/bench.json; the others stay."""
+    path = BUILD / "bench.json"
+    before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return keep(path.name, json.dumps(before | {section: figures}, indent=2) + "\n")

@@ -5,7 +5,6 @@ Writes build/bench.json, build/bench.md and build/bench.png.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import matplotlib
@@ -114,7 +113,7 @@ def test_figures_are_kept(costs, ticks):
         "flash_bytes": found.flash_bytes, "stack_bytes": found.stack_bytes, "ram_bytes": found.ram_bytes,
         "error_of_peak": found.error,
     } for method, found in methods.items()} for name, methods in costs.items()}
-    table.keep("bench.json", json.dumps({"cases": cases}, indent=2) + "\n")
+    table.note("cases", cases)
     table.keep("bench.md", "# Bench\n\n" + _instructions(costs) + _sizes(costs, ticks))
     picture = _picture(costs)
     assert set(cases) == set(LIMITS) and all(set(methods) == set(METHODS) for methods in cases.values())

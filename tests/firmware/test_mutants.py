@@ -37,7 +37,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
-        "permitted: row < end: always": "no event comes after those that have conditions",
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",

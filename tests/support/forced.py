@@ -29,6 +29,7 @@ RETRACTING = 3  # FT_RETRACTING
 HALF_ONE = 15625  # path units in half a tick at pace 1
 LENGTH = 8 * HALF_ONE  # of a segment, which takes four ticks
 NO_INDEX = 16  # FT_NO_INDEX
+FAULT_RULE = 8  # bytes of one of ft_faults: three numbers and a pointer
 SENSE = 0x4001213C  # of ADC2, read for the bus voltage: before the path is sampled
 Values = dict[str, float]
 
@@ -43,6 +44,11 @@ class Forced(Tour):
     def put(self, values: Values) -> None:
         for name, value in values.items():
             self.memory.write(self.board.chip.core, name, value)
+
+    def finds_no_fault(self) -> None:
+        """No rule counts anywhere."""
+        rules = self.board.image.symbol("ft_faults").size // FAULT_RULE
+        self.put({f"ft_faults[{i}].where": 0 for i in range(rules)})
 
     def look(self, name: str) -> float:
         return self.memory.read(self.board.chip.core, name)
@@ -255,7 +261,7 @@ class Forced(Tour):
         self.ready()
         self.buffer(self.motion(self.start, self.start, 1.0), 150)
         first = f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags"
-        self.put({"ft_conditions_count": 0})
+        self.put({"ft_conditions[0].event": 0xFF})
         with self.each_tick({"ft.control.motion.queue.entered": 0, first: 0}):
             assert self.take("START")
 
@@ -329,9 +335,9 @@ class Forced(Tour):
     def table_has_nothing(self) -> None:
         """Of faults: none is found. Of conditions: everything is permitted."""
         self.session.connect()
-        self.put({"ft_conditions_count": 0})
+        self.put({"ft_conditions[0].event": 0xFF})
         assert self.take("ARM")
-        self.put({"ft_faults_count": 0})
+        self.finds_no_fault()
         self.board.encoder_faults[0].offset += 2000
         self.clock.sleep(0.02)
         assert self.session.in_state("HOLD")
@@ -347,7 +353,7 @@ class Forced(Tour):
         for message in (Seek(0, 0), Probe(0, 2, 0.0)):
             self.session.connect()
             self.session.home(self.start)
-            self.put({"ft_faults_count": 0})
+            self.finds_no_fault()
             with self.each_tick({"ft.safety.drive": 1}, SENSE):
                 assert self.ask(message)
             self.cleared()
@@ -434,8 +440,8 @@ class Forced(Tour):
         self.board.kill_crystal()
         self.board.run(0.5)
         assert self.witness.state == "FAULT"
-        self.put({"ft_conditions_count": 0, "ft.safety.state": messages.STATES["DISARMED"][0], "ft.safety.fault": 0,
-                  "ft.safety.request.posted": 1,
+        self.put({"ft_conditions[0].event": 0xFF, "ft.safety.state": messages.STATES["DISARMED"][0],
+                  "ft.safety.fault": 0, "ft.safety.request.posted": 1,
                   "ft.safety.request.event": messages.COMMANDS["ARM"][0]})
         self.board.run(0.05)
         assert self.board.outputs_safe()

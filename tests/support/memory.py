@@ -60,11 +60,18 @@ class Memory:
                 location = die.attributes.get("DW_AT_location")
                 if die.tag != "DW_TAG_variable" or location is None or location.value[0] != ADDRESS:
                     continue
-                named = (die.get_DIE_from_attribute("DW_AT_specification")
-                         if "DW_AT_specification" in die.attributes else die)
+                named = self._declared(die)
                 if named.attributes["DW_AT_name"].value.decode() == name:
                     return int.from_bytes(bytes(location.value[1:5]), "little"), self._type(named)
         raise KeyError(name)
+
+    @staticmethod
+    def _declared(die: DIE) -> DIE:
+        """Where a variable has its name and type: what is compiled when it is linked refers to its source's."""
+        for origin in ("DW_AT_abstract_origin", "DW_AT_specification"):
+            if origin in die.attributes:
+                return Memory._declared(die.get_DIE_from_attribute(origin))
+        return die
 
     def _type(self, die: DIE) -> DIE:
         """What something is, behind all names of types."""

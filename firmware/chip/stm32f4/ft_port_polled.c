@@ -47,6 +47,7 @@ void ft_port_interrupt(void)
 /* Do not sleep: nothing but polling sees the next byte. */
 void ft_chip_wait(void)
 {
+    __asm__ volatile("" ::: "memory"); /* there may have been a tick */
 }
 
 #endif

@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Keep what was stored before from being stored after: between the main loop
- * and an interrupt of the same core only the compiler could reorder. */
+/* Keep what was stored or read before from being so after: between the main
+ * loop and an interrupt of the same core only the compiler could reorder, and
+ * it sees the whole image at once. */
 #define FT_STORED() __asm__ volatile("" ::: "memory")
 
 typedef struct {

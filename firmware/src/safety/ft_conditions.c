@@ -466,9 +466,8 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
+    { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
-const uint32_t ft_conditions_count = sizeof ft_conditions
-                                     / sizeof ft_conditions[0];
 
 /* The first that fails is the one that is latched, so causes come before what
  * follows from them: no bus makes duties that are no numbers. */

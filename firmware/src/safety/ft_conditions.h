@@ -29,8 +29,9 @@ typedef struct {
     ft_check check;
 } ft_fault_rule;
 
-extern const ft_condition ft_conditions[];
-extern const uint32_t ft_conditions_count;
+#define FT_NO_EVENT 0xFFu /* ends the conditions: greater than all events */
+
+extern const ft_condition ft_conditions[]; /* in the order of the events */
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 

@@ -492,11 +492,10 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
 static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
 {
     const ft_condition *row = ft_conditions;
-    const ft_condition *end = row + ft_conditions_count;
 
-    while (row < end && row->event < event)
+    while (row->event < event)
         row++;
-    for (; row < end && row->event == event; row++) {
+    for (; row->event == event; row++) {
         uint32_t joint = row->check(v);
 
         if (joint != FT_GOOD) {

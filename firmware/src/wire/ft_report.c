@@ -6,6 +6,7 @@
 #include "ft_digest.h"   /* FT_DIGEST_BYTES, FT_NAME, ... */
 #include "ft_loops.h"    /* ft_loops_mode */
 #include "ft_position.h" /* ft_position_to_wire */
+#include "ft_queue.h"    /* FT_STORED */
 
 #include <string.h> /* memcpy, memset, strlen */
 
@@ -159,11 +160,13 @@ void ft_report_status(ft_msg_status *s, const ft_view *v)
 
     do {
         tick = v->time->tick;
+        FT_STORED();
         copy_safety(s, v->safety);
         copy_motion(s, &v->control->motion);
         copy_board(s, v->sensors);
         copy_time(s, v->time);
         copy_control(s, v->control);
+        FT_STORED();
     } while (tick != v->time->tick && ++tries < TRIES);
 }
 
