@@ -76,9 +76,10 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
     dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
     solve = dict(
-        dependent=[names[i] for i in assembly.dependent], rates=rates, slides=loop.slides,
+        dependent=[names[i] for i in assembly.dependent], rates=rates,
+        positions=[(j, units[j]) for j in loop.positions],
         angles=[_theta(angle.members) for angle in loop.angles], rigid=not loop.entries,
-        poseless=not (loop.angles or loop.slides), pairs=max(1, len(loop.angles)),
+        poseless=not (loop.angles or loop.positions), pairs=max(1, len(loop.angles)),
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
     allocate = dict(dependent=dependent, blocks=Printer(torques, Names({"G": "s->loop."})).blocks)

@@ -33,7 +33,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     for number, mode in enumerate(mechanism.modes):
         model = Model.of(in_mode(mechanism, mode.name))
         length = ramp(mechanism, mode.name)
-        closed = bool(model.mechanism.loops)
+        closed = model.mechanism.constrained
         prefix = f"m{number}_"
         own = (loop_source.render(model, prefix, length > 0) if closed
                else step_source.rendered(model, step_of(model), "tree", prefix))

@@ -34,7 +34,7 @@ def what(name: str, model: Model) -> str:
     for number, mode in enumerate(model.mechanism.modes):
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
-    if name == "ft_step.c" and (model.mechanism.loops or has_modes(model.mechanism)):
+    if name == "ft_step.c" and (model.mechanism.constrained or has_modes(model.mechanism)):
         return "a tick and a start, of these"
     return WHAT[name]
 

@@ -117,7 +117,7 @@ def _modes(mechanism: Mechanism) -> list[str]:
 def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]:
     """What the templates ask of one mode, or of a mechanism without any."""
     model = Model.of(in_mode(mechanism, modes[number] if modes else None))
-    assembly = assemble(model) if model.mechanism.loops else None
+    assembly = assemble(model) if model.mechanism.constrained else None
     loop = LoopStep(assembly) if assembly else None
     shared: list[Members] = [turned.members for turned in loop.angles] if loop else []
     tree = ", of the open tree" if loop else ""

@@ -49,7 +49,7 @@ def step_sources(model: Model) -> dict[str, str]:
         return elastic_source.render(model)
     if has_modes(model.mechanism):
         return modes_source.render(model.mechanism)
-    if model.mechanism.loops:
+    if model.mechanism.constrained:
         return loop_source.render(model)
     source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
     return source.render(model)
@@ -94,7 +94,7 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False) -> list[Path]
     supported(mechanism)
     model = model_of(mechanism)
     files = step_sources(model)
-    if not mechanism.flexible and not mechanism.loops:
+    if not mechanism.flexible and not mechanism.constrained:
         files |= wrench_source.render(model)
     files |= rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model)
     files |= readme.render(model, sorted(files))

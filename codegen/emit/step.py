@@ -36,7 +36,7 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 def headers(model: Model) -> dict[str, str]:
     """Of the emitted files those that say nothing of the step itself."""
-    files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.loops else "step")
+    files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 
 
@@ -72,7 +72,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
     joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far).blocks
-    tree, looped = name != "step", bool(model.mechanism.loops)
+    tree, looped = name != "step", model.mechanism.constrained
     form = RIGID | form
     rotate = control.trig == "tick" and bool(angles)
     kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]

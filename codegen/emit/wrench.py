@@ -23,10 +23,12 @@ def moving_links(model: Model) -> dict[str, int]:
 
 
 def render(model: Model) -> dict[str, str]:
-    """{file name: text}; they need ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops."""
-    if model.mechanism.loops:
-        raise BadInput(model.mechanism.source or model.mechanism.name, "loop", model.mechanism.loops[0].name,
-                       "an external wrench on a mechanism with closed loops is not emitted", "take --backend reference")
+    """{file name: text}; they need ft_model.h and ft_trig.h of the step. Raises BadInput for closed loops and mimic
+    joints."""
+    if model.mechanism.constrained:
+        raise BadInput(model.mechanism.source or model.mechanism.name, "loop" if model.mechanism.loops else "mimic",
+                       None, "an external wrench on a mechanism with closed loops or mimic joints is not emitted",
+                       "take --backend reference")
     turned = [frame_to_axis(body.axis) for body in model.bodies]
     joints = []
     for body, own in zip(model.bodies, turned, strict=True):

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn, Protocol
 
 import numpy as np
 
 from codegen.common.nearest import hint
 from codegen.drive.catalogue import DRIVES, DriveType
 from codegen.mechanism.description import Bus, Drive, Joint, Limits
+from codegen.mechanism.refusal import Fail
 from codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
 FD_BITRATE = 5_000_000  # 1/s: what Damiao's drives are set to for CAN FD, openarm_can's too
 REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
 LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 0x7FF, "damiao": 0x7FF}
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
-
-
-class Fail(Protocol):
-    def __call__(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn: ...
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:

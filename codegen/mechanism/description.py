@@ -164,6 +164,16 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Mimic:
+    """Whom a joint follows: its position is ratio times that of `joint`, plus offset; rad or m, and rad or m of one to
+    rad or m of the other."""
+
+    joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
 class Joint:
     """One joint. `xyz`, `rpy`: joint frame in the parent link's frame; the child link's frame is the joint frame
     moved."""
@@ -187,11 +197,12 @@ class Joint:
     gains: Gains = field(default_factory=Gains)
     home: Home | None = None
     drive: Drive | None = None
+    mimic: Mimic | None = None
 
     @property
     def elastic(self) -> bool:
         """Whether, in a tree, nothing but a spring holds it: it bends as a flexible link does."""
-        return not self.actuated and (self.stiffness > 0.0 or self.c_mot > 0.0)
+        return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
 @dataclass(frozen=True)
@@ -315,10 +326,15 @@ class Mechanism:
         return tuple(j for j in self.joints if j.type != "fixed" and j.name not in self.lock)
 
     @property
+    def constrained(self) -> bool:
+        """Whether some joints follow from others: by closed loops, or as they mimic them."""
+        return bool(self.loops) or any(joint.mimic for joint in self.moving)
+
+    @property
     def streamed(self) -> tuple[Joint, ...]:
-        """Joints whose motion a trajectory gives, in tree order: where loops or springs move the others, the actuated
-        ones alone."""
-        if self.loops:
+        """Joints whose motion a trajectory gives, in tree order: where loops, leaders or springs move the others, the
+        actuated ones alone."""
+        if self.constrained:
             return tuple(j for j in self.moving if j.actuated)
         return tuple(j for j in self.moving if not j.elastic)
 
@@ -344,16 +360,17 @@ class Mechanism:
     @property
     def flexible(self) -> bool:
         """Whether it has flexible links, or joints that nothing but a spring holds."""
-        springs = not self.loops and any(joint.elastic for joint in self.moving)
+        springs = not self.constrained and any(joint.elastic for joint in self.moving)
         return springs or any(link.beam is not None for link in self.links)
 
     @property
     def settled_scheme(self) -> str | None:
-        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops and flexible links
-        take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen (codegen.step.scheme)."""
+        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops, mimic joints and
+        flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
+        (codegen.step.scheme)."""
         if self.control.scheme != "auto":
             return self.control.scheme
-        if self.loops or self.flexible:
+        if self.constrained or self.flexible:
             return "newton-euler"
         return "midpoint" if self.modes else None
 

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import hint, shown
-from codegen.mechanism import buses, urdf
+from codegen.mechanism import buses, mimic, urdf
 from codegen.mechanism.description import (
     BASE,
     Anchor,
@@ -38,6 +38,7 @@ from codegen.mechanism.description import (
     Link,
     Loop,
     Mechanism,
+    Mimic,
     Mode,
     Motor,
     Payload,
@@ -122,6 +123,7 @@ class _Reader:
         self.buses = buses.read_buses(table.bus, self.fail)
         joints = tuple(self._joint(t, channels.get(t.name, 0)) for t in order)
         buses.check_shared(joints, self.fail)
+        joints, lock = mimic.resolved(joints, self._lock(joints), self.fail, self.warn)
         payloads = tuple(self._payload(t) for t in table.payload)
         loops = tuple(self._loop(t) for t in table.loop)
         modes = tuple(self._mode(t) for t in table.mode)
@@ -136,7 +138,7 @@ class _Reader:
             loops=loops,
             modes=modes,
             buses=self.buses,
-            lock=self._lock(joints),
+            lock=lock,
             safety=self._safety(),
             unphysical=self.unphysical,
             source=self.path,
@@ -371,6 +373,11 @@ class _Reader:
         limits = self._limits(t)
         self._check_drive(t, motor, encoder, limits)
         drive = None if t.drive is None else buses.read_drive(t, t.drive, limits, self.buses, self.fail)
+        follows = None if t.mimic is None else Mimic(**t.mimic.model_dump())
+        if follows is not None:
+            driven = next((key for key in ("motor", "drive", "encoder") if getattr(t, key) is not None), None)
+            mimic.check(t.name, follows, t.type, "gains" if t.gains.ku or t.gains.kv or t.gains.ki else driven,
+                        self.fail)
         if t.c_mot and t.stiffness:
             self.fail(f"{key}.stiffness", t.stiffness, "c_mot is given too; give one or the other")
         return Joint(
@@ -379,7 +386,7 @@ class _Reader:
             c_mot=t.c_mot, stiffness=t.stiffness, rest=t.rest, limits=limits,
             friction=Friction(**t.friction.model_dump()), motor=motor, encoder=encoder,
             gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
-            drive=drive,
+            drive=drive, mimic=follows,
         )
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:

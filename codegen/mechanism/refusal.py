@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import NoReturn, Protocol
 
 from codegen.common.errors import BadInput
 from codegen.common.nearest import shown
 from codegen.mechanism.description import Mechanism
+
+
+class Fail(Protocol):
+    """What raises BadInput about a key of the file that is being read."""
+
+    def __call__(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn: ...
 
 
 def in_radians(value: float, lower: float, upper: float) -> str:

@@ -24,6 +24,7 @@ from codegen.mechanism.description import (
     Gains,
     Home,
     Joint,
+    Mimic,
     Motor,
     Safety,
 )
@@ -231,6 +232,14 @@ class HomeTable(Table):
     travel: Positive | None = key("rad or m after which seeking is given up", None)
 
 
+class MimicTable(Table):
+    """Instead of a motor: the joint moves as another does, by gears or links that the file does not describe."""
+
+    joint: Reference = key("the one that it follows")
+    ratio: Number = key("of its displacement to the other's, signed", Mimic.ratio)
+    offset: Number = key("its position where the other is at zero, rad or m", Mimic.offset)
+
+
 class JointTable(Table):
     """Gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia at the
     motor. Positive torque moves the joint along its axis.
@@ -255,6 +264,7 @@ class JointTable(Table):
     gains: GainsTable = GainsTable()
     home: HomeTable | None = None
     drive: DriveTable | None = None
+    mimic: MimicTable | None = None
 
 
 class PayloadTable(Table):

@@ -11,7 +11,7 @@ import io
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,32 +37,25 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 class Tables:
     """Raw `[[link]]` and `[[joint]]` tables in the document's order; its name; what was left out of it, and why.
 
-    mimics: every joint that is to follow another, locked or not. root: the document's name of the link that is the
+    root: the document's name of the link that is the
     ground here.
     """
 
     name: str
     links: list[dict[str, Any]]
     joints: list[dict[str, Any]]
-    mimics: dict[str, str]
     warnings: list[str]
     root: str = BASE
 
 
-def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
-    """The tables of a URDF file. `locked` joints, or all of them with None, may be mimic joints. Raises BadInput."""
+def read(path: Path, locked: Collection[str] = ()) -> Tables:
+    """The tables of a URDF file; `locked` joints are known to stand still. Raises BadInput."""
     document = _parse(path)
     _check_names(path, document)
     for link in document.findall("link"):
         _check_link(path, link)
     for joint in document.findall("joint"):
         _check_joint(path, joint)
-    mimics = {str(j.get("name")): str(_child(j, "mimic").get("joint")) for j in document.findall("joint")
-              if j.find("mimic") is not None and j.get("type") != "fixed"}
-    for name, leader in mimics.items():
-        if locked is not None and name not in locked:
-            raise BadInput(path, f"joint.{name}.mimic", leader, "mimic joints are not supported",
-                           f"freeze it in the mechanism file: lock = {{ {toml_key(name)} = 0.0 }}")
     root = _root(path, document)
     if document.find("joint") is None:
         raise BadInput(path, "joint", None, "there is none: nothing can move")
@@ -74,8 +67,8 @@ def read(path: Path, locked: Collection[str] | None = ()) -> Tables:
             warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
     links = [_link(link, names) for link in robot.links if link.name != root]
     joints = [_joint(joint, names, warnings) for joint in robot.joints]
-    warnings += _floating(path, robot, root, locked or ())
-    return Tables(robot.name, links, joints, mimics, warnings, root)
+    warnings += _floating(path, robot, root, locked)
+    return Tables(robot.name, links, joints, warnings, root)
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
@@ -283,6 +276,9 @@ def _joint(joint: Any, names: dict[str, str], warnings: list[str]) -> dict[str, 
     table["axis"] = [float(a) for a in joint.axis]
     if limits := _limits(joint, warnings):
         table["limits"] = limits
+    if joint.mimic is not None:
+        given = {"ratio": joint.mimic.multiplier, "offset": joint.mimic.offset}
+        table["mimic"] = {"joint": joint.mimic.joint, **{k: float(v) for k, v in given.items() if v is not None}}
     if joint.dynamics is not None:
         given = {"viscous": joint.dynamics.damping, "coulomb": joint.dynamics.friction}
         table["friction"] = {key: float(value) for key, value in given.items() if value is not None}
@@ -322,22 +318,10 @@ def toml_key(name: str) -> str:
     return name if bare else f'"{name}"'
 
 
-def frozen(tables: Tables) -> dict[str, float]:
-    """Mimic joints, and what they follow, as one cannot move without the other: each at zero, or where it can be that
-    is nearest to zero."""
-    values = {}
-    for joint in tables.joints:
-        if joint["name"] in {*tables.mimics, *tables.mimics.values()}:
-            limits = joint.get("limits", {})
-            values[str(joint["name"])] = min(max(0.0, limits.get("lower", -math.inf)), limits.get("upper", math.inf))
-    return values
-
-
 def alone(path: Path) -> dict[str, Any]:
-    """The tables of the mechanism file that says nothing beyond this URDF; mimic joints are frozen. Raises BadInput."""
+    """The tables of the mechanism file that says nothing beyond this URDF."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", path.stem)[:32]
-    return {"name": name if re.match(TITLE_PATTERN, name) else f"_{name[:31]}", "urdf": path.name,
-            "lock": frozen(read(path, locked=None))}
+    return {"name": name if re.match(TITLE_PATTERN, name) else f"_{name[:31]}", "urdf": path.name}
 
 
 # ---- a mechanism file on top of a URDF
@@ -372,9 +356,7 @@ def merge(path: Path, data: dict[str, Any]) -> Merged:
     for kind, base in (("link", tables.links), ("joint", tables.joints)):
         given |= {f"{kind}.{table['name']}.{key}" for table in base for key in table}
         merged[kind] = _overlay(path, urdf, kind, base, data.get(kind, []), given)
-    still = [f"joint.{name} of {urdf.name} follows {leader} (mimic); here it is locked at {lock[name]:g}"
-             for name, leader in tables.mimics.items() if isinstance(lock, dict) and name in lock]
-    return Merged(merged, frozenset(given), urdf, tables.warnings + still)
+    return Merged(merged, frozenset(given), urdf, tables.warnings)
 
 
 def _overlay(path: Path, urdf: Path, kind: str, base: list[dict[str, Any]], extra: Any,

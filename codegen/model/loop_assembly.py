@@ -1,8 +1,8 @@
-"""Closed loops: what they leave free, and the assembled pose.
+"""Closed loops and mimic joints: what they leave free, and the assembled pose.
 
-Equations of the cuts (`codegen.model.loop_constraint`) that others contain are found by rank at the assembled pose and
-beside it, and dropped. Of the moving joints as many actuated ones are *independent* as there is mobility; all others,
-passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+Equations of cuts and couplings (`codegen.model.loop_constraint`) that others contain are found by rank at the
+assembled pose and beside it, and dropped. Of the moving joints as many actuated ones are *independent* as there is
+mobility; all others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
 
 from __future__ import annotations
@@ -20,13 +20,10 @@ from codegen.model.bodies import Model
 from codegen.model.kinematics import Conversion, Levers, pose
 from codegen.model.loop_constraint import (
     Cut,
-    bias,
-    cuts,
+    Equations,
     frames,
-    jacobians,
     load_torques,
     residual,
-    residuals,
     unit_loads,
 )
 from codegen.model.motion import Motion
@@ -47,17 +44,18 @@ PACE = 0.05  # rad or m: the farthest an independent joint goes between two pose
 
 @dataclass(frozen=True)
 class Assembly:
-    """What the loops make of a model.
+    """What the loops and mimic joints make of a model.
 
-    kept, dropped: (cut, row) numbers of the equations that count, and of those that others contain; start (n,): the
-    closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in tree order.
+    kept, dropped: numbers (`Equations.rows`) of the equations that count, and of those that others contain; start
+    (n,): the closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in
+    tree order.
     actuated: streamed, driven and measured; of them `independent` ones are the coordinates and `redundant` ones follow;
     dependent: passive and redundant ones, in the order they are eliminated; length: the mechanism's size, m; scale:
     sizes of the dependent joints' columns of J_c at the start, lengths in units of `length`.
     """
 
     model: Model
-    cuts: tuple[Cut, ...]
+    equations: Equations
     kept: tuple[tuple[int, int], ...]
     dropped: tuple[tuple[int, int], ...]
     start: Array
@@ -73,30 +71,38 @@ class Assembly:
     def mobility(self) -> int:
         return len(self.independent)
 
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        return self.equations.cuts
+
+    @property
+    def bound(self) -> bool:
+        """Whether anything binds the joints."""
+        return bool(self.equations.rows)
+
     def row_name(self, row: tuple[int, int]) -> str:
-        cut = self.cuts[row[0]]
-        return f"{cut.loop.name}.{cut.rows[row[1]]}"
+        return self.equations.name(row)
 
     def is_angle(self, row: tuple[int, int]) -> bool:
-        return "." in self.cuts[row[0]].rows[row[1]]
+        return self.equations.is_angle(row)
 
     # ---- the constraint: kept equations only
     def residual(self, q: ArrayLike) -> Array:
         """(..., m) at positions q (..., n)."""
-        return self._kept(residuals(self.model, self.cuts, pose(self.model, q)), -1)
+        return self._kept(self.equations.residual(q), -1)
 
     def bias(self, q: ArrayLike, velocities: ArrayLike) -> Array:
         """Of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints; see `bias`."""
         q, velocities = np.asarray(q, float), np.asarray(velocities, float)
-        return self._kept(np.concatenate([bias(self.model, cut, q, velocities) for cut in self.cuts], axis=-1), -1)
+        return self._kept(self.equations.bias(q, velocities), -1)
 
     def jacobian(self, q: ArrayLike) -> Array:
         """J_c (..., m, n)."""
-        return self._kept(jacobians(self.model, self.cuts, pose(self.model, q)), -2)
+        return self._kept(self.equations.jacobian(q), -2)
 
     def _kept(self, rows: Array, axis: int) -> Array:
-        first = np.cumsum([0, *(len(cut.rows) for cut in self.cuts)])
-        return np.take(rows, [first[c] + r for c, r in self.kept], axis=axis)
+        every = self.equations.rows
+        return np.take(rows, [every.index(row) for row in self.kept], axis=axis)
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
         """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
@@ -287,14 +293,23 @@ class Assembly:
     def conversion(self, convert: Conversion) -> Conversion:
         """From nodal forces to joint torques, as `convert` does it for the tree, with the loops closed.
 
-        The cuts' forces are found from the tree's torques, put into {P}, and the sum is converted.
+        The cuts' forces are found from the tree's torques, put into {P}, and the sum is converted; what couplings
+        pass on between joints are torques already.
         """
+        coupled = self.equations.coupled
+
         def closed(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-            loads = [unit_loads(model, cut, R) for cut in self.cuts]
-            unit_F, unit_Phi = (self._kept(np.concatenate(parts, axis=-3), -3) for parts in zip(*loads, strict=True))
-            lam = self.multipliers(load_torques(model, R, arms, unit_F, unit_Phi), convert(model, R, arms, F, Phi))
+            none = np.zeros((*R.shape[:-3], len(coupled), model.n, 3))  # a coupling loads no node
+            loads = [*(unit_loads(model, cut, R) for cut in self.cuts), (none, none)]
+            every_F, every_Phi = (np.concatenate(parts, axis=-3) for parts in zip(*loads, strict=True))
+            J = load_torques(model, R, arms, every_F, every_Phi)
+            J[..., J.shape[-2] - len(coupled):, :] = coupled
+            J, unit_F, unit_Phi = self._kept(J, -2), self._kept(every_F, -3), self._kept(every_Phi, -3)
+            lam = self.multipliers(J, convert(model, R, arms, F, Phi))
             add_F, add_Phi = (np.einsum("...r,...rij->...ij", lam, unit) for unit in (unit_F, unit_Phi))
-            return convert(model, R, arms, F + add_F, Phi + add_Phi)
+            passed = [k for k, row in enumerate(self.kept) if row[0] >= len(self.cuts)]
+            return (convert(model, R, arms, F + add_F, Phi + add_Phi)
+                    + np.einsum("...ji,...j->...i", J[..., passed, :], lam[..., passed]))
 
         return closed
 
@@ -330,15 +345,13 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
 
     near: positions of some joints by name, instead of their start.
     """
-    found, near = cuts(model), near or {}
+    found, near = Equations.of(model), near or {}
     guess = np.array([near.get(body.joint.name, body.joint.start) for body in model.bodies])
     q = _assembled(model, found, guess)
     kept, dropped = _independent_rows(model, found, q)
-    actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found)
+    actuated = tuple(i for i, body in enumerate(model.bodies) if body.joint.actuated or not found.rows)
     passive = tuple(i for i in range(model.n) if i not in actuated)
-    J = jacobians(model, found, pose(model, q))
-    first = np.cumsum([0, *(len(cut.rows) for cut in found)])
-    J = J[[first[c] + r for c, r in kept]]
+    J = found.jacobian(q)[[found.rows.index(row) for row in kept]]
     redundant = _redundant(model, J, actuated, passive)
     dependent = _elimination_order(J, (*passive, *redundant))
     independent = tuple(i for i in actuated if i not in redundant)
@@ -356,7 +369,7 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
             closed = q
             closed.setflags(write=False)
             return replace(assembly, start=closed, scale=scale)
-        _refuse(model.mechanism, f"loop.{found[0].loop.name}",
+        _refuse(model.mechanism, f"loop.{found.cuts[0].loop.name}",
                 f"does not close with {_names(model, independent)} at their start",
                 "give starts nearer to a closed pose")
     closed.setflags(write=False)
@@ -371,20 +384,19 @@ def _names(model: Model, joints: ArrayLike) -> str:
     return ", ".join(model.bodies[i].joint.name for i in np.atleast_1d(np.asarray(joints, int)))
 
 
-def _assembled(model: Model, found: tuple[Cut, ...], guess: Array) -> Array:
+def _assembled(model: Model, found: Equations, guess: Array) -> Array:
     """A closed pose near the guess, passive joints moved first. Raises BadInput with the residual if there is none."""
     moves = np.array([1.0 if not body.joint.actuated else 1e-2 for body in model.bodies])
     q = guess.copy()
     for _ in range(ITERATIONS):
-        at = pose(model, q)
-        away = residuals(model, found, at)
+        away = found.residual(q)
         if np.max(np.abs(away), initial=0.0) < CLOSED:
             break
-        J = jacobians(model, found, at) * moves
+        J = found.jacobian(q) * moves
         step = -moves * np.linalg.lstsq(J, away, rcond=1e-10)[0]
         q += step * min(1.0, FARTHEST / np.max(np.abs(step), initial=1e-300))
     at = pose(model, q)
-    for cut in found:
+    for cut in found.cuts:
         away, f = residual(model, cut, at), frames(at, cut)
         worst = float(np.max(np.abs(away)))
         if not worst < 1e3 * CLOSED:
@@ -424,14 +436,14 @@ def _scaled(model: Model, J: Array) -> Array:
     return scaled / np.maximum(np.max(np.abs(scaled), axis=-1, keepdims=True), size)
 
 
-def _independent_rows(model: Model, found: tuple[Cut, ...],
+def _independent_rows(model: Model, found: Equations,
                       q: Array) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """(kept, dropped) equations as (cut, row), by rank at the assembled pose q (n,) and beside it. Raises BadInput."""
-    rows = [(c, r) for c, cut in enumerate(found) for r in range(len(cut.rows))]
+    """(kept, dropped) equations by number, by rank at the assembled pose q (n,) and beside it. Raises BadInput."""
+    rows = found.rows
     if not rows:
         return (), ()
-    J = _scaled(model, jacobians(model, found, pose(model, q)))
-    beside = [_scaled(model, jacobians(model, found, pose(model, x))) for x in _poses_beside(model, found, q)]
+    J = _scaled(model, found.jacobian(q))
+    beside = [_scaled(model, found.jacobian(x)) for x in _poses_beside(found, q)]
     here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
     if here < generic:
         _refuse(model.mechanism, "joint.start",
@@ -454,21 +466,20 @@ def _rank(J: Array) -> int:
     return int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
 
 
-def _poses_beside(model: Model, found: tuple[Cut, ...], q: Array) -> list[Array]:
+def _poses_beside(found: Equations, q: Array) -> list[Array]:
     """Closed poses a little away from one, in random directions that the loops allow."""
     rng = np.random.default_rng(0)
     poses: list[Array] = []
     for _ in range(BESIDE):
-        J = jacobians(model, found, pose(model, q))
+        J = found.jacobian(q)
         _, sizes, V = np.linalg.svd(J)
         free = V[int(np.sum(sizes > RANK * sizes[0])):]
         if not len(free):
             return poses
         x = q + STEP * (rng.standard_normal(len(free)) @ free)
         for _ in range(10):
-            at = pose(model, x)
-            x = x - np.linalg.lstsq(jacobians(model, found, at), residuals(model, found, at), rcond=1e-10)[0]
-        if np.max(np.abs(residuals(model, found, pose(model, x)))) < 1e3 * CLOSED:
+            x = x - np.linalg.lstsq(found.jacobian(x), found.residual(x), rcond=1e-10)[0]
+        if np.max(np.abs(found.residual(x))) < 1e3 * CLOSED:
             poses.append(x)
     return poses
 

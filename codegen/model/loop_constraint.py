@@ -17,14 +17,15 @@ J_c of the equations; there is no other code for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.vectors import cross
 from codegen.mechanism.description import Anchor, Loop
-from codegen.model.bodies import GROUND, Model, placed_links, rotation_axis, rotation_rpy
-from codegen.model.kinematics import Levers, Pose, joint_torque, levers, rotate, rotate_back
+from codegen.model.bodies import GROUND, Body, Model, placed_links, rotation_axis, rotation_rpy
+from codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
 
 Array = NDArray[np.float64]
 
@@ -59,6 +60,23 @@ class Cut:
     b: Side
     rows: tuple[str, ...]
     plane: Array | None = None
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint that mimics another: q_follower - ratio q_leader - offset = 0, rad or m. Joints by index."""
+
+    follower: int
+    leader: int
+    ratio: float
+    offset: float
+
+
+def couplings(model: Model) -> tuple[Coupling, ...]:
+    """Every mimic joint of the model's mechanism."""
+    places = {body.joint.name: i for i, body in enumerate(model.bodies)}
+    return tuple(Coupling(i, places[mimic.joint], mimic.ratio, mimic.offset)
+                 for i, body in enumerate(model.bodies) if (mimic := body.joint.mimic))
 
 
 def cuts(model: Model) -> tuple[Cut, ...]:
@@ -228,13 +246,68 @@ def load_torques(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
                         F, Phi)
 
 
-def residuals(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
-    """Of all cuts, one after the other (..., m)."""
-    parts = [residual(model, cut, at) for cut in found]
-    return np.concatenate(parts, axis=-1) if parts else np.zeros((*at.R.shape[:-3], 0))
+@dataclass(frozen=True)
+class Equations:
+    """All that binds a model's joints, one equation after the other: those of its cuts, then one a coupling."""
 
+    model: Model
+    cuts: tuple[Cut, ...]
+    couplings: tuple[Coupling, ...]
 
-def jacobians(model: Model, found: tuple[Cut, ...], at: Pose) -> Array:
-    """The same (..., m, n)."""
-    parts = [jacobian(model, cut, at) for cut in found]
-    return np.concatenate(parts, axis=-2) if parts else np.zeros((*at.R.shape[:-3], 0, model.n))
+    @staticmethod
+    def of(model: Model) -> Equations:
+        return Equations(model, cuts(model), couplings(model))
+
+    @cached_property
+    def rows(self) -> list[tuple[int, int]]:
+        """(number, row) of every equation; couplings are numbered on after the cuts and have one row each."""
+        sizes = [len(cut.rows) for cut in self.cuts] + [1] * len(self.couplings)
+        return [(number, row) for number, size in enumerate(sizes) for row in range(size)]
+
+    def name(self, row: tuple[int, int]) -> str:
+        if row[0] < len(self.cuts):
+            cut = self.cuts[row[0]]
+            return f"{cut.loop.name}.{cut.rows[row[1]]}"
+        return f"{self._follower(row).joint.name}.mimic"
+
+    def is_angle(self, row: tuple[int, int]) -> bool:
+        """Whether it is in rad (or a sine), not in m."""
+        if row[0] < len(self.cuts):
+            return "." in self.cuts[row[0]].rows[row[1]]
+        return not self._follower(row).prismatic
+
+    def _follower(self, row: tuple[int, int]) -> Body:
+        return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
+
+    def residual(self, q: ArrayLike) -> Array:
+        """(..., m) at positions q (..., n), rad or m; zero where all of them hold."""
+        q = np.asarray(q, float)
+        parts = [np.zeros((*q.shape[:-1], 0))]
+        if self.cuts:
+            at = pose(self.model, q)
+            parts += [residual(self.model, cut, at) for cut in self.cuts]
+        parts += [(q[..., c.follower] - c.ratio * q[..., c.leader] - c.offset)[..., None] for c in self.couplings]
+        return np.concatenate(parts, axis=-1)
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """Its derivative by q, (..., m, n)."""
+        q = np.asarray(q, float)
+        parts = [np.zeros((*q.shape[:-1], 0, self.model.n))]
+        if self.cuts:
+            at = pose(self.model, q)
+            parts += [jacobian(self.model, cut, at) for cut in self.cuts]
+        parts.append(np.broadcast_to(self.coupled, (*q.shape[:-1], *self.coupled.shape)))
+        return np.concatenate(parts, axis=-2)
+
+    @cached_property
+    def coupled(self) -> Array:
+        """The couplings' part of the jacobian (couplings, n): it is constant."""
+        J = np.zeros((len(self.couplings), self.model.n))
+        for row, c in enumerate(self.couplings):
+            J[row, c.follower], J[row, c.leader] = 1.0, -c.ratio
+        return J
+
+    def bias(self, q: Array, velocities: Array) -> Array:
+        """dJ/dt qd (..., m), with velocities qd (..., n)."""
+        parts = [bias(self.model, cut, q, velocities) for cut in self.cuts]
+        return np.concatenate([*parts, np.zeros((*q.shape[:-1], len(self.couplings)))], axis=-1)

@@ -135,7 +135,7 @@ def stretches(mechanism: Mechanism, modes: tuple[tuple[float, str], ...], ticks:
 def ramp(mechanism: Mechanism, mode: str) -> int:
     """Ticks over which a mode's forces at its cuts come and go; none where passive joints need them at once."""
     alone = in_mode(mechanism, mode)
-    if not alone.loops or any(not joint.actuated for joint in alone.moving):
+    if not alone.constrained or any(not joint.actuated for joint in alone.moving):
         return 0
     return round(alone.modes[0].ramp_s * mechanism.control.rate_hz)
 

@@ -21,19 +21,19 @@ def supported(mechanism: Mechanism) -> None:
         _mode(mechanism, mode)
     if mechanism.flexible:
         _flexible(mechanism)
-    if mechanism.loops and mechanism.control.scheme not in ("auto", "newton-euler"):
-        refuse(mechanism, "control.scheme", mechanism.control.scheme, "closed loops are not emitted in this scheme",
-                "leave it out: they take newton-euler")
+    if mechanism.constrained and mechanism.control.scheme not in ("auto", "newton-euler"):
+        refuse(mechanism, "control.scheme", mechanism.control.scheme,
+               "closed loops and mimic joints are not emitted in this scheme", "leave it out: they take newton-euler")
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:
     """Refuse what no mode can be: it stands on nothing, or leaves joints that nothing moves."""
     alone = in_mode(mechanism, mode.name)
     loose = [joint.name for joint in alone.moving if not joint.actuated]
-    if loose and not alone.loops and (mechanism.loops or mode.passive):
+    if loose and not alone.constrained and (mechanism.loops or mode.passive):
         refuse(mechanism, f"mode.{mode.name}", None, f"closes no loop, and nothing moves {', '.join(loose)} then",
                 "close a loop that does, or give it a motor")
-    if mode.ramp_s and alone.loops and loose:
+    if mode.ramp_s and alone.constrained and loose:
         refuse(mechanism, f"mode.{mode.name}.ramp_s", mode.ramp_s, f"passive joints ({', '.join(loose)}) need the "
                 "forces at the cuts at once", "leave it out")
     if mechanism.control.scheme == "newmark" and has_modes(mechanism):
@@ -47,6 +47,10 @@ def _flexible(mechanism: Mechanism) -> None:
     bending = f"what bends ({', '.join(names)})"
     for loop in mechanism.loops:
         refuse(mechanism, f"loop.{loop.name}", None, f"closed loops are not computed with {bending}", "make it rigid")
+    for joint in mechanism.moving:
+        if joint.mimic:
+            refuse(mechanism, f"joint.{joint.name}.mimic", joint.mimic.joint,
+                   f"mimic joints are not computed with {bending}", "make it rigid, or lock the joint")
     if mechanism.settled_scheme != "newton-euler":
         refuse(mechanism, "control.scheme", mechanism.settled_scheme, f"{bending} is marched by newton-euler alone",
                 'scheme = "newton-euler", or leave it out')

@@ -24,7 +24,7 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
     Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
     """
-    if mechanism.loops:
+    if mechanism.constrained:
         return _random_closed_motion(mechanism, rng)
     kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
     joints = mechanism.streamed

@@ -287,7 +287,7 @@ class Discretisation:
         self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
         if model.mechanism.flexible:
             self.form = Elastic(model)
-        elif model.mechanism.loops:
+        elif model.mechanism.constrained:
             self.form = Closed(model)
         elif model.scheme == "newton-euler":
             self.form = NewtonEuler(model)

@@ -34,7 +34,7 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
     places = [names.index(joint.name) for joint in alone.streamed]
     model, tau = Model.of(alone), np.zeros_like(rows[0])
     q, v, a = (x[:, places] for x in rows)
-    if alone.loops:
+    if alone.constrained:
         assembly = assemble(model)
         free = [assembly.actuated.index(i) for i in assembly.independent]
         full = _poses(assembly, q)

@@ -32,7 +32,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
     if model.mechanism.flexible:
         return elastic_reference.torque(model, motion, ticks)
-    if model.mechanism.loops:
+    if model.mechanism.constrained:
         assembly = assemble(model, _near(model, motion))
         t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
         return t, tau[:, list(assembly.actuated)]
@@ -87,7 +87,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
 def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
                 near: dict[str, float] | None = None) -> Array:
     """The same of rigid links, from positions, velocities and accelerations (N, J) along a motion."""
-    if not model.mechanism.loops:
+    if not model.mechanism.constrained:
         return newton_euler(model, q, qd, qdd)
     assembly = assemble(model, near)
     full = assembly.whole(q, qd, qdd)
@@ -108,7 +108,7 @@ def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tu
         q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
         start = accelerations(model, q[0], qd[0], qdd[0])
         return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
-    if model.scheme == "newton-euler" and not model.mechanism.loops:
+    if model.scheme == "newton-euler" and not model.mechanism.constrained:
         return middles, newton_euler(model, *motion.at(middles), convert)
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)
     return middles, midpoint_torque(model, q, qd, convert)

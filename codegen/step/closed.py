@@ -120,14 +120,14 @@ class Eliminated:
 
 @dataclass
 class LoopStep:
-    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (position of slides), rate[j], change[j] (of
+    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), rate[j], change[j] (of
     independent joints, in half ticks). Outputs: x[d], G[e], rate[d], change[d], rest[d] (positive where
     regular)."""
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
     angles: list[Angle] = field(default_factory=list)
-    slides: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)  # of the joints whose whole position is needed
     entries: list[tuple[int, int]] = field(default_factory=list)  # of G: (place in dependent, place in independent)
 
     def __post_init__(self) -> None:
@@ -138,6 +138,7 @@ class LoopStep:
         self.spins: dict[Angle, Expr] = {}
         self.moving: dict[int, tuple[Carried, Carried, str]] = {}  # the two factors of each equation
         rows = [row for c, cut in enumerate(self.assembly.cuts) for row in self._cut(c, cut)]
+        rows += self._couplings()
         self._move(self._solve(rows))
 
     # ---- constants and small algebra
@@ -180,6 +181,26 @@ class LoopStep:
                 direction = np.eye(3)[row] if cut.plane is None else cut.plane[:, row]
                 rows.append(self._dot(self._still(direction), apart, f"{name}_{'xyz'[row]}"))
         return rows
+
+    def _couplings(self) -> list[Row]:
+        """The equations of mimic joints, in the cuts' units. What they leave open is the one thing that is made of
+        whole positions: it is of the size of a rounding, and only sines and cosines see it."""
+        equations, rows = self.assembly.equations, list[Row]()
+        for number, c in enumerate(equations.couplings):
+            place = (len(equations.cuts) + number, 0)
+            self.graph.block(f'"{equations.name(place).removesuffix(".mimic")}" beside what it follows')
+            unit = 1.0 if equations.is_angle(place) else 1.0 / self.assembly.length
+            p, led = (self.graph.input("p", self._position(j)) for j in (c.follower, c.leader))
+            left = self._const(unit) * p - self._const(unit * c.ratio) * led - self._const(unit * c.offset)
+            rows.append(self._row({c.follower: self._const(unit), c.leader: self._const(-unit * c.ratio)},
+                                  self.graph.bind(left, f"m{number + 1}_left")))
+        return rows
+
+    def _position(self, joint: int) -> int:
+        """The place of a joint's whole position among the inputs p."""
+        if joint not in self.positions:
+            self.positions.append(joint)
+        return self.positions.index(joint)
 
     def _directions(self, cut: Cut, kept: list[int], label: str) -> list[str]:
         along = cut.loop.type in ALONG
@@ -256,9 +277,7 @@ class LoopStep:
             return y
         j = group.members[0].joint
         axis = self.assembly.model.bodies[j].axis / self.assembly.length
-        if j not in self.slides:
-            self.slides.append(j)
-        now = y.now + self.graph.input("p", self.slides.index(j)) * self._fixed(axis)
+        now = y.now + self.graph.input("p", self._position(j)) * self._fixed(axis)
 
         def on(m: Moving) -> Moving:
             return Moving(m.velocity + self.velocities[j] * self._fixed(axis), m.bias)
@@ -371,7 +390,7 @@ class LoopStep:
 
     def _move(self, G: dict[int, dict[int, Expr]]) -> None:
         """Velocities and accelerations of the dependent joints."""
-        a, graph, zero = self.assembly, self.graph, self.graph.const(0.0)
+        a, graph = self.assembly, self.graph
         graph.block("Rates of the dependent joints")
         self.velocities = {i: graph.input("rate", i) for i in a.independent}
         for d, joint in enumerate(a.dependent):
@@ -380,7 +399,7 @@ class LoopStep:
             graph.output("rate", d, led)
         graph.block("By how much the anchors accelerate while all rates stay as they are")
         still = Moving(self._zero(), self._zero())
-        sides = {}
+        sides = dict.fromkeys(range(self.rows), self.graph.const(0.0))  # of couplings it stays
         for number, (u, v, name) in self.moving.items():
             m, n = still, still
             for on in u.path:
@@ -394,7 +413,7 @@ class LoopStep:
             sides[r.into[0]] = graph.bind(r.c * x + r.s * y, f"bias{r.into[0]}")
             sides[r.into[1]] = graph.bind(r.c * y - r.s * x, f"bias{r.into[1]}")
         graph.block("Accelerations of the dependent joints")
-        own = self._back([sides.get(p.number, zero) for p in self.pivots], lambda j: f"change{j + 1}")
+        own = self._back([sides[p.number] for p in self.pivots], lambda j: f"change{j + 1}")
         for d, joint in enumerate(a.dependent):
             led = _sum(graph, [G[joint][i] * graph.input("change", i) for i in a.independent])
             graph.output("change", d, led + own[joint])

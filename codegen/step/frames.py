@@ -35,7 +35,7 @@ class FrameStep(ABC):
         self.model, self.tree, self.length = model, tree, tree.length
         self.shared = [dict(members) for members in shared]
         self.graph = Graph()
-        self.increment = "w" if model.mechanism.loops else "u"
+        self.increment = "w" if model.mechanism.constrained else "u"
         self.pairs: dict[int, Pair] = {}
         self.outward_block: dict[int, int] = {}
 

@@ -48,7 +48,7 @@ Joints = NDArray[np.float64]  # shape (J, N)
 
 def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     """Largest error (J,), N m or N, that single precision may add on a motion sampled every tick: positions (N, J)."""
-    if not model.mechanism.loops:
+    if not model.mechanism.constrained:
         return _of_tree(model, positions)
     assembly = assemble(model)
     q = assembly.follow(positions)

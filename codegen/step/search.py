@@ -132,7 +132,7 @@ def _quieter(model: Model, best: SpatialStep) -> SpatialStep:
     Roundings are of random sign: Panda, 1.15e-4 of peak on one of them, 7.8e-5 with the regrouping about x at one
     joint.
     """
-    if not TRIED_BELOW_HZ >= model.mechanism.control.rate_hz or model.n > MANY or model.mechanism.loops:
+    if not TRIED_BELOW_HZ >= model.mechanism.control.rate_hz or model.n > MANY or model.mechanism.constrained:
         return best
 
     def worst(step: SpatialStep) -> float:

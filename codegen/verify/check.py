@@ -113,7 +113,7 @@ class Report:
             "joints": [_joint_data(m, j) for j in m.joints],
             "moving": names,
             "streamed": [j.name for j in m.streamed],
-            "assembly": _assembly_data(self.assemblies[0][1]) if m.loops and not has_modes(m) else None,
+            "assembly": _assembly_data(self.assemblies[0][1]) if m.constrained and not has_modes(m) else None,
             "modes": {name: _assembly_data(a) for name, a in self.assemblies} if has_modes(m) else {},
             "mass": sum(x.mass for x in m.links) + sum(p.mass for p in m.payloads),
             "loop": loop,
@@ -168,7 +168,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         if stability is not None:
             _gains(mechanism, stability, rule, warnings)
             _overlay(mechanism, lead)
-    if not mechanism.loops and not has_modes(mechanism):
+    if not mechanism.constrained and not has_modes(mechanism):
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
@@ -368,7 +368,7 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
             warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole "
                             f"turns "
                             "and would take the spring's short way round")
-        if not joint.actuated and not joint.elastic and not mechanism.loops:
+        if not joint.actuated and not joint.elastic and not joint.mimic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
         if motor is None:
             continue
@@ -414,7 +414,7 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 
 def _regular(model: Model, warnings: list[str]) -> bool:
     """Whether the mass matrix can be inverted at every sampled pose."""
-    if model.mechanism.loops:
+    if model.mechanism.constrained:
         return True  # what no body resists shows in a loop's assembly or in its mass at the independent joints
     masses = mass_matrix(model, sample_poses(model))
     diagonal = np.sqrt(np.maximum(np.diagonal(masses, axis1=-2, axis2=-1), 0.0))

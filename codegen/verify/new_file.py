@@ -21,7 +21,7 @@ from codegen.mechanism.motors import Sold, named
 from codegen.mechanism.reader import load_mechanism
 from codegen.mechanism.refusal import in_radians
 from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
-from codegen.mechanism.urdf import Tables, frozen, read, toml_key
+from codegen.mechanism.urdf import Tables, read, toml_key
 from codegen.model.bodies import Model
 from codegen.verify.plausible import doubts
 
@@ -169,7 +169,7 @@ def said_of(path: Path) -> list[str]:
 
 
 def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
-    tables, board = read(urdf, locked=None), choice.board or COMPUTE
+    tables, board = read(urdf), choice.board or COMPUTE
     lock, sold = _locked(urdf, tables, choice), None if choice.motor is None else named(choice.motor)
     if sold is not None and board == COMPUTE:
         raise BadInput("femtorque init", "--motor", choice.motor, "goes with --board", "say which board drives it")
@@ -194,7 +194,7 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str,
                volts: float = VOLTS) -> str:
     lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
     lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
-    lines.append(_lock(tables, lock))
+    lines.append(_lock(lock))
     lines.append('unphysical = "warn"             # or "refuse": inertias that no single body can have')
     lines.append(CONTROL.format(board=board, volts=volts).rstrip().replace(
         'use = "compute"',
@@ -210,7 +210,7 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str,
 
 
 def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
-    """The joints that move, from the base outwards."""
+    """The joints that a motor moves, from the base outwards."""
     above = {j["child"]: j["parent"] for j in tables.joints}
 
     def depth(joint: dict[str, Any]) -> int:
@@ -219,15 +219,18 @@ def _moving(tables: Tables, lock: Collection[str]) -> list[dict[str, Any]]:
             link, steps = above[link], steps + 1
         return steps
 
-    return sorted((j for j in tables.joints if j["type"] != "fixed" and j["name"] not in lock), key=depth)
+    driven = (j for j in tables.joints if j["type"] != "fixed" and j["name"] not in lock and "mimic" not in j)
+    return sorted(driven, key=depth)
 
 
 def _locked(urdf: Path, tables: Tables, choice: Choice) -> dict[str, float]:
-    """Joints that do not move, and where they stand: mimic joints, those off the chain, those asked for."""
-    lock, moving = frozen(tables), {str(j["name"]): j for j in tables.joints if j["type"] != "fixed"}
+    """Joints that do not move, and where they stand: those off the chain but for what follows it, those asked for."""
+    moving = {str(j["name"]): j for j in tables.joints if j["type"] != "fixed"}
+    lock: dict[str, float] = {}
     if choice.chain is not None:
         kept = _chain(urdf, tables, choice.chain)
-        lock |= {name: _nearest_zero(joint) for name, joint in moving.items() if name not in kept and name not in lock}
+        kept |= {name for name, joint in moving.items() if joint.get("mimic", {}).get("joint") in kept}
+        lock |= {name: _nearest_zero(joint) for name, joint in moving.items() if name not in kept}
     for asked in choice.lock:
         name, _, value = asked.partition("=")
         if name not in moving:
@@ -302,12 +305,11 @@ def _fewer(moving: list[dict[str, Any]], most: int) -> str:
     return f"lock {len(away)} more, as {locks}, or take a part by --chain A:B"
 
 
-def _lock(tables: Tables, lock: dict[str, float]) -> str:
+def _lock(lock: dict[str, float]) -> str:
     if not lock:
         return "# lock = { finger = 0.04 }      # freezes joints"
     values = ", ".join(f"{toml_key(name)} = {value:g}" for name, value in lock.items())
-    why = "     # mimic joints and what they follow are frozen" if tables.mimics else ""
-    return f"lock = {{ {values} }}{why}"
+    return f"lock = {{ {values} }}"
 
 
 def _said(joint: dict[str, Any]) -> str:

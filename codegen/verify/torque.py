@@ -132,7 +132,7 @@ def _believable(mechanism: Mechanism, trajectory: Trajectory, t: Array, tau: Arr
 
 def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
     """Torques (N, J) of the streamed joints that hold against a wrench at their positions q (N, J)."""
-    if not model.mechanism.loops:
+    if not model.mechanism.constrained:
         return held(model, q, wrench)
     assembly = assemble(model)
     q = assembly.follow(q)

@@ -389,7 +389,7 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
     """`rnea` at times t (N,), of the streamed joints; of closed mechanisms the tree's at all joints' motion, shared as
     the loops have it."""
     mechanism = model.mechanism
-    if not mechanism.loops:
+    if not mechanism.constrained:
         return pinocchio_rnea.torque(mechanism, *motion.at(t))
     assembly = assemble(model)
     q, qd, qdd = ClosedMotion(assembly, motion).at(t)

@@ -104,7 +104,7 @@ class TickRecorder:
     def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, joints: int) -> None:
         self.telemetry = Telemetry(core, image, joints, mechanism.control.rate_hz)
         self._core, self._image, self._joints = core, image, joints
-        self._keeps_steps = bool(mechanism.loops or mechanism.modes)
+        self._keeps_steps = bool(mechanism.constrained or mechanism.modes)
         self._steps: dict[int, bytes] = {}
         self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []

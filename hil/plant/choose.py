@@ -49,13 +49,13 @@ def plant_of(mechanism: Mechanism) -> Plant:
     beams = [link.beam for link in mechanism.links if link.beam]
     if beams and is_arm(mechanism):
         return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
-    changing = mechanism.loops or mechanism.modes or beams
+    changing = mechanism.constrained or mechanism.modes or beams
     return articulated.Plant(refined(mechanism, FINER)) if changing else minimal.Plant(mechanism)
 
 
 def is_arm(mechanism: Mechanism) -> bool:
     """Whether it is a planar chain whose last link, and no other, bends in its plane."""
-    if mechanism.loops or mechanism.modes or not mechanism.moving:
+    if mechanism.constrained or mechanism.modes or not mechanism.moving:
         return False
     *rigid, last = mechanism.moving
     flexible = [link.name for link in mechanism.links if link.beam]

@@ -58,7 +58,7 @@ class RigidTree:
     """The moving bodies of a mechanism. n: joints that can move, in the mechanism's order."""
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0) -> None:
-        if mechanism.loops:
+        if mechanism.constrained:
             raise Refused(f"{mechanism.name}: the plant has no loop closures yet")
         if any(link.beam for link in mechanism.links):
             raise Refused(f"{mechanism.name}: the plant has no flexible links yet")

@@ -281,7 +281,7 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     path = CompiledPath(mechanism)
     arrays = motion.position, motion.rate, motion.acceleration
     around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
-    changing = bool(mechanism.loops or mechanism.modes)
+    changing = bool(mechanism.constrained or mechanism.modes)
     if changing and not record.steps:
         return None
     held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact per tick

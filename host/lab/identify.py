@@ -121,8 +121,9 @@ class Take:
 def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[str], None] = lambda what: None
              ) -> Identified:
     """Move one joint about where it stands, all others held, and fit. Raises Refused where there is no room to move."""
-    if mechanism.loops:
-        raise Refused(f"{mechanism.name} has closed loops: take one apart, or identify its joints on a bench")
+    if mechanism.constrained:
+        what = "closed loops" if mechanism.loops else "mimic joints"
+        raise Refused(f"{mechanism.name} has {what}: take one apart, or identify its joints on a bench")
     number, model = joint_number(mechanism, joint), Model.of(mechanism)
     board.arm()
     takes, pose = [], np.array(board.positions)

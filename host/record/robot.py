@@ -94,7 +94,7 @@ def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
     rest."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
-    if alone.loops:
+    if alone.constrained:
         assembly = assemble(Model.of(alone))
         whole = assembly.follow(positions[:, [mechanism.streamed.index(j) for j in _actuated(mechanism, alone)]])
         return {body.joint.name: whole[:, k] for k, body in enumerate(assembly.model.bodies)}

@@ -43,7 +43,9 @@ class Equations:
         self.G[:, : s.split] = gradient[s.m: s.m + n] + gradient[s.m + n:]
         self.C = s.rotor_columns.copy()
         self.C[: s.m, : s.split] = gradient[: s.m]
-        self.C[s.m:, : s.split] = self.G[system.geared, : s.split]
+        self.C[s.m: s.m + s.r, : s.split] = self.G[system.geared, : s.split]
+        for row, coupling in enumerate(s.couplings, s.m + s.r):
+            self.C[row] = coupling.across(self.G)
         self.Y = self.free.mobility(self.C)
         if s.K:
             H = self.C @ self.Y
@@ -86,8 +88,9 @@ class Equations:
         s, system = self.structure, self.structure.system
         forms = s.forms.curvature(system.velocities(v))
         distances, others = forms[: 6 * s.S].reshape(s.S, 6), forms[6 * s.S: 6 * s.S + s.m]
-        if s.r:
-            others = np.concatenate([others, self.turning(v)[system.geared]])
+        if s.r or s.couplings:
+            turning = self.turning(v)
+            others = np.concatenate([others, turning[system.geared], [c.across(turning) for c in s.couplings]])
         return distances, others
 
     def turning(self, v: Array) -> Array:

@@ -21,7 +21,7 @@ from hil.plant.articulated.elements import Element
 from hil.plant.articulated.laws import Acting, Law, Spring, Stop
 from hil.plant.articulated.loads import Loads
 from hil.plant.articulated.stress import Members
-from hil.plant.articulated.system import Structure, System, build, closed, lay_out
+from hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from hil.plant.encoders import Encoders
 from hil.plant.motors import Motors
 from hil.plant.rigid import EnergyBook
@@ -79,7 +79,7 @@ class Plant:
         # the encoders' zero is the start pose, which loops may move passive joints away from
         given = names if start is not None else [joint.name for joint in first.moving if joint.actuated]
         system, z = build(assembly.solids, elements, assembly.places, near=assembly.starts,
-                          held=given if first.loops else (), **self._parts(assembly))
+                          held=given if first.constrained else (), **self._parts(assembly))
         self._enter(first, assembly, system, z, np.zeros_like(z), assembly.starts)
         if velocities is not None:
             self.set_velocities(velocities)
@@ -88,8 +88,13 @@ class Plant:
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
         """What systems of all modes have alike."""
         return {"coordinates": self._names, "rotors": dict(zip(self._names, self.motors.inertia, strict=True)),
-                "gravity": self.mechanism.gravity,
+                "gravity": self.mechanism.gravity, "couplings": self._couplings(),
                 "extra_rows": [row for element in assembly.beams for row in beam.rows(element, assembly.solids)]}
+
+    def _couplings(self) -> list[Coupling]:
+        """Of the mimic joints."""
+        return [Coupling(k, self._names.index(joint.mimic.joint), joint.mimic.ratio, joint.mimic.offset)
+                for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
         """What holds the root link of the mode on the ground, where some mode has another root than the base."""

@@ -82,7 +82,8 @@ class Members:
         self.links, self.stations, self.flexible = tuple(links), tuple(stations), tuple(flexible)
         self._system, self._beams = system, beams
         names = system.coordinate_names
-        owners = [row.element for row in system.rows] + [names[c] for c in system.geared] + list(names)
+        owners = [row.element for row in system.rows] + [names[c] for c in system.geared]
+        owners += [names[c.follower] for c in system.couplings] + list(names)
         # which rows of [C; G] belong to the elements outboard of a station
         self._beyond = np.array([[owner in st.outboard for owner in owners] for st in self.stations], float)
         self._beyond = self._beyond.reshape(len(self.stations), len(owners))

@@ -2,8 +2,8 @@
 
 Degrees of freedom: the 12 coordinates of the four points of each solid, then one angle a rotor; the mass matrix is
 diagonal. Kinematic rows: six distances a solid, then the rows of the mechanisms, then one row a rotor that ties it to
-its coordinate. A rotor is what turns with a coordinate on the motor's side of a reduction; its inertia is reflected
-to the joint (N^2 Jm, which the paper omits).
+its coordinate, then one a pair of coordinates that are coupled. A rotor is what turns with a coordinate on the motor's
+side of a reduction; its inertia is reflected to the joint (N^2 Jm, which the paper omits).
 """
 
 from __future__ import annotations
@@ -29,6 +29,25 @@ ROUNDED = 2e-5  # the same where rows contradict each other, as axes do that a f
 
 
 @dataclass(frozen=True)
+class Coupling:
+    """Two coordinates by number that gears or links tie together: follower = ratio leader + offset."""
+
+    follower: int
+    leader: int
+    ratio: float
+    offset: float
+
+    def left(self, values: Array) -> float:
+        """Of the coordinates' values (n,)."""
+        return float(values[self.follower] - self.ratio * values[self.leader] - self.offset)
+
+    def across(self, by_coordinate: Array) -> Array:
+        """The same combination of rows (n, ...) that each belong to a coordinate."""
+        combined: Array = by_coordinate[self.follower] - self.ratio * by_coordinate[self.leader]
+        return combined
+
+
+@dataclass(frozen=True)
 class System:
     """solids[0] is the ground. Rotor r turns with coordinate geared[r].
 
@@ -44,6 +63,7 @@ class System:
     rotor_inertia: Array  # (r,) kg m^2 (kg for slides)
     gravity: Array
     dropped: tuple[str, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
 
     @property
     def moving(self) -> int:
@@ -57,7 +77,8 @@ class System:
     @property
     def row_names(self) -> list[str]:
         rotors = [f"{self.coordinate_names[c]}: rotor" for c in self.geared]
-        return [f"{row.element}: {row.label}" for row in self.rows] + rotors
+        coupled = [f"{self.coordinate_names[c.follower]}: mimic" for c in self.couplings]
+        return [f"{row.element}: {row.label}" for row in self.rows] + rotors + coupled
 
     def points(self, z: Array) -> Array:
         """Points (P, 3) of all solids, the ground's first, from degrees of freedom z (size,)."""
@@ -83,7 +104,8 @@ class Structure:
         moving, r = system.solids[1:], len(system.geared)
         self.system = system
         self.S, self.r, self.m = len(moving), r, len(system.rows)
-        self.K = self.m + r  # rows beyond the solids' own
+        self.couplings = system.couplings
+        self.K = self.m + r + len(self.couplings)  # rows beyond the solids' own
         self.split = 12 * self.S
         self.mass = np.concatenate([np.repeat([0.25 * s.mass for s in moving], 12), system.rotor_inertia])
         self.inverse = 1.0 / self.mass
@@ -108,6 +130,9 @@ class Structure:
             rotors = z[self.split:]
             angle = system.coordinates.values(forms[known:])[system.geared]
             others = np.concatenate([others, unwrap(angle, rotors, self.rotor_turning) - rotors])
+        if self.couplings:
+            values = system.coordinates.values(forms[known:])
+            others = np.concatenate([others, [c.left(values) for c in self.couplings]])
         return distances, others
 
     def row_gradient(self, z: Array) -> Array:
@@ -162,8 +187,8 @@ class FreeSolids:
 
 def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
           rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
-          extra_rows: Sequence[Row] = (), near: ArrayLike | None = None,
-          held: Sequence[str] = ()) -> tuple[System, Array]:
+          extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = (),
+          near: ArrayLike | None = None, held: Sequence[str] = ()) -> tuple[System, Array]:
     """A system whose rows are independent, and degrees of freedom z (size,) at which every mechanism is closed.
 
     solids: the ground first. places: (S, 4, 3) points of the moving ones, about where they are. coordinates: names of
@@ -172,13 +197,13 @@ def build(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLik
     can. Raises Refused where the mechanisms do not close.
     """
     system, z = lay_out(solids, elements, places, coordinates=coordinates, rotors=rotors, gravity=gravity,
-                        extra_rows=extra_rows)
+                        extra_rows=extra_rows, couplings=couplings)
     return closed(system, z, near, held)
 
 
 def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayLike, *, coordinates: Sequence[str] = (),
             rotors: Mapping[str, float] | None = None, gravity: ArrayLike = (0.0, 0.0, -9.81),
-            extra_rows: Sequence[Row] = ()) -> tuple[System, Array]:
+            extra_rows: Sequence[Row] = (), couplings: Sequence[Coupling] = ()) -> tuple[System, Array]:
     """The system with all its rows, dependent ones too, and degrees of freedom (size,) that need not close it."""
     named = {element.name: element for element in elements}
     along = [named[name] for name in coordinates]
@@ -190,7 +215,7 @@ def lay_out(solids: Sequence[Solid], elements: Sequence[Element], places: ArrayL
         forms=Forms.of([(row.u, row.w) for row in every] + pairs(along, solids), len(solids)),
         coordinate_names=tuple(coordinates), coordinates=Coordinates.of(along),
         geared=np.array(geared, int), rotor_inertia=np.array([inertia[coordinates[k]] for k in geared]),
-        gravity=np.asarray(gravity, float),
+        gravity=np.asarray(gravity, float), couplings=tuple(couplings),
     )
     return system, np.concatenate([np.asarray(places, float).ravel(), np.zeros(len(geared))])
 
@@ -238,7 +263,8 @@ def close(system: System, z: Array, held: Mapping[int, float] | None = None, wit
         last, worst = worst, float(np.abs(residual).max(initial=0.0))
         if worst < within and worst > 0.5 * last or worst == 0.0:
             break
-        step = np.linalg.lstsq(np.vstack([_all_rows(structure, moved), gradient[numbers]]) * root, -residual,
+        coupled = [c.across(gradient) for c in structure.couplings]
+        step = np.linalg.lstsq(np.vstack([_all_rows(structure, moved), *coupled, gradient[numbers]]) * root, -residual,
                                rcond=DEPENDENT)[0]
         moved += root * step
     if worst >= within:
