@@ -124,13 +124,13 @@ def mechanism_files() -> str:
 
 A mechanism file is TOML in SI units and radians. `femtorque init NAME` writes a commented one, `femtorque check` says
 what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file
-alone is a mechanism without motors. What is not a key here is refused, with the nearest one that is.
+alone is a mechanism without motors; its `<mimic>` joints follow their leaders. What is not a key here is refused, with the nearest one that is.
 
 `femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two
 links move, `--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)).
 `init` and `check` say what no real mechanism is like: a link in the middle without mass, lengths in millimetres,
-inertias that do not go with their mass, limits that only fill the format, motors and gears that no one sells, mimic
-joints that are locked, a legged robot's trunk that stands on the ground.
+inertias that do not go with their mass, limits that only fill the format, motors and gears that no one sells, a
+follower that is locked beside its leader, a legged robot's trunk that stands on the ground.
 
 """
     return text + "\n".join(_sections("", MechanismTable))

@@ -93,7 +93,7 @@ def _half_turn(leader: Joint, lower: float, upper: float, followers: Sequence[Jo
     """The chip knows the fraction of a turn alone, and a ratio needs all of it."""
     for joint, ratio, offset in [(leader, 1.0, 0.0), *((f, f.mimic.ratio, f.mimic.offset) for f in followers
                                                        if f.mimic)]:
-        ends = [ratio * end + offset for end in (lower, upper)]
+        ends = [ratio * end + offset + 0.0 for end in (lower, upper)]  # no -0
         if joint.type != "prismatic" and not all(abs(end) < pi for end in ends):
             name = followers[0].name
             fail(f"joint.{name}.mimic", leader.name, f"takes {joint.name!r} to {ends[0]:.4g} .. {ends[1]:.4g}: who "

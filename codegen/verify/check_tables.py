@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.control.gains import DAMPING, MARGIN
-from codegen.mechanism.description import BASE, Mechanism
+from codegen.mechanism.description import BASE, Mechanism, Mimic
 from codegen.mechanism.motors import Sold
 from codegen.model.loop_assembly import Assembly
 from codegen.step.scheme import scheme_of
@@ -75,6 +75,8 @@ def _joint_table(mechanism: Mechanism) -> Table:
     still = _left_out(mechanism)
     for j in (j for j in mechanism.joints if j.child not in still):
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
+        if j.mimic:
+            kind += f", {_followed(j.mimic)}"
         where = f"{j.parent} > {j.child}"
         if j.type == "fixed":
             table.add_row(j.name, kind, where)
@@ -83,6 +85,11 @@ def _joint_table(mechanism: Mechanism) -> Table:
         most = ("any" if math.isinf(x) else f"{x:g}" for x in (j.limits.velocity, j.limits.effort))
         table.add_row(j.name, kind, where, span, *most)
     return table
+
+
+def _followed(mimic: Mimic) -> str:
+    offset = f" {'-' if mimic.offset < 0.0 else '+'} {abs(mimic.offset):g}" if mimic.offset else ""
+    return f"{mimic.ratio:g} {mimic.joint}{offset}"
 
 
 def _drive_table(report: Report) -> Table:

@@ -60,5 +60,6 @@ def test_every_robot_is_verified_or_refused_with_a_true_reason() -> None:
 
 
 def _short(urdf: Path, mechanism: Mechanism) -> str:
-    """The file's name, and how many joints are frozen because others mimic them or they mimic others."""
-    return urdf.stem + (f" ({len(mechanism.lock)} frozen)" if mechanism.lock else "")
+    """The file's name, and how many joints follow others."""
+    following = sum(joint.mimic is not None for joint in mechanism.moving)
+    return urdf.stem + (f" ({following} mimic)" if following else "")

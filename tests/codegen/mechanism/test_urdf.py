@@ -166,7 +166,7 @@ def test_panda_loads_with_its_fingers_frozen(tmp_path: Path) -> None:
     path = tmp_path / "panda.toml"
     write("panda", path, robot("panda_description/urdf/panda.urdf"))
     panda = load_mechanism(path)
-    assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    assert len(panda.moving) == 9 and len(panda.streamed) == 8 and panda.lock == {}
     compare_with_pinocchio(panda, robot("panda_description/urdf/panda.urdf"))
 
 
@@ -174,6 +174,7 @@ TRULY_REFUSED = {
     "hector_description/robots/quadrotor_base.urdf": "joint: there is none",
     "iris_description/robots/iris_simple.urdf": "nothing can move",
     "ur_description/urdf/ur3.urdf": "link: there is none",
+    "alex_description/urdf/alex_psyonic_hands.urdf": "mimic.joint = 'index_q1': no such joint",
 }
 
 
@@ -208,7 +209,7 @@ def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
     compare_with_pinocchio(alone, tmp_path / "arm.urdf")
     assert (alone.name, named.name) == ("arm", "_2-arms") and alone.board is None
     panda = load_mechanism(robot("panda_description/urdf/panda.urdf"))
-    assert len(panda.moving) == 7 and panda.lock == {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+    assert len(panda.moving) == 9 and len(panda.streamed) == 8 and panda.lock == {}
     with pytest.raises(BadInput, match="absent.urdf: file: does not exist"):
         load_mechanism(tmp_path / "absent.urdf")
 
@@ -225,9 +226,8 @@ BAD = {
     "xacro expression": ('<mass value="1.5"/>', '<mass value="${m}"/>', r"^<mass value> = '\$\{m\}': holds xacro"),
     "undeclared xacro": (' xmlns:xacro="http://www.ros.org/wiki/xacro">', '><xacro:property name="a"/>',
                          r"^line 2: holds xacro"),
-    "mimic": ('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="shoulder"/>',
-              r"^joint\.slide\.mimic = 'shoulder': mimic joints are not supported; freeze it .*lock = \{ slide = 0\.0 "
-              r"\}$"),
+    "mimic": ('<axis xyz="1 0 0"/>', '<axis xyz="1 0 0"/><mimic joint="sholder"/>',
+              r"^joint\.slide\.mimic\.joint = 'sholder': no such joint; did you mean 'shoulder'\?$"),
     "missing inertia": (UPPER, "", r"^link\.upper\.inertial\.inertia: is required$"),
     "missing moment": ('iyy="0.02" ', "", r"^link\.upper\.inertial\.inertia\.iyy: is required$"),
     "missing product": (' iyz="0.0005"', "", r"^link\.upper\.inertial\.inertia\.iyz: is required$"),

@@ -18,7 +18,7 @@ from tests.support.oracle import random_chain
 
 ROBOTS = {  # file, moving joints
     "ur5": ("ur5_robot.urdf", 6),
-    "panda, fingers locked": ("panda_description/urdf/panda.urdf", 7),
+    "panda, one finger mimics the other": ("panda_description/urdf/panda.urdf", 9),
     "so101": ("so101.urdf", 6),
     "allegro hand": ("allegro_right_hand.urdf", 16),
     "talos left arm": ("talos_left_arm.urdf", 7),

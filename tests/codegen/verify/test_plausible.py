@@ -85,7 +85,7 @@ def test_real_robots_are_doubted_where_their_files_are_made_up_and_nowhere_else(
 
 @pytest.mark.parametrize("robot, line", [
     ("go2", "4 limbs hang on link 'base' and what is fixed to it (7.277 kg), which is the ground here"),
-    ("panda", "joint.panda_finger_joint2 of panda.urdf follows panda_finger_joint1 (mimic); here it is locked at 0"),
+    ("pr2", "it follows r_gripper_l_finger_joint, and no position keeps the limits of both"),
 ])
 def test_what_is_left_out_of_a_urdf_is_said(robot, line):
     said = load_mechanism(next(ROBOTS.rglob(f"{robot}.urdf"))).warnings
