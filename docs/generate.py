@@ -124,7 +124,8 @@ def mechanism_files() -> str:
 
 A mechanism file is TOML in SI units and radians. `femtorque init NAME` writes a commented one, `femtorque check` says
 what it makes of it. A complete example is [mechanisms/three_link.toml](../mechanisms/three_link.toml). A URDF file
-alone is a mechanism without motors; its `<mimic>` joints follow their leaders. What is not a key here is refused, with the nearest one that is.
+alone is a mechanism without motors; its `<mimic>` joints follow their leaders. What is not a key here is refused, with
+the nearest one that is.
 
 `femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two
 links move, `--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)).

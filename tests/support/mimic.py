@@ -7,7 +7,8 @@ board = { use = "f405rg-4", bus_voltage = 24.0 }
 [[link]]
 name = "arm"
 mass = 0.8
-rod = 0.3
+com = [0.15, 0.0, 0.0]
+inertia = [2e-4, 6e-3, 6e-3, 0.0, 0.0, 0.0]
 
 [[link]]
 name = "left"

@@ -1,0 +1,96 @@
+"""Joints that mimic others, against Pinocchio: its torques of all joints, projected on the leaders by the ratios that
+the URDF file itself gives."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.reference.instant import inverse_dynamics
+from codegen.reference.schemes import exact
+from codegen.reference.schemes import torque as reference
+from codegen.step.scheme import model_of
+from codegen.toolchain.step_library import CompiledStep
+from codegen.verify.verify import random_motion, verify
+from hil.chip import chip_step
+from tests.codegen.mechanism.test_urdf import robot
+from tests.codegen.reference.test_robots import assert_verified
+from tests.support.mimic import GRIPPER
+
+HANDS = {  # file: joints that follow
+    "panda_description/urdf/panda.urdf": 1, "baxter.urdf": 2, "pr2.urdf": 10, "tiago_pro.urdf": 10,
+}
+
+
+def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
+    """Torques (J,) of the streamed joints, from the URDF alone: sums over everything that moves with each."""
+    theirs = pin.buildModelFromUrdf(str(urdf))
+    data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
+    follows = {tag.get("name"): tag.find("mimic") for tag in tags if tag.find("mimic") is not None}
+    leaders = [joint.name for joint in mechanism.streamed]
+
+    def led(name: str) -> tuple[str, float, float]:
+        """Leader, ratio and offset of a joint: itself, where it follows none."""
+        if name not in follows:
+            return name, 1.0, 0.0
+        tag = follows[name]
+        leader, ratio, offset = led(tag.get("joint"))
+        k = float(tag.get("multiplier", 1.0))
+        return leader, k * ratio, k * offset + float(tag.get("offset", 0.0))
+
+    places = [(j, *led(name)) for j, name in enumerate(theirs.names) if j and led(name)[0] in leaders]
+    full, rate, change = pin.neutral(theirs), np.zeros(theirs.nv), np.zeros(theirs.nv)
+    for j, leader, ratio, offset in places:
+        joint, k = theirs.joints[j], leaders.index(leader)
+        x = ratio * q[k] + offset
+        full[joint.idx_q: joint.idx_q + joint.nq] = [x] if joint.nq == 1 else [np.cos(x), np.sin(x)]
+        rate[joint.idx_v], change[joint.idx_v] = ratio * v[k], ratio * a[k]
+    tau, sums = pin.rnea(theirs, data, full, rate, change), np.zeros(len(leaders))
+    for j, leader, ratio, _ in places:
+        sums[leaders.index(leader)] += ratio * tau[theirs.joints[j].idx_v]
+    return sums
+
+
+@pytest.mark.parametrize("file", HANDS)
+def test_a_leader_carries_what_its_followers_need(file: str) -> None:
+    urdf, rng = robot(file), np.random.default_rng(1)
+    mechanism = load_mechanism(urdf)
+    assert sum(joint.mimic is not None for joint in mechanism.moving) == HANDS[file]
+    for _ in range(3):
+        q = np.array([rng.uniform(max(j.limits.lower, -1.0), min(j.limits.upper, 1.0)) for j in mechanism.streamed])
+        v, a = rng.normal(size=(2, len(q)))
+        expected = projected(urdf, mechanism, q, v, a)
+        np.testing.assert_allclose(inverse_dynamics(mechanism, q, v, a), expected, rtol=0.0,
+                                   atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("file", ["baxter.urdf", "pr2.urdf"])
+def test_a_robot_with_mimic_joints_is_verified(file: str) -> None:
+    assert_verified(verify(load_mechanism(robot(file)), (), chip_step.run, motions=1))
+
+
+@pytest.fixture
+def gripper(tmp_path: Path) -> Mechanism:
+    path = tmp_path / "gripper.toml"
+    path.write_text(GRIPPER)
+    return load_mechanism(path)
+
+
+def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:
+    """A thumb that slides as a finger turns, with an offset."""
+    model = model_of(gripper)
+    motion = random_motion(gripper, np.random.default_rng(3))
+    t, tau = reference(model, motion, 500)
+    expected = exact(model, motion, t)
+    assert np.max(np.abs(tau - expected)) <= 1e-5 * np.max(np.abs(expected))
+    positions = motion.middles(500, model.dt)
+    for precision, bound in (("double", 1e-5), ("single", 1e-4)):
+        emitted = CompiledStep(model, precision).torque(positions)
+        assert np.max(np.abs(emitted - expected), axis=0) == pytest.approx(0.0, abs=bound * np.max(np.abs(expected)))
+    assert_verified(verify(gripper, (), chip_step.run, motions=1))
