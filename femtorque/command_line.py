@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -137,6 +135,9 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return f"{error.name} is not installed: {installing('hil')}", 1
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
+    import tempfile
+    import traceback
+
     with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
         traceback.print_exception(error, file=file)
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from codegen.common.colours import joint as joint_colour
 from codegen.common.colours import joints as joint_colours
 from codegen.common.errors import BadInput
 from codegen.common.output import write_text
@@ -145,10 +146,11 @@ def _figure(v: Verification, trial: Trial) -> Figure:
         rounding.plot(trial.t, _positive(error[:, j]), color=colour, linewidth=0.6)
         rounding.axhline(trial.floor[j], color=colour, linestyle="--", linewidth=1.2)
     rounding.axhline(SINGLE * trial.peak, color="black", linestyle=":", linewidth=1.2)
-    for key, label in (("reference", "matrix form - rnea"), ("discretisation", "emitted form - rnea"),
-                       ("double", "C in float64 - emitted form")):
+    for k, (key, label) in enumerate((("reference", "matrix form - rnea"), ("discretisation", "emitted form - rnea"),
+                                      ("double", "C in float64 - emitted form"))):
         worst = np.max(v.comparison(key).error(trial), axis=1) / (trial.peak or 1.0)
-        envelope.plot(trial.t, _positive(worst), linewidth=0.8, label=label.replace("rnea", v.rnea))
+        envelope.plot(trial.t, _positive(worst), color=joint_colour(k), linewidth=0.8,
+                      label=label.replace("rnea", v.rnea))
     envelope.axhline(scheme_bound(v.mechanism.control.rate_hz), color="black", linestyle=":", linewidth=1.2)
     envelope.axhline(DOUBLE, color="black", linestyle=":", linewidth=1.2)
     if trial.chip is not None:
@@ -182,7 +184,7 @@ def _bars(v: Verification) -> str:
     x = np.arange(len(v.joints))
     error = [v.worst("single", j).of_peak for j in range(len(x))]
     floor = [max(t.floor[j] / (t.peak or 1.0) for t in v.trials) for j in x]
-    axes.bar(x - 0.2, error, 0.4, label="worst error, C in float32")
+    axes.bar(x - 0.2, error, 0.4, color=joint_colour(0), label="worst error, C in float32")
     axes.bar(x + 0.2, floor, 0.4, color="0.8", label="noise floor")
     axes.axhline(SINGLE, color="black", linestyle=":", linewidth=1.2)
     axes.set_yscale("log")

@@ -135,7 +135,7 @@ def _told(items: Iterable[str]) -> dict[str, float]:
         try:
             told[name] = float(value)
         except ValueError:
-            raise BadInput("command line", "--at", item, "must be JOINT=POSITION, a number") from None
+            raise BadInput("command line", "--at", item, "must be JOINT=POSITION, a number in rad or m") from None
     return told
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from codegen.common import colours
 from codegen.toolchain.step_library import CompiledStep
 from codegen.verify.torque import torque
 from hil.papers.finding import Finding, Table, canvas, label, picture, within
@@ -38,14 +39,15 @@ def two_link(short: bool) -> Finding:
     figure = canvas(13.0, 4.0)
     left, middle, right = figure.subplots(1, 3)
     for j in range(2):
-        left.plot(fem.t, exact[:, j], color=f"C{j}", linewidth=5.0, alpha=0.3, label=f"joint {j + 1}, Newton-Euler")
-        left.plot(fem.t, lagrange[:, j], color=f"C{j}", linewidth=1.2, label=f"joint {j + 1}, Lagrange")
+        left.plot(fem.t, exact[:, j], color=colours.joint(j), linewidth=5.0, alpha=0.3,
+                  label=f"joint {j + 1}, Newton-Euler")
+        left.plot(fem.t, lagrange[:, j], color=colours.joint(j), linewidth=1.2, label=f"joint {j + 1}, Lagrange")
         left.plot(fem.t[::40], fem.tau[::40, j], "k.", markersize=4, label="FEM" if j else None)
-        right.plot(fem.t, fem.tau[:, j] - lagrange[:, j], color=f"C{j}", linewidth=1.0, label=f"joint {j + 1}")
+        right.plot(fem.t, fem.tau[:, j] - lagrange[:, j], color=colours.joint(j), linewidth=1.0, label=f"joint {j + 1}")
     parts = {"inertial, H q''": (H @ qdd[..., None])[:, 0, 0], "gravity, G1": G[:, 0],
              "centrifugal, -h q2'^2": -h * qd[:, 1] ** 2, "Coriolis, -2 h q1' q2'": -2.0 * h * qd[:, 0] * qd[:, 1]}
     for k, (name, curve) in enumerate(parts.items()):
-        middle.plot(fem.t, curve, color=f"C{k}", linewidth=1.2, label=name)
+        middle.plot(fem.t, curve, color=colours.joint(k), linewidth=1.2, label=name)
     label(left, "joint torques", y="N m")
     label(middle, "what makes up the torque of joint 1", y="N m")
     label(right, "FEM minus Lagrange", y="N m")

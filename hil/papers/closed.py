@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
+from codegen.common import colours
 from codegen.model.bodies import Model, placed_links
 from codegen.model.kinematics import pose
 from codegen.model.loop_assembly import ClosedMotion, assemble
@@ -76,11 +77,11 @@ def changing(short: bool) -> Finding:
         t = result.record.seconds[result.moving] - result.record.seconds[result.moving.start]
         for axes, arm in ((left, (0, 1)), (right, (2, 3))):
             for j in arm:
-                axes.plot(t, result.record.torque_ff[result.moving, j], color=f"C{j}", linestyle=style,
+                axes.plot(t, result.record.torque_ff[result.moving, j], color=colours.joint(j), linestyle=style,
                           label=result.mechanism.streamed[j].name if ramp else None)
     gap = wrapped(steps[True].target_positions - steps[True].record.q, mechanism)[steps[True].moving]
     for j, joint in enumerate(mechanism.streamed):
-        error.plot(t[: len(gap)], 1e3 * gap[: len(t), j], color=f"C{j}", label=joint.name)
+        error.plot(t[: len(gap)], 1e3 * gap[: len(t), j], color=colours.joint(j), label=joint.name)
     label(left, "left arm, which takes the object", y="feed-forward, N m")
     label(right, "right arm, joined by the closure", y="feed-forward, N m")
     label(error, "target minus true angle", y="mrad")
@@ -94,13 +95,13 @@ def _picture(played: Played) -> Picture:
     figure = canvas(13.0, 4.2)
     drawing, path, error = figure.subplots(1, 3)
     _draw(drawing, played)
-    for law, colour in zip(LAWS, ("C3", "C1", "C0"), strict=True):
+    for law, colour in zip(LAWS, (colours.FEEDBACK, colours.REST, colours.FEED_FORWARD), strict=True):
         result = played.board[law]
         record, moving = result.record, result.moving
         t = record.seconds[moving] - record.seconds[moving.start]
         gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
         if law == "PD":
-            path.plot(t, (record.q[moving] + gap)[:, 0], color="0.6", linewidth=4.0, label="target")
+            path.plot(t, (record.q[moving] + gap)[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
         path.plot(t, record.q[moving][:, 0], color=colour, linewidth=1.0, label=law)
         error.plot(t, 1e3 * gap[:, 0], color=colour, label=law)
     joint = played.mechanism.streamed[0].name
@@ -124,7 +125,7 @@ def _draw(axes: Axes, played: Played) -> None:
             ends = [at.origin[k, child] for child in body.children]
             ends += [at.origin[k, i] + at.R[k, i] @ point for carrier, point in anchors if carrier == i]
             for end in ends:
-                axes.plot(*np.array([at.origin[k, i], end])[:, :2].T, color=f"C{i}", alpha=0.15 + 0.85 * k / FRAMES,
-                          marker="o", markersize=3)
+                axes.plot(*np.array([at.origin[k, i], end])[:, :2].T, color=colours.joint(i),
+                          alpha=0.15 + 0.85 * k / FRAMES, marker="o", markersize=3)
     axes.set(title="the linkage", xlabel="x, m", ylabel="y, m")
     axes.set_aspect("equal")

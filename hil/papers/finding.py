@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from codegen.common.colours import joints as joint_colours
 from hil.scenarios.scenario import Check
 
 
@@ -74,8 +71,3 @@ def canvas(width: float, height: float) -> Figure:
 def label(axes: Axes, title: str, x: str = "t, s", y: str = "") -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
     axes.grid(alpha=0.3)
-
-
-def colours(count: int) -> Sequence[Any]:
-    """A colour for every joint."""
-    return joint_colours(count)

@@ -8,6 +8,7 @@ import numpy as np
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
+from codegen.common import colours
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
@@ -19,7 +20,7 @@ from codegen.reference import pinocchio as pinocchio_rnea
 from codegen.reference import rigid as reference
 from codegen.toolchain.step_library import CompiledStep
 from codegen.verify.torque import torque
-from hil.papers.finding import Finding, Number, Picture, canvas, colours, label, picture, within
+from hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
 from hil.play.run import Result, wrapped
 from hil.scenarios import scenario
 
@@ -94,7 +95,7 @@ def _torque_picture(t: Array, exact: Array, fem: Array, joints: list[str], capti
     panels[1].sharey(panels[0])
     for axes, values, name in zip(panels, (exact, fem, fem - exact),
                                   ("(a) Newton-Euler", "(b) finite elements", "(b) - (a)"), strict=True):
-        for curve, joint, colour in zip(values.T, joints, colours(len(joints)), strict=True):
+        for curve, joint, colour in zip(values.T, joints, colours.joints(len(joints)), strict=True):
             axes.plot(t, curve, label=joint, color=colour, linewidth=1.2)
         label(axes, name, y="torque, N m")
     panels[2].legend(fontsize=7, ncols=2)
@@ -125,7 +126,7 @@ def six_joints(short: bool) -> Finding:
     _stroboscope(arm, at.origin, path, 9)
     for k, (which, name) in enumerate((([0, 1, 2], "joints 1 to 3"), ([3, 4, 5], "joints 4 to 6"))):
         axes = figure.add_subplot(1, 3, 2 + k)
-        for j, colour in zip(which, colours(3), strict=True):
+        for j, colour in zip(which, colours.joints(3), strict=True):
             axes.plot(fem.t, exact[:, j], color=colour, linewidth=3.0, alpha=0.35)
             axes.plot(fem.t, fem.tau[:, j], color=colour, linewidth=1.0, label=fem.joints[j])
         label(axes, f"{name}: rnea pale, FEM thin", y="torque, N m")
@@ -138,8 +139,9 @@ def _stroboscope(axes: Axes3D, origins: Array, path: Array, frames: int) -> None
     """The arm at some instants: origins (T, n, 3) of the moving links, path (T, 3) of the tip."""
     for k in np.linspace(0, len(origins) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), origins[k], path[k]])
-        axes.plot(*points.T, color="C0", alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o", markersize=2)
-    axes.plot(*path.T, color="C3", linewidth=2.0)
+        axes.plot(*points.T, color=colours.MEASURED, alpha=0.25 + 0.75 * k / len(origins), linewidth=1.5, marker="o",
+                  markersize=2)
+    axes.plot(*path.T, color=colours.joint(1), linewidth=2.0)
     axes.set(xlabel="x, m", ylabel="y, m", title="z up")
     axes.set_box_aspect(np.ptp([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()], axis=1), zoom=0.85)
     axes.tick_params(labelsize=6)
@@ -163,15 +165,16 @@ def _tracking(results: dict[str, Result]) -> Picture:
     figure = canvas(13.0, 4.2)
     target, control, error = figure.subplots(1, 3)
     pd, ff = results["PD"], results["feed-forward + PD"]
-    for result, colour, style, name in ((pd, "C3", "-", "PD"), (ff, "C0", "--", "feed-forward + PD")):
+    for result, colour, style, name in ((pd, colours.FEEDBACK, "-", "PD"),
+                                        (ff, colours.FEED_FORWARD, "--", "feed-forward + PD")):
         record, moving = result.record, result.moving
         t = record.seconds[moving] - record.seconds[moving.start]
         gap = wrapped(result.target_positions - record.q, result.mechanism)[moving]
         wanted = record.q[moving] + gap
         if result is pd:
             for j, joint in enumerate(result.mechanism.streamed):
-                target.plot(t, wanted[:, j], color=f"C{j}", label=f"link {j + 1} ({joint.name})")
-            control.plot(t, wanted[:, 0], color="0.6", linewidth=4.0, label="target")
+                target.plot(t, wanted[:, j], color=colours.joint(j), label=f"link {j + 1} ({joint.name})")
+            control.plot(t, wanted[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
         control.plot(t, record.q[moving][:, 0], color=colour, linestyle=style, label=name)
         error.plot(t, 1e3 * gap[:, 0], color=colour, label=name)
     label(target, "Fig. 7: target motion", y="angle, rad")
@@ -193,8 +196,8 @@ def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: boo
         d = scenario.difference(s, case, results[case.predicted_from], results[case.name], short)
         t = np.arange(len(d.error)) / s.mechanism.control.rate_hz
         for j, joint in enumerate(s.mechanism.streamed):
-            axes.plot(t, 1e3 * d.error[:, j], color=f"C{j}", linewidth=3.0, alpha=0.35)
-            axes.plot(t, 1e3 * d.theory.error[:, j], color=f"C{j}", linewidth=1.0, label=joint.name)
+            axes.plot(t, 1e3 * d.error[:, j], color=colours.joint(j), linewidth=3.0, alpha=0.35)
+            axes.plot(t, 1e3 * d.theory.error[:, j], color=colours.joint(j), linewidth=1.0, label=joint.name)
         label(axes, f"{case.name}: change of the tracking error", y="mrad")
         axes.legend(fontsize=7)
     return picture(figure,

@@ -11,6 +11,7 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from codegen.common import colours
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Friction, Mechanism
 from codegen.mechanism.reader import load_mechanism
@@ -51,9 +52,9 @@ def reduction(short: bool) -> Finding:
     figure = canvas(6.5, 3.2)
     axes = figure.add_subplot(projection="3d")
     for i, j in solids.EDGES:
-        axes.plot(*points[[i, j]].T, color="0.6", linewidth=1.0)
-    axes.scatter(*points.T, s=60, color="C3")
-    axes.scatter(*link.com, s=30, color="C0", marker="+")
+        axes.plot(*points[[i, j]].T, color=colours.DESIRED, linewidth=1.0)
+    axes.scatter(*points.T, s=60, color=colours.joint(1))
+    axes.scatter(*link.com, s=30, color=colours.joint(0), marker="+")
     for k, p in enumerate(points):
         axes.text(*p, f"  m{k + 1} = M/4", fontsize=8)
     axes.set(xlabel="x, m", xticks=[0.0, 0.1, 0.2, 0.3, 0.4], yticks=[], zticks=[])  # y and z are short
@@ -75,10 +76,11 @@ def flexible_arm(short: bool) -> Finding:
     swings = servo_arm.swings(scenario.load("flexible_arm"), short)
     figure = canvas(13.0, 4.0)
     left, right = figure.subplots(1, 2)
-    left.plot(swings[0].t, swings[0].target, color="0.6", linewidth=4.0, label="target")
+    left.plot(swings[0].t, swings[0].target, color=colours.DESIRED, linewidth=4.0, label="target")
     for k, s in enumerate(swings):
-        left.plot(s.t, s.hub, color=f"C{k}", linewidth=1.2, label=s.name)
-        right.plot(s.t, 1e3 * s.tip, color=f"C{k}", linewidth=1.2, label=f"{s.name}, {s.theory[0]:.2f} Hz by theory")
+        left.plot(s.t, s.hub, color=colours.joint(k), linewidth=1.2, label=s.name)
+        right.plot(s.t, 1e3 * s.tip, color=colours.joint(k), linewidth=1.2,
+                   label=f"{s.name}, {s.theory[0]:.2f} Hz by theory")
     label(left, "angle of the motor", y="rad")
     label(right, "tip from where the target points", y="mm")
     for axes in (left, right):
@@ -122,13 +124,13 @@ def _arm_picture(mechanism: Mechanism, results: dict[str, Result]) -> Picture:
     angles, errors = figure.add_subplot(1, 3, 2), figure.add_subplot(1, 3, 3)
     t = record.seconds[moving] - record.seconds[moving.start]
     for j, joint in enumerate(mechanism.streamed):
-        angles.plot(t, record.q[moving][:, j], color=f"C{j}", label=joint.name)
+        angles.plot(t, record.q[moving][:, j], color=colours.joint(j), label=joint.name)
     for name, style in zip(names[:2], ("-", "--"), strict=True):
         result = results[name]
         gap = wrapped(result.target_positions - result.record.q, mechanism)[result.moving]
         seconds = result.record.seconds[result.moving]
         for j in range(gap.shape[1]):
-            errors.plot(seconds - seconds[0], 1e3 * gap[:, j], color=f"C{j}", linestyle=style, linewidth=1.0,
+            errors.plot(seconds - seconds[0], 1e3 * gap[:, j], color=colours.joint(j), linestyle=style, linewidth=1.0,
                         label=name if j == 0 else None)
     label(angles, "joint angles", y="rad")
     label(errors, "target minus true angle", y="mrad")
@@ -143,8 +145,9 @@ def _draw_arm(axes: Axes3D, mechanism: Mechanism, q: Array, frames: int = 7) -> 
     tip = at.origin[:, -1] + (at.R[:, -1] @ (2.0 * model.bodies[-1].com))
     for k in np.linspace(0, len(q) - 1, frames).astype(int):
         points = np.vstack([np.zeros(3), at.origin[k], tip[k]])
-        axes.plot(*points.T, color="C0", alpha=0.25 + 0.75 * k / len(q), linewidth=2.0, marker="o", markersize=3)
-    axes.plot(*tip.T, color="C3", linewidth=1.5)
+        axes.plot(*points.T, color=colours.MEASURED, alpha=0.25 + 0.75 * k / len(q), linewidth=2.0, marker="o",
+                  markersize=3)
+    axes.plot(*tip.T, color=colours.joint(1), linewidth=1.5)
     axes.set(xlabel="x, m", ylabel="y, m", zlabel="z, m")
     axes.set_aspect("equal")
     axes.tick_params(labelsize=6)
@@ -160,12 +163,13 @@ def industrial_robot(short: bool) -> Finding:
     figure = canvas(13.0, 4.8)
     _draw_robot(figure.add_subplot(1, 2, 1, projection="3d"), s)
     axes = figure.add_subplot(1, 2, 2)
-    colours = {"start, PD": "C3", "start, feed-forward + PD": "C1", "optimised, PD": "C0"}
+    paints = {"start, PD": colours.FEEDBACK, "start, feed-forward + PD": colours.FEED_FORWARD,
+              "optimised, PD": colours.ALL}
     for name, result in results.items():
         gap = wrapped(result.target_positions - result.record.q, result.mechanism)[result.moving]
         seconds = result.record.seconds[result.moving]
         axes.semilogy(seconds - seconds[0], 1e3 * np.maximum(np.linalg.norm(gap, axis=1), 1e-7), linewidth=1.0,
-                      color=colours.get(name, "C2"), label=name)
+                      color=paints.get(name, colours.REST), label=name)
     label(axes, "tracking error on the virtual board, all joints", y="mrad")
     axes.legend(fontsize=8)
     table = Table(f"chosen in {choice.trials} simulations: start -> optimum", design.COLUMNS, tuple(choice.table()))
@@ -183,8 +187,8 @@ def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
             continue  # twenty thousand triangles of a housing
         mesh, i = scenario.form(solid, scenario.FOLDER / f"{s.name}.toml", number), where[solid.link]
         triangles = mesh.triangles @ at.R[i].T + at.origin[i]
-        axes.add_collection3d(Poly3DCollection(triangles, facecolor=f"C{i}", edgecolor=(0, 0, 0, 0.15), linewidth=0.3,
-                                               alpha=0.6))
+        axes.add_collection3d(Poly3DCollection(triangles, facecolor=colours.joint(i), edgecolor=(0, 0, 0, 0.15),
+                                               linewidth=0.3, alpha=0.6))
         corners.append(triangles.reshape(-1, 3))
     low, high = np.vstack(corners).min(axis=0), np.vstack(corners).max(axis=0)
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]), xlabel="x, m", ylabel="y, m",

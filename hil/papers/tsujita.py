@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import lu_factor, lu_solve
 
+from codegen.common import colours
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.step.scheme import model_of
 from codegen.toolchain.step_library import CompiledStep
-from hil.papers.finding import Finding, Number, Table, canvas, colours, label, picture, within
+from hil.papers.finding import Finding, Number, Table, canvas, label, picture, within
 from hil.plant.flexible_arm import FlexiblePlant
 from hil.scenarios import scenario
 from hil.scenarios.slew import Slew
@@ -59,9 +60,9 @@ def slew(short: bool) -> Finding:
             before, turn = make(mechanism, duration)
             w = swing(mechanism, turn)
             t = np.arange(len(w)) * DT - before
-            axes.plot(t, 1e3 * w, color=f"C{k}", linewidth=1.2, label=name)
+            axes.plot(t, 1e3 * w, color=colours.joint(k), linewidth=1.2, label=name)
             worst[name, duration] = float(np.ptp(w[t > duration + 0.25]))
-        axes.axvline(duration, color="0.6", linewidth=0.8)
+        axes.axvline(duration, color=colours.DESIRED, linewidth=0.8)
         axes.legend(fontsize=8)
         label(axes, f"60 degrees in {duration:g} s", y="tip from where the motor points, mm")
     found = tuple((f"{d:g}", *(f"{1e3 * worst[name, d]:.3g}" for name in kinds)) for d in (0.5, 1.0))
@@ -104,9 +105,9 @@ def spin_up(short: bool) -> Finding:
     for axes, (share, velocity, allowed) in zip(np.atleast_1d(figure.subplots(1, len(runs))), runs, strict=True):
         t = (np.arange(round(1.9 * mechanism.control.rate_hz) + 2, dtype=float) - 0.5) / mechanism.control.rate_hz
         march = beside_exact(mechanism, t, spun(velocity, 1.5, t))
-        axes.plot(march.t, march.exact, color="0.6", linewidth=3.0, label="exact link")
-        axes.plot(march.t, march.emitted, color="C3", linewidth=1.0, label="emitted step")
-        axes.plot(march.t, march.rigid, color="C0", linewidth=1.0, linestyle="--", label="rigid link")
+        axes.plot(march.t, march.exact, color=colours.DESIRED, linewidth=3.0, label="exact link")
+        axes.plot(march.t, march.emitted, color=colours.MEASURED, linewidth=1.0, label="emitted step")
+        axes.plot(march.t, march.rigid, color=colours.ERROR, linewidth=1.0, linestyle="--", label="rigid link")
         axes.legend(fontsize=8)
         label(axes, f"spun up to {share:g} of its first frequency, {velocity:g} rad/s", y="torque of the hub, N m")
         numbers.append(within(f"spun up to {share:g} of the first frequency", march.error / march.peak, allowed,
@@ -225,9 +226,10 @@ def force(short: bool) -> Finding:
     assert wall.file.contact is not None
     runs = {name: pressed(wall, 0.5, feedback) for name,
             feedback in (("feed-forward", False), ("with force feedback", True))}
-    for name, found in runs.items():
-        axes.plot(found.done.times, found.done.force[:, 1], linewidth=1.2, label=f"{name}: {found.rms:.2g} N rms")
-    axes.axhline(wall.file.contact.press, color="0.6", linewidth=0.8)
+    for colour, (name, found) in zip((colours.FEED_FORWARD, colours.FEEDBACK), runs.items(), strict=True):
+        axes.plot(found.done.times, found.done.force[:, 1], color=colour, linewidth=1.2,
+                  label=f"{name}: {found.rms:.2g} N rms")
+    axes.axhline(wall.file.contact.press, color=colours.DESIRED, linewidth=0.8)
     axes.legend(fontsize=8)
     label(axes, "t_f = 0.5 s", y="force on the surface, N")
     open_loop, closed = (found.rms for found in runs.values())
@@ -246,8 +248,9 @@ def force_error(short: bool) -> Finding:
     runs = {d: (pressed(wall, d), pressed(wall, d, feedback=True)) for d in durations}
     figure = canvas(7.0, 4.0)
     axes = figure.subplots()
-    for k, name in enumerate(("feed-forward", "with force feedback")):
-        axes.loglog(durations, [runs[d][k].rms for d in durations], marker="o", label=name)
+    for k, (name, colour) in enumerate((("feed-forward", colours.FEED_FORWARD),
+                                        ("with force feedback", colours.FEEDBACK))):
+        axes.loglog(durations, [runs[d][k].rms for d in durations], marker="o", color=colour, label=name)
     axes.set_xticks(durations, [f"{d:g}" for d in durations], minor=False)
     axes.minorticks_off()
     axes.legend(fontsize=8)
@@ -293,7 +296,7 @@ def sticks(short: bool) -> Finding:
     plant = FlexiblePlant(wall.mechanism, contact.elements, frame="chord")
     rows = np.linspace(0, len(found.done.times) - 1, 12).astype(int)
     along = np.argsort(plant.x)
-    for colour, k in zip(colours(len(rows)), rows, strict=True):
+    for colour, k in zip(colours.joints(len(rows)), rows, strict=True):
         y = found.done.y[k]
         origins, _, R = plant.places(y[: plant.J])
         line = np.outer(plant.x, R[:, 0]) + np.outer(plant.N @ y[plant.J : plant.J + plant.n], R[:, 1])

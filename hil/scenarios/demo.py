@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from codegen.common import colours
 from codegen.common.errors import BadInput, Refused
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Gains, Mechanism
@@ -174,13 +175,15 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
     for column, (file, label) in enumerate(RATES.items()):
         pd, ff = next(p for p in pairs(outcomes) if p[0].case.file == file and p[0].case.factor == 1.0)
         upper, lower = grid[0, column], grid[1, column]
-        upper.plot(pd.t, pd.target[:, 0], color="0.6", linewidth=4.0, label="target")
-        upper.plot(pd.t, pd.actual[:, 0], color="C3", linewidth=1.2, label="PD")
-        upper.plot(ff.t, ff.actual[:, 0], color="C0", linewidth=1.2, linestyle="--", label="feed-forward + PD")
+        upper.plot(pd.t, pd.target[:, 0], color=colours.DESIRED, linewidth=4.0, label="target")
+        upper.plot(pd.t, pd.actual[:, 0], color=colours.FEEDBACK, linewidth=1.2, label="PD")
+        upper.plot(ff.t, ff.actual[:, 0], color=colours.FEED_FORWARD, linewidth=1.2, linestyle="--",
+                   label="feed-forward + PD")
         upper.set(title=f"{pd.joints[0]}, tick {label}", ylabel="angle, rad")
         upper.legend()
-        lower.plot(pd.t, (pd.target - pd.actual)[:, 0] * 1e3, color="C3", linewidth=1.2, label="PD")
-        lower.plot(ff.t, (ff.target - ff.actual)[:, 0] * 1e3, color="C0", linewidth=1.2, label="feed-forward + PD")
+        lower.plot(pd.t, (pd.target - pd.actual)[:, 0] * 1e3, color=colours.FEEDBACK, linewidth=1.2, label="PD")
+        lower.plot(ff.t, (ff.target - ff.actual)[:, 0] * 1e3, color=colours.FEED_FORWARD, linewidth=1.2,
+                   label="feed-forward + PD")
         lower.set(xlabel="t, s", ylabel="target - true angle, mrad")
         lower.grid(alpha=0.3)
         upper.grid(alpha=0.3)
@@ -197,10 +200,10 @@ def _sweep(errors: Axes, ratios: Axes, outcomes: list[Outcome]) -> None:
         line = "-" if file == next(iter(RATES)) else ":"
         for j, joint in enumerate(chosen[0][0].joints):
             style: dict[str, Any] = {"linestyle": line, "marker": "o", "markersize": 4}
-            errors.loglog(factors, [pd.rms[j] * 1e3 for pd, _ in chosen], color=f"C{j}", alpha=0.5, **style)
-            errors.loglog(factors, [ff.rms[j] * 1e3 for _, ff in chosen], color=f"C{j}", **style,
+            errors.loglog(factors, [pd.rms[j] * 1e3 for pd, _ in chosen], color=colours.joint(j), alpha=0.5, **style)
+            errors.loglog(factors, [ff.rms[j] * 1e3 for _, ff in chosen], color=colours.joint(j), **style,
                           label=f"{joint}, {label}")
-            ratios.loglog(factors, [ff.rms[j] / pd.rms[j] for pd, ff in chosen], color=f"C{j}", **style)
+            ratios.loglog(factors, [ff.rms[j] / pd.rms[j] for pd, ff in chosen], color=colours.joint(j), **style)
     ratios.axhline(0.1, color="0.5", linewidth=0.8)
     errors.set(title="rms error: PD pale, feed-forward + PD full", ylabel="mrad")
     ratios.set(xlabel="gains, share of the stiffest", ylabel="rms (FF + PD) / rms (PD)")

@@ -69,11 +69,12 @@ def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | Non
     """
     told = dict(told or {})
     for name, value in told.items():
-        limits = mechanism.streamed[joint_number(mechanism, name)].limits
+        joint = mechanism.streamed[joint_number(mechanism, name)]
+        limits = joint.limits
         if not limits.lower <= value <= limits.upper:
             raise BadInput("command line", f"--at {name}", value,
                            f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
-                           in_radians(value, limits.lower, limits.upper))
+                           "" if joint.type == "prismatic" else in_radians(value, limits.lower, limits.upper))
     for joint in mechanism.streamed:
         if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in told:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from codegen.common import colours
 from codegen.common.errors import BadInput, Refused
 from codegen.common.output import drawn_by, replacing
 from codegen.mechanism.description import Mechanism
@@ -151,9 +152,10 @@ def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
     figure.suptitle(f"{mechanism.name}: the tip moves from {motion.path_start:.3f} s on")
     position, torque, bent = figure.subplots(3, 1, sharex=True)
     for j, name in enumerate(found.trajectory.joints):
-        position.plot(motion.times, motion.q[:, j], label=name)
-        torque.plot(motion.times, motion.torque[:, j])
-    bent.plot(motion.times, motion.W, linewidth=0.9)
+        position.plot(motion.times, motion.q[:, j], color=colours.joint(j), label=name)
+        torque.plot(motion.times, motion.torque[:, j], color=colours.joint(j))
+    for k, coordinate in enumerate(motion.W.T):
+        bent.plot(motion.times, coordinate, color=colours.joint(k), linewidth=0.9)
     position.set_ylabel("joint, rad")
     torque.set_ylabel("torque, N m")
     bent.set_ylabel("elastic coordinates, m, rad")

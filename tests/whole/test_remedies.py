@@ -130,6 +130,24 @@ def test_degrees_are_taken_for_what_they_are(tmp_path):
     assert "look like degrees" not in str(error.value)
 
 
+@pytest.mark.parametrize("at, said", [
+    ("elbow=30", "is outside the joint's limits -2.6 .. 2.6; angles are in rad: 30 degrees are 0.5236"),
+    ("elbow=3", "is outside the joint's limits -2.6 .. 2.6"), ("elbow=30deg", "a number in rad or m"),
+    ("elbow", "must be JOINT=POSITION"), ("elbo=0.5", "no such joint; did you mean 'elbow'?"),
+    ("elbow=nan", "is outside the joint's limits"),
+])
+def test_degrees_given_to_home_are_told_in_radians(here, fake, at, said):
+    shown = here("home", ARM, "--port", "/dev/ttyFAKE", "--at", at)
+    assert shown.returncode == 2 and said in shown.stderr, shown.stderr
+    assert ("degrees" in shown.stderr) == (at == "elbow=30")
+
+
+def test_what_degrees_are_in_radians_homes(here, fake):
+    shown = here("home", ARM, "--port", "/dev/ttyFAKE", "--at", "elbow=30")
+    told = shown.stderr.split("degrees are ")[1].strip()
+    assert here("home", ARM, "--port", "/dev/ttyFAKE", "--at", f"elbow={told}").returncode == 0
+
+
 def test_a_motion_that_is_not_there_is_not_looked_for_among_logs(tmp_path, here):
     for name in ("run1.mcap", "run1.csv", "reach.csv"):
         (tmp_path / name).touch()
@@ -172,6 +190,21 @@ def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(lin
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert set(shown.stdout.split()) == words, shown.stderr
     assert shown.stderr.strip() == "", "imported for nothing"
+
+
+def test_help_of_every_verb_imports_no_more_than_the_command_line():
+    """No arrays, no drawing, no emulator, and none of the rooms below but a few words and paths: help comes at once."""
+    code = ("import contextlib, io, sys\nfrom femtorque import command_line\n"
+            "for verb in [[], *([v] for v in command_line.VERBS)]:\n"
+            "    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):\n"
+            "        command_line.main([*verb, '--help'])\n    assert 'Usage: femtorque' in said.getvalue(), verb\n"
+            "print(*sys.modules)")
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert shown.returncode == 0, shown.stderr
+    imported = set(shown.stdout.split())
+    assert not imported & {*HEAVY, "rich", "jinja2", "cffi", "yourdfpy", "ruckig"}
+    ours = {name for name in imported if name.partition(".")[0] in ("codegen", "host", "hil")}
+    assert {".".join(name.split(".")[:2]) for name in ours} <= {"codegen", "codegen.common"}
 
 
 def test_completion_reads_the_names_that_the_verbs_know():

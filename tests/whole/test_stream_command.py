@@ -20,9 +20,11 @@ from codegen.motion.trajectory import Trajectory, from_rows, knots
 from codegen.wire import messages
 from codegen.wire.units import from_wire, to_wire
 from femtorque import Board
+from host.link import link
 from host.link.configuration import Configuration
 from host.record import log as logs
 from tests.conftest import HANG
+from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.tcp_board import TcpBoard
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -238,6 +240,52 @@ def test_a_loop_plays_as_often_as_asked_and_at_its_speed(here, fake, mechanism, 
     assert told["rounds"] == 3 and told["duration"] == pytest.approx(0.3) and told["knots"] == 3 * 76
     sent = knots(Trajectory.load(motion, mechanism).faster(2.0), mechanism)
     np.testing.assert_array_equal([m.position for m in fake.received], np.tile(sent.position, (3, 1)))
+
+
+@pytest.fixture
+def endless(tmp_path, monkeypatch):
+    """A mechanism file whose wrist turns without end, and the board that carries it, at any port."""
+    arm = tmp_path / "endless.toml"
+    text = MECHANISM.read_text()
+    head, wrist = text.split('name = "wrist"\n')
+    wrist = re.sub(r"lower = \S+, upper = \S+, ", "", wrist.replace('"revolute"', '"continuous"', 1), count=1)
+    arm.write_text(f'{head}name = "wrist"\n{wrist}')
+    made, clock = load_mechanism(arm), ManualClock()
+    assert [joint.type for joint in made.streamed] == ["revolute", "revolute", "continuous"]
+    board = FakeBoard(clock, Configuration.of(made))
+    monkeypatch.setattr(link, "WallClock", lambda: clock)
+    monkeypatch.setattr(link, "open_port", lambda port, baud: board)
+    return arm, made, board
+
+
+@pytest.mark.parametrize("turns", [1, -2])
+def test_a_loop_of_whole_turns_turns_on(here, endless, tmp_path, turns):
+    """Each round goes on where the last has ended, without a jump of a knot."""
+    arm, made, board = endless
+    t = np.linspace(0.0, 2.0 * abs(turns), 101)
+    way = np.zeros((len(t), 3)) + np.array([joint.start for joint in made.streamed])
+    x = t / t[-1]
+    way[:, 2] += 2.0 * np.pi * turns * (10.0 * x**3 - 15.0 * x**4 + 6.0 * x**5)
+    motion = write_csv(tmp_path / "m.csv", made, t, way)
+    shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "3", "--json")
+    assert shown.returncode == 0, shown.stderr
+    sent = np.array([from_wire(m.position, made.streamed) for m in board.received])
+    assert json.loads(shown.stdout)["rounds"] == 3
+    once = sent[: len(sent) // 3]
+    for number in range(3):
+        there = sent[number * len(once):(number + 1) * len(once)]
+        np.testing.assert_allclose(there - once, [0.0, 0.0, 2.0 * np.pi * turns * number] * np.ones_like(once),
+                                   atol=1e-8)
+    assert np.max(np.abs(np.diff(sent, axis=0))) < 0.05
+
+
+def test_a_loop_that_lacks_a_little_of_a_turn_is_refused(here, endless, tmp_path):
+    arm, made, board = endless
+    way = np.zeros((2, 3)) + np.array([joint.start for joint in made.streamed])
+    way[1, 2] += 2.0 * np.pi - 0.01
+    motion = write_csv(tmp_path / "m.csv", made, [0.0, 4.0], way)
+    shown = here("stream", arm, motion, "--port", PORT, "--home", "--loop", "2")
+    assert shown.returncode == 2 and "wrist ends -0.01 from where it begins" in shown.stderr and not board.received
 
 
 def test_an_endless_loop_ends_with_ctrl_c(tcp_board, mechanism, tmp_path):
