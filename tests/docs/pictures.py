@@ -76,7 +76,7 @@ def monitor() -> None:
 
 def closed_loops() -> None:
     """The four-bar linkage of the papers' page."""
-    url = closed.closed_loops(short=True).pictures[0].url
+    url = closed._picture(closed.play(closed.EXAMPLES[:1], brief=False)[0]).url
     (HERE / "closed_loops.png").write_bytes(base64.b64decode(url.split(",")[1]))
 
 

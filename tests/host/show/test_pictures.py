@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import replace
@@ -68,8 +69,13 @@ def test_the_live_page_means_the_same_by_a_colour_as_reports():
 
 
 def test_no_picture_has_colours_of_its_own_for_joints():
-    for path in [*(ROOT / "codegen").rglob("*.py"), *(ROOT / "host").rglob("*.py")]:
-        assert not re.search(r"viridis|color=\"C\d", path.read_text(encoding="utf-8")), path
+    """Neither a map of colours nor those that matplotlib goes round with: by name, or because none is given."""
+    for path in (path for room in ("codegen", "host", "hil") for path in (ROOT / room).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"viridis|[\"']C\d[\"']|f\"C\{|cm\.|get_cmap", text), path
+        for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
+                     and ast.unparse(node.func).endswith((".loglog", ".semilogy", ".scatter", ".bar"))):
+            assert {"color", "facecolor"} & {word.arg for word in call.keywords}, (path, call.lineno)
 
 
 @pytest.fixture

@@ -1,0 +1,81 @@
+"""A shell in a pseudo-terminal, typed into as by hand; what it shows, as a terminal of that size would show it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conftest import HANG
+
+PROMPT = "ready> "
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
+CTRL_C = "\x03"
+
+
+class Terminal:
+    """Lines go in, text comes out. fd: of the terminal's other end."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._shown = ""
+
+    def keys(self, text: str) -> None:
+        """Press these."""
+        os.write(self._fd, text.encode())
+
+    def until(self, word: str) -> str:
+        """What is shown up to this word, which may take as long as a hang test waits."""
+        end = time.monotonic() + HANG
+        while word not in self._shown:
+            assert time.monotonic() < end, f"{word!r} is not shown:\n{self._shown}"
+            if select.select([self._fd], [], [], 0.5)[0]:
+                self._shown += ESCAPES.sub("", os.read(self._fd, 65536).decode("utf-8", "replace"))
+        shown, self._shown = self._shown.split(word, 1)
+        return shown
+
+    def begin(self, line: str) -> None:
+        """Type a line and leave it to run."""
+        self.keys(line + "\n")
+        self.until(line[-40:])
+
+    def type(self, line: str) -> tuple[int, str]:
+        """Exit status of a line, and what it showed; a line drawn over is what it was at the end."""
+        self.begin(line)
+        shown = self.until(PROMPT)
+        self.keys("echo $?\n")
+        self.until("echo $?")
+        status = int(self.until(PROMPT))
+        return status, "\n".join(part.rstrip("\r").split("\r")[-1] for part in shown.split("\n")).strip()
+
+
+@contextmanager
+def terminal(folder: Path, columns: int = 110, rows: int = 50) -> Iterator[Terminal]:
+    """A shell in a folder, with this environment's commands first."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        own = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "COLUMNS", "LINES")}
+        os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], own | {
+            "PS1": PROMPT, "TERM": "xterm", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"})
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    try:
+        made = Terminal(fd)
+        made.keys("bind 'set enable-bracketed-paste off'\n")
+        made.until(PROMPT)
+        made.until(PROMPT)
+        yield made
+    finally:
+        os.kill(pid, signal.SIGHUP)
+        os.close(fd)
+        os.waitpid(pid, 0)
