@@ -28,6 +28,8 @@ class PlantCoupler:
         self.held = False
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._terminals: list[float | None] = [None for _ in wiring.joints]  # V on the motors, until _changed_at
+        for drive in wiring.buses.drives.values():
+            drive.catch_up = self.bring_up
         chip.before_change, chip.before_read = self._before_change, self.bring_up
 
     def _before_change(self) -> None:
@@ -51,9 +53,19 @@ class PlantCoupler:
             volts = floating(self._terminals)
             if self._wiring.brakes.closed(self._plant_at):
                 self._plant.v[:] = 0.0  # without slip: how much torque they hold is not modelled
-            elif not (self.held and np.all(np.isnan(volts)) and np.all(np.abs(self._plant.v) < GRIP)):
-                self._plant.drive(until - self._plant_at, volts)
+            elif not (self._let_be(volts) and np.all(np.abs(self._plant.v) < GRIP)):
+                self._move(until, volts)
             self._plant_at = until
+
+    def _let_be(self, volts: Array) -> bool:
+        """Whether an arm at rest is held up from outside, nothing driving it."""
+        return self.held and bool(np.all(np.isnan(volts))) and not self._wiring.buses.driving
+
+    def _move(self, until: float, volts: Array) -> None:
+        if self._wiring.buses.drives:
+            self._wiring.buses.move(self._plant_at, until, volts)
+        else:
+            self._plant.drive(until - self._plant_at, volts)
 
 
 def floating(terminals: list[float | None]) -> Array:

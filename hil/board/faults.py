@@ -10,8 +10,11 @@ import numpy as np
 from codegen.common.errors import BadInput
 from hil.board.drv8301 import FETHA_OC, FETLB_OC
 from hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
+from hil.bus.frame import Frame
+from hil.bus.intruder import Intruder
 from hil.chip.stm32.chip import SRAM_START
 from hil.chip.stm32.supply import NOMINAL
+from hil.drives.drive import Drive
 
 Strike = Callable[[PlayedBoard, VirtualClock], None]
 
@@ -40,8 +43,10 @@ NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
         joint.motor is not None and joint.motor.drive == "current" for joint, _ in board.joints[:1]),
     "gate drivers that are told things": lambda board: board.board.gate_driver is not None,
     "a first joint whose motor has continuous and thermal_s": _rated,
+    "a drive on a bus": lambda board: any(joint.drive is not None for joint, _ in board.joints),
+    "an encoder of its own at the first joint": lambda board: board.joints[0][0].encoder is not None,
 }
-_LOOP, _DRIVERS, _RATED = NEEDS
+_LOOP, _DRIVERS, _RATED, _BUS, _ENCODER = NEEDS
 
 
 def _noise(board: PlayedBoard, clock: VirtualClock) -> None:
@@ -131,6 +136,61 @@ def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
     return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
 
 
+def _first(board: VirtualBoard) -> Drive:
+    """The first drive on a bus."""
+    return next(iter(board.wiring.buses.drives.values()))
+
+
+def _off_the_bus(board: VirtualBoard) -> None:
+    _first(board).cut = True
+
+
+def _late(board: VirtualBoard) -> None:
+    _first(board).late = 1.5e-3
+
+
+def _intrude(board: VirtualBoard, frame: Frame, period: float) -> None:
+    drive = _first(board)
+    Intruder(drive.wire, frame, period, drive.timing)
+
+
+def _babble(board: VirtualBoard) -> None:
+    """With the identifier that goes before all others."""
+    _intrude(board, Frame(0, bytes(8)), 0.0)
+
+
+def _foreign(board: VirtualBoard) -> None:
+    """Its position and all else at the lower end of their ranges."""
+    drive = _first(board)
+    _intrude(board, drive.told(bytes(8)), 2.3e-3)
+
+
+def _rescale(board: VirtualBoard) -> None:
+    _first(board).rescale(0.8)
+
+
+def _ail(board: VirtualBoard) -> None:
+    drive = _first(board)
+    drive.fail(drive.hot_code)
+
+
+def _short(board: VirtualBoard) -> None:
+    wire = _first(board).wire
+    wire.shorted = True
+    board.at(board.seconds + 0.05, lambda: setattr(wire, "shorted", False))
+
+
+def _unplug_terminator(board: VirtualBoard) -> None:
+    _first(board).wire.terminators = 1
+
+
+def _drive_restarts(board: VirtualBoard) -> None:
+    """For as long as its supply takes to come back."""
+    drive = _first(board)
+    drive.supplied = False
+    board.at(board.seconds + 0.2, lambda: setattr(drive, "supplied", True))
+
+
 _HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off or hold
 
 FAULTS = {
@@ -145,12 +205,13 @@ FAULTS = {
     "brown-out": Fault("the supply of the chip dips", _on_chip(lambda board: board.reset("brownout")), chip=True),
     "crystal": Fault("the external oscillator stops", _on_chip(VirtualBoard.kill_crystal), chip=True),
     "dead-crystal": Fault("the external oscillator never starts", _on_chip(_no_crystal), early=True, chip=True),
-    "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck),
-    "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump),
+    "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck, needs=_ENCODER),
+    "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump,
+                          needs=_ENCODER),
     "over-voltage": Fault("the motors' supply rises to one and a half of the nominal voltage", _bus(1.5), chip=True),
     "over-temperature": Fault("the drivers heat up to 120 deg C", _on_chip(_heat), chip=True),
     "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
-    "encoder-reversed": Fault("the first joint's encoder counts the other way", _turned),
+    "encoder-reversed": Fault("the first joint's encoder counts the other way", _turned, needs=_ENCODER),
     "wrong-crystal": Fault("the external oscillator has 16 MHz", _on_chip(_wrong_crystal), early=True, chip=True),
     "supply-sag": Fault("the chip's own supply falls to 2.5 V for 20 ms", _on_chip(_sag), chip=True),
     "stack-overrun": Fault("the stack comes to its end", _on_chip(_stack), chip=True),
@@ -167,6 +228,19 @@ FAULTS = {
     "phase-shorted": Fault("a phase of the first motor is shorted at its driver",
                            _on_chip(lambda board: board.over_current(0, FETHA_OC | FETLB_OC)), chip=True,
                            needs=_DRIVERS),
+    "drive-silent": Fault("the first drive's cable comes off the bus", _on_chip(_off_the_bus), chip=True, needs=_BUS),
+    "drive-late": Fault("the first drive answers 1.5 ms late", _on_chip(_late), chip=True, needs=_BUS),
+    "drive-rescaled": Fault("the first drive is set to 0.8 of the range of velocity", _on_chip(_rescale), early=True,
+                            chip=True, needs=_BUS),
+    "drive-ails": Fault("the first drive gets too hot and tells so", _on_chip(_ail), chip=True, needs=_BUS),
+    "drive-restarts": Fault("the first drive is without supply for 0.2 s", _on_chip(_drive_restarts), chip=True,
+                            needs=_BUS),
+    "bus-babble": Fault("a node floods the first bus", _on_chip(_babble), chip=True, needs=_BUS),
+    "bus-foreign": Fault("another node sends under the name of the first drive", _on_chip(_foreign), chip=True,
+                         needs=_BUS),
+    "bus-short": Fault("the wires of the first bus touch for 50 ms", _on_chip(_short), chip=True, needs=_BUS),
+    "bus-open-end": Fault("a terminator of the first bus is unplugged", _on_chip(_unplug_terminator), chip=True,
+                          needs=_BUS),
     "overload": Fault("somebody leans on the first joint for longer than its motor can bear", _leaned_on, chip=True,
                       settle=_HOST_LOST, needs=_RATED),
 }

@@ -124,9 +124,9 @@ class VirtualBoard:
         return floating(self.power.terminals())
 
     def outputs_safe(self) -> bool:
-        """Whether no motor is driven: drivers off, or every PWM output low."""
+        """Whether no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""
         volts = self.voltages()
-        return bool(np.all(np.isnan(volts) | (volts == 0.0)))
+        return bool(np.all(np.isnan(volts) | (volts == 0.0))) and self.wiring.buses.safe
 
     # -- time ---------------------------------------------------------------
 

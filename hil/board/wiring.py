@@ -1,15 +1,16 @@
 """What is connected to the pins of a virtual board's chip.
 
 A part is one thing outside the chip. It is made with the chip and hangs itself on what the pins offer: `Gpio.drive`,
-`sources` and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`. It acts when the chip
-asks it; what moves joints beside the bridges is the coupler's to ask (hil.board.coupler). A new kind of part is a
-module beside these and a line here.
+`sources` and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, a CAN controller's
+`plug`. It acts when the chip asks it; what moves joints beside the bridges is the coupler's to ask
+(hil.board.coupler). A new kind of part is a module beside these and a line here.
 """
 
 from __future__ import annotations
 
 from codegen.board import channels, description
 from codegen.mechanism.description import Mechanism
+from hil.board.buses import Buses
 from hil.board.encoders import Encoders
 from hil.board.holding_brakes import HoldingBrakes
 from hil.board.power_stage import PowerStage
@@ -27,4 +28,5 @@ class Wiring:
         self.power = PowerStage(board, chip, self.joints, mechanism.board.bus_voltage)
         self.encoders = Encoders(board, chip, self.joints, plant)
         self.senses = Senses(board, chip, self.joints, plant, self.power)
+        self.buses = Buses(board, chip, mechanism, self.joints, plant, lambda: self.power.bus_voltage)
         self.brakes = HoldingBrakes(board, chip, mechanism)

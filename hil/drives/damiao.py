@@ -87,6 +87,14 @@ class Damiao(Drive):
     def _framed(self, data: bytes) -> Frame:
         return Frame(int(self.registers[7]), data, fd=self.fast is not None, fast=self.fast is not None)
 
+    def told(self, data: bytes) -> Frame:
+        return self._framed(data)
+
+    def rescale(self, share: float) -> None:
+        """In its registers, where it is read."""
+        self.registers[22] *= share
+        self._stored[22] = self.registers[22]
+
     # -- registers ----------------------------------------------------------
 
     def _register(self, data: bytes) -> Frame | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 
 from hil.bus.frame import Frame
 from hil.bus.node import BitTiming, Error, Node
@@ -25,7 +26,7 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
 
 class Drive(Node):
     """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
-    cut: its cable to the bus is off, its supply is not."""
+    cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole."""
 
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:
@@ -33,7 +34,7 @@ class Drive(Node):
         self.wire, self.id, self.motor, self.ranges = wire, number, motor, ranges
         self._timing, self._fast = timing(bitrate), timing(data_bitrate) if data_bitrate else None
         self.catch_up: Callable[[], None] = lambda: None
-        self.late, self.cut, self.powered = 0.0, False, True
+        self.late, self.cut, self.powered, self.supplied = 0.0, False, True, True
         self.commanded: float | None = None  # s, when a command last came
         self._queue: list[Frame] = []
         wire.attach(self)
@@ -64,6 +65,14 @@ class Drive(Node):
     @abstractmethod
     def fail(self, code: int) -> None:
         """One of its own faults."""
+
+    @abstractmethod
+    def told(self, data: bytes) -> Frame:
+        """A frame as its own answers are, with other data."""
+
+    def rescale(self, share: float) -> None:
+        """Somebody sets it to another range of velocity."""
+        self.ranges = replace(self.ranges, velocity=share * self.ranges.velocity)
 
     @property
     @abstractmethod

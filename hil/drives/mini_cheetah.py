@@ -56,6 +56,9 @@ class MiniCheetah(Drive):
             self.obey(mit_command(frame.data, self.ranges))
         return answer
 
+    def told(self, data: bytes) -> Frame:
+        return Frame(self.master, data)
+
     def _special(self, code: int) -> None:
         if code == ZERO:
             self.motor.set_zero()

@@ -65,6 +65,9 @@ class RobStride(Drive):
             return None
         return answer
 
+    def told(self, data: bytes) -> Frame:
+        return Frame(STATE << 24 | RUN << 22 | self.id << 8 | 0xFD, data, extended=True)
+
     def _operate(self, torque: int, data: bytes) -> None:
         r = self.ranges
         position, velocity, kp, kd = struct.unpack(">4H", data)

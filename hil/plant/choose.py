@@ -43,6 +43,9 @@ class Driven(Protocol):
     def drive(self, seconds: float, voltage: Array) -> None:
         """Let time pass with these voltages at the motors; NaN: the terminals float."""
 
+    def move(self, seconds: float, voltage: Array, torque: Array) -> None:
+        """The same, with torques of drives beside them."""
+
 
 def plant_of(mechanism: Mechanism) -> Plant:
     """The plant at its start. Flexible links have twice the elements of the inverse model."""
@@ -117,6 +120,12 @@ class Wired:
         terminals = np.full(self.plant.n, np.nan)
         terminals[self.places] = voltage
         self.plant.drive(seconds, terminals)
+
+    def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
+        """As the plant's, voltage and torque (J,)."""
+        terminals, torques = np.full(self.plant.n, np.nan), np.zeros(self.plant.n)
+        terminals[self.places], torques[self.places] = voltage, torque
+        self.plant.move(seconds, terminals, torques)
 
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """As the plant's, torque (J,)."""

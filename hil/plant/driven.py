@@ -32,6 +32,10 @@ class Driven(ABC):
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
 
+    def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
+        """Let time pass with both: motors here, drives that give torques there."""
+        self._steps(seconds, np.asarray(voltage, float), np.asarray(torque, float))
+
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         h = seconds / count

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.mechanism.description import Mechanism
+from hil.plant.drive_rotors import reflected
 from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
@@ -31,7 +32,7 @@ class FlexibleArmPlant(Driven):
         self.mechanism, self.joints, self.max_step = mechanism, mechanism.moving, max_step
         self.arm = FlexiblePlant(mechanism, elements)
         self.n = self.arm.J
-        self.motors = Motors([joint.motor for joint in self.joints])
+        self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
         self.viscous = np.array([joint.friction.viscous for joint in self.joints])
         self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
         self.book = EnergyBook()

@@ -24,13 +24,15 @@ Array = NDArray[np.float64]
 
 
 class Motors:
-    """One motor a coordinate, or none. current: (n,) A. damping: (n,) of the back-EMF, at the joint."""
+    """One motor a coordinate, or none. current: (n,) A. damping: (n,) of the back-EMF, at the joint. others: (n,)
+    inertia of what else turns with the joints, kg m^2."""
 
-    def __init__(self, motors: Sequence[Motor | None]) -> None:
+    def __init__(self, motors: Sequence[Motor | None], others: Sequence[float] = ()) -> None:
         self.R = np.array([m.R if m else 1.0 for m in motors])
         self.L = np.array([m.L if m else 0.0 for m in motors])
         self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])  # N K, signed
         self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
+        self.inertia += np.array(others or [0.0] * len(motors))
         self.current = np.zeros(len(motors))
         self._step = 0.0
         self.connect(1.0, np.full(len(motors), np.nan))

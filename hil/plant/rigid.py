@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.mechanism.description import Mechanism
+from hil.plant.drive_rotors import reflected
 from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
@@ -64,7 +65,7 @@ class Plant(Driven):
         self.coulomb = scale * np.array([j.friction.coulomb for j in joints])
         self.stiffness = np.array([j.stiffness for j in joints])
         self.rest = np.array([j.rest for j in joints])
-        self.motors = Motors([j.motor for j in joints])
+        self.motors = Motors([j.motor for j in joints], reflected(joints))
         self._rotors = np.diag(self.motors.inertia)
         self.book = EnergyBook()
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)

@@ -22,6 +22,7 @@ from hil.plant.articulated.laws import Acting, Law, Spring, Stop
 from hil.plant.articulated.loads import Loads
 from hil.plant.articulated.stress import Members
 from hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
+from hil.plant.drive_rotors import reflected
 from hil.plant.encoders import Encoders
 from hil.plant.motors import Motors
 from hil.plant.rigid import EnergyBook
@@ -58,7 +59,7 @@ class Plant:
         self._scaled = tree.scaled(mechanism, mass_scale)
         self._loose = any(mode.root != BASE for mode in mechanism.modes)
         self._longest, self._projection = max_step, projection
-        self.motors = Motors([joint.motor for joint in self.joints])
+        self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
         names = self._names
         self._acting = [Acting.on(Spring(j.stiffness, j.rest), names, j.name) for j in self.joints if j.stiffness > 0.0]
         self._acting += [Acting.on(law, names, slip) for law, slip in laws]
@@ -178,6 +179,10 @@ class Plant:
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._advance(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
+
+    def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
+        """Let time pass with both: motors here, drives that give torques there."""
+        self._advance(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
     def set_velocities(self, velocities: ArrayLike) -> None:
         """Give the joints their velocities (n,), as near as the mechanisms allow (least squares where loops bind

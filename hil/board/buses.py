@@ -1,0 +1,90 @@
+"""Buses of a virtual board: its chip's controllers, the wires behind their transceivers, the drives on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.board import description
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Bus, Drive, Mechanism
+from hil.board.bridges import Served, pin_of
+from hil.bus.wire import Wire
+from hil.chip.stm32.chip import Stm32
+from hil.drives import catalogue
+from hil.drives.drive import Drive as VirtualDrive
+from hil.drives.fields import Ranges
+from hil.plant.choose import Driven
+
+Array = NDArray[np.float64]
+
+CAN_FUNCTION = 9  # of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
+STEP = 100e-6  # s for which joints go on between two looks at their drives, which loop within it
+LEAST_SUPPLY = 10.0  # V: below it a drive is off; Damiao's register UV_Value is above
+
+
+class Buses:
+    """wires by the names of the buses; drives by the number of their joint."""
+
+    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism, joints: Served,
+                 plant: Driven, supply: Callable[[], float]) -> None:
+        self._plant, self._supply = plant, supply
+        self.wires: dict[str, Wire] = {}
+        self.drives: dict[int, VirtualDrive] = {}
+        used = {joint.drive.bus for joint, _ in joints if joint.drive}
+        buses = {bus.name: bus for bus in mechanism.buses if bus.name in used}
+        for number, name in enumerate(buses):
+            self.wires[name] = Wire(chip.clock(), seed=number)
+            self._plug(board.can[name], chip, self.wires[name])
+        self._signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
+        for j, (joint, _) in enumerate(joints):
+            if joint.drive:
+                self.drives[j] = _made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
+                self.drives[j].power_up(self._angle(j))
+
+    def _plug(self, pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
+        places = [pin_of(chip, pin) for pin in (pins.tx, pins.rx)]
+        chip.cans[pins.controller].plug(
+            wire, lambda: all(port.alternate(pin) == CAN_FUNCTION for port, pin in places))
+
+    def _angle(self, j: int) -> float:
+        """Of a drive's output."""
+        return float(self._signs[j] * self._plant.q[j])
+
+    @property
+    def driving(self) -> bool:
+        return any(drive.driving for drive in self.drives.values())
+
+    @property
+    def safe(self) -> bool:
+        """Whether none of them drives its joint: off, or braking."""
+        commands = [drive.motor.command for drive in self.drives.values() if drive.driving]
+        return all(command.kp == command.torque == 0.0 for command in commands)
+
+    def move(self, since: float, until: float, voltage: Array) -> None:
+        """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
+        count = max(1, round((until - since) / STEP))
+        h = (until - since) / count
+        for i in range(count):
+            self._plant.move(h, voltage, self._torques(h, since + i * h))
+
+    def _torques(self, h: float, now: float) -> Array:
+        torques, q, v = np.zeros(len(self._signs)), self._plant.q, self._plant.v
+        supplied = self._supply() > LEAST_SUPPLY
+        for j, drive in self.drives.items():
+            sign = self._signs[j]
+            angle = float(sign * q[j])
+            if (on := supplied and drive.supplied) != drive.powered:
+                drive.power_up(angle) if on else drive.power_off()
+            torques[j] = sign * drive.step(h, now, angle, float(sign * v[j]))
+        return torques
+
+
+def _made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
+    """As it comes, but for what the mechanism file says otherwise."""
+    own, told, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
+    if told != listed:
+        own = Ranges(told.position, told.velocity, told.torque, told.kp, told.kd)
+    return catalogue.make(told.name, wire, drive.id, drive.reply, own, bus.bitrate, bus.data_bitrate)

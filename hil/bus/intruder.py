@@ -1,0 +1,43 @@
+"""A node that nobody has asked for: it sends one frame over and over."""
+
+from __future__ import annotations
+
+from hil.bus.frame import Frame
+from hil.bus.node import BitTiming, Node
+from hil.bus.wire import Wire
+
+
+class Intruder(Node):
+    """period: s between its frames; 0: as fast as the wire takes them. timing: its bits."""
+
+    def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming) -> None:
+        super().__init__()
+        self.wire, self.frame, self.period, self._timing = wire, frame, period, timing
+        self._ready = True
+        wire.attach(self)
+        wire.ask(self)
+
+    @property
+    def timing(self) -> BitTiming:
+        return self._timing
+
+    @property
+    def fast(self) -> BitTiming | None:
+        """It follows whatever data phase there is."""
+        return next((node.fast for node in self.wire.nodes if node is not self and node.fast), None)
+
+    @property
+    def listening(self) -> bool:
+        return not self.counters.off
+
+    def offer(self) -> Frame | None:
+        return self.frame if self._ready and self.listening else None
+
+    def sent(self) -> None:
+        if self.period:
+            self._ready = False
+            self.wire.clock.after(self.period, self._again)
+
+    def _again(self) -> None:
+        self._ready = True
+        self.wire.ask(self)

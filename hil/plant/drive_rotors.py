@@ -1,0 +1,19 @@
+"""Inertia that a drive's rotor has at its output: rotor times gear squared.
+
+By the maker of OpenArm (enactic/openarm_mujoco, v2/openarm_bimanual.xml, armature): 1e-4 kg m^2 behind gears of 10, 40
+and 9. Of the other drives nothing is published that was found: their rotors have none here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.mechanism.description import Joint
+
+REFLECTED = {"damiao-4310": 0.01, "damiao-4310-48v": 0.01, "damiao-4340": 0.16, "damiao-4340-48v": 0.16,
+             "damiao-8009": 0.0081}  # kg m^2
+
+
+def reflected(joints: Sequence[Joint]) -> list[float]:
+    """Of every joint's drive on a bus, kg m^2; 0 where it has none."""
+    return [REFLECTED.get(joint.drive.type.name, 0.0) if joint.drive else 0.0 for joint in joints]
