@@ -17,6 +17,7 @@ from hil.drives.motor import Command, Motor, Traits
 
 GET_ID, OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 1, 2, 3, 4, 6, 0x11, 0x12, 0x16
 RESET, RUN = 0, 2  # modes
+HOST = 0xFD  # until one has spoken, the one that the maker's programs have
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
           "not calibrated": 32}
 RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029
@@ -28,7 +29,8 @@ TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class RobStride(Drive):
-    """It answers whoever speaks to it, under the number that its frame had (bits 8 to 15)."""
+    """It answers the host whose number (bits 8 to 15) the last frame had that was no operation: these have the torque
+    there."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS, lower_turn=0.0), ranges)
@@ -37,13 +39,14 @@ class RobStride(Drive):
             0x7016: 0.0, 0x7017: 0.0, 0x7018: 0.0, 0x701C: 48.0, 0x701E: 0.0, 0x701F: 0.0, 0x7020: 0.0,
             0x7021: 0.0, TIMEOUT: 0, ZERO_STA: 0}
         self._saved = dict(self.parameters)
-        self.faults = 0
+        self.faults, self.host = 0, HOST
 
     def handle(self, frame: Frame) -> Frame | None:
         if not frame.extended or frame.remote or frame.id & 0xFF != self.id or len(frame.data) != 8:
             return None
         kind, data16 = frame.id >> 24, frame.id >> 8 & 0xFFFF
-        answer = self._state(data16 & 0xFF)
+        self.host = self.host if kind == OPERATE else data16 & 0xFF
+        answer = self._state()
         if kind == OPERATE:
             self.feed()
             self._operate(data16, frame.data)
@@ -56,7 +59,7 @@ class RobStride(Drive):
         elif kind == SET_ZERO and frame.data[0] == 1:
             self.motor.set_zero()
         elif kind in (READ, WRITE):
-            return self._parameter(kind, data16 & 0xFF, frame.data, answer)
+            return self._parameter(kind, frame.data, answer)
         elif kind == GET_ID:
             return Frame(self.id << 8 | 0xFE, UNIQUE.to_bytes(8, "little"), extended=True)
         elif kind == SAVE:
@@ -66,7 +69,7 @@ class RobStride(Drive):
         return answer
 
     def told(self, data: bytes) -> Frame:
-        return Frame(STATE << 24 | RUN << 22 | self.id << 8 | 0xFD, data, extended=True)
+        return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data, extended=True)
 
     def _operate(self, torque: int, data: bytes) -> None:
         r = self.ranges
@@ -75,16 +78,16 @@ class RobStride(Drive):
             decode(position, -r.position, r.position, 16), decode(velocity, -r.velocity, r.velocity, 16),
             decode(kp, 0.0, r.kp, 16), decode(kd, 0.0, r.kd, 16), decode(torque, -r.torque, r.torque, 16))
 
-    def _state(self, host: int) -> Frame:
+    def _state(self) -> Frame:
         r = self.ranges
         position, velocity, torque = self.state()
         data = struct.pack(">4H", encode(position, -r.position, r.position, 16),
                            encode(velocity, -r.velocity, r.velocity, 16), encode(torque, -r.torque, r.torque, 16),
                            round(10 * self.motor.temperature))
         mode = RUN if self.motor.active else RESET
-        return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | host, data, extended=True)
+        return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | self.host, data, extended=True)
 
-    def _parameter(self, kind: int, host: int, data: bytes, state: Frame) -> Frame | None:
+    def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
         """A reading is answered with the value, a writing with the state."""
         index = int.from_bytes(data[:2], "little")
         value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
@@ -92,7 +95,7 @@ class RobStride(Drive):
             return None
         form = "<B3x" if index in BYTES else "<I" if index in WORDS else "<f"
         if kind == READ:
-            return Frame(READ << 24 | self.id << 8 | host, data[:4] + struct.pack(form, value), extended=True)
+            return Frame(READ << 24 | self.id << 8 | self.host, data[:4] + struct.pack(form, value), extended=True)
         if index in self.parameters and not (index == RUN_MODE and self.motor.active):
             self.parameters[index] = struct.unpack(form, data[4:])[0]
         return state

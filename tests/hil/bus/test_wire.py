@@ -6,6 +6,7 @@ import pytest
 
 from hil.bus.clock import OwnClock
 from hil.bus.frame import INTERMISSION, Frame, image
+from hil.bus.intruder import Intruder
 from hil.bus.node import BitTiming, Error, Node
 from hil.bus.wire import Passed, Wire
 
@@ -187,3 +188,13 @@ def test_sequences_of_recessive_bits_are_counted_through_idle_time_and_frames(cl
     wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
     clock.run(10e-3)
     assert seen[1] > began + 9 * 111e-6
+
+
+def test_an_intruder_sends_its_frame_in_its_time_or_without_a_pause(clock, wire):
+    a = Talker(wire)
+    Intruder(wire, Frame(7), 1e-3, MEGABIT)
+    clock.run(10.5e-3)
+    assert 9 <= len(a.got) <= 11
+    Intruder(wire, Frame(0, bytes(8)), 0.0, MEGABIT)
+    clock.run(10e-3)
+    assert sum(1 for _, frame in a.got if frame.id == 0) > 70

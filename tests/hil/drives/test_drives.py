@@ -314,7 +314,8 @@ def test_a_robstride_takes_torque_from_the_identifier_and_gains_from_the_data(ro
     word = struct.pack(">4H", *(round((x / hi + 1) * 32767.5) for x, hi in ((0.2, 4 * math.pi), (0.0, 44.0))),
                        round(20.0 / 500.0 * 65535), round(0.8 / 5.0 * 65535))
     start = bench.clock.seconds
-    bench.ask(1 << 24 | 32768 << 8 | 7, word, extended=True)
+    answer = bench.ask(1 << 24 | 32768 << 8 | 7, word, extended=True)
+    assert answer.id & 0xFFFF == 7 << 8 | 0xAA  # the host that has enabled it, not the torque's lower byte
     bench.run(0.5)
     exact = [(q, damped(max(t - start - 136e-6, 0.0), 0.05, 20.0, 0.8, 0.2)) for t, q in bench.trace if t > start]
     assert max(abs(q - e) for q, e in exact) < 0.004

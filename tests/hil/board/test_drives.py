@@ -1,0 +1,205 @@
+"""An arm whose joints are drives on a bus, as a whole: flash image, the virtual chip's controller, wire, drives, plant.
+
+It moves, and what goes wrong on the bus or in a drive ends in a named state with nothing driven.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.drive.budget import Wire, load
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import knots
+from codegen.toolchain import platformio as build
+from hil.board.faults import FAULTS, inject
+from hil.board.played import VirtualClock
+from hil.board.virtual import VirtualBoard
+from hil.bus.wire import Passed
+from hil.cost.measure import short_motion
+from hil.plant.choose import plant_of
+from hil.play.connect import session_with
+from hil.play.run import Result, play
+from tests.support import rig
+
+ROOT = Path(__file__).resolve().parents[3]
+ARM = ROOT / "mechanisms" / "damiao_arm.toml"
+PLACE = ROOT / "build" / "boards"
+
+
+@cache
+def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
+    """The mechanism and its image. robstride: the same arm with other drives, which close their loops themselves."""
+    file = ARM
+    if kind == "robstride":
+        PLACE.mkdir(parents=True, exist_ok=True)
+        file, text = PLACE / "robstride_arm.toml", ARM.read_text(encoding="utf-8")
+        for was, becomes in (('name = "damiao_arm"', 'name = "robstride_arm"'), ("damiao-4340", "robstride-02"),
+                             ("damiao-4310", "robstride-00"), ("effort = 20.0", "effort = 16.0"),
+                             (', pd = "board"', "")):
+            assert was in text
+            text = text.replace(was, becomes)
+        file.write_text(text, encoding="utf-8")
+    mechanism = load_mechanism(file)
+    return mechanism, build.build(mechanism, PLACE / mechanism.name).elf
+
+
+@contextmanager
+def board(kind: str = "damiao") -> Iterator[VirtualBoard]:
+    mechanism, elf = arm(kind)
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as made:
+        made.brakes = True
+        yield made
+
+
+def moved(on: VirtualBoard, fault: str | None = None) -> Result:
+    m = on.mechanism
+    return play(on, m, knots(short_motion(m), m), feedforward=True, fault=fault)
+
+
+def drives(on: VirtualBoard):
+    return list(on.wiring.buses.drives.values())
+
+
+@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 0.03), ("robstride", 0.006)])
+def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest):
+    """The Damiao's rotors, of which the file tells nothing, are most of what its joints accelerate."""
+    with board(kind) as on:
+        result = moved(on)
+        assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
+        assert np.all(result.tracking_max < nearest) and np.ptp(result.record.q) > 0.04
+        assert result.outputs_safe and not any(drive.driving for drive in drives(on))
+
+
+def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says():
+    """At rest with kp = kd = 0, whose zeros bring more stuffed bits than the random numbers that check takes."""
+    with board() as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log = passed.append
+        session = session_with(on)
+        session.connect()
+        session.home([0.0] * 3)
+        session.arm()
+        on.run(0.05)
+        assert all(drive.driving for drive in drives(on))
+        passed.clear()
+        busy = wire.busy_seconds
+        on.run(0.1)
+        assert all(p.error is None for p in passed)
+        ids = [p.frame.id for p in passed]
+        assert all(abs(ids.count(k) - 100) <= 1 for k in (1, 2, 3, 0x11, 0x12, 0x13))
+        said = load(Wire("can", 1e6), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+        assert said.mean / 1.1 < (wire.busy_seconds - busy) / 100 < 1.05 * said.worst
+        session.link.close()
+
+
+def test_commands_leave_at_equal_times():
+    """What a tick computes leaves at the start of the next: the spread is that of the interrupt's and the wire's."""
+    with board() as on:
+        passed: list[Passed] = []
+        on.wiring.buses.wires["can1"].log = passed.append
+        on.run(0.2)
+        times = [p.seconds for p in passed if p.frame.id == 1][-100:]
+        assert len(times) == 100 and np.ptp(np.diff(times)) < 20e-6
+
+
+STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
+          "bus-babble": "DRIVE_SILENT", "bus-foreign": "DRIVE_SILENT", "bus-short": "BUS_OFF"}
+
+
+@pytest.mark.parametrize("fault", STATES)
+def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(fault):
+    """Within the drives' own timeout too, where the board reaches them no more."""
+    with board() as on:
+        result = moved(on, fault)
+        assert result.state == "FAULT" and STATES[fault] in (result.faults[0], *result.faults)
+        assert any(drive.registers[9] for drive in drives(on))
+        on.run(0.1)
+        assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+
+
+@pytest.mark.parametrize("fault", ["drive-late", "bus-open-end"])
+def test_late_answers_and_repeated_frames_are_ridden_out(fault):
+    with board() as on:
+        result = moved(on, fault)
+        assert result.ended == "done" and result.faults == () and np.all(result.tracking_max < 0.05)
+
+
+def test_a_drive_with_another_scale_is_not_armed_and_both_values_are_told():
+    with board() as on:
+        result = moved(on, "drive-rescaled")
+        assert "DRIVE_SETTING" in result.ended and result.state == "DISARMED"
+        assert drives(on)[0].commanded is not None and not any(drive.driving for drive in drives(on))
+        assert np.ptp(result.record.q) < 1e-6
+
+
+def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
+    with board() as on:
+        session = session_with(on)
+        session.connect()
+        session.home([0.0] * 3)
+        session.arm()
+        inject("bus-short", on, VirtualClock(on), 0.05)
+        on.run(0.06)
+        assert on.chip.cans["CAN1"].counters.off
+        on.run(0.4)
+        assert not on.chip.cans["CAN1"].counters.off
+        session.link.close()
+        on.plant.q[:] = 0.0
+        on.plant.v[:] = 0.0
+        again = session_with(on)
+        again.connect()
+        again.clear()
+        again.home([0.0] * 3)
+        again.arm()
+        on.run(0.02)
+        assert all(drive.driving for drive in drives(on))
+        again.link.close()
+
+
+def test_when_the_board_dies_the_drives_stop_by_themselves():
+    """The reset pin is held: nothing is sent any more. Their timeout was set before they were armed."""
+    with board() as on:
+        session = session_with(on)
+        session.connect()
+        session.home([0.0] * 3)
+        session.arm()
+        on.run(0.02)
+        assert all(drive.driving for drive in drives(on))
+        on.chip.supply(0.0)
+        longest = max(drive.timeout for drive in drives(on))
+        assert longest <= 0.1
+        on.run(longest + 2e-3)
+        assert [drive.status for drive in drives(on)] == [0xD] * 3 and on.outputs_safe()
+        session.link.close()
+
+
+def test_the_e_stop_loop_disables_the_drives():
+    with board() as on:
+        session = session_with(on)
+        session.connect()
+        session.home([0.0] * 3)
+        session.arm()
+        on.run(0.02)
+        on.estop(True)
+        on.run(0.02)
+        assert [drive.status for drive in drives(on)] == [0] * 3 and on.outputs_safe()
+        session.link.close()
+
+
+def test_faults_of_buses_are_refused_where_there_is_none_and_the_other_way_round():
+    with pytest.raises(BadInput, match="needs a drive on a bus"):
+        rig.play("bus-short")
+    with board() as on, pytest.raises(BadInput, match=re.escape("needs an encoder")):
+        inject("encoder-jump", on, VirtualClock(on), 0.0)
+    assert {name for name in FAULTS if FAULTS[name].needs == "a drive on a bus"} == {
+        *STATES, "drive-late", "drive-rescaled", "bus-open-end"}

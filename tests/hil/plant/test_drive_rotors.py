@@ -1,0 +1,36 @@
+"""Rotors of drives on a bus turn with their joints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from hil.plant import rigid
+from hil.plant.articulated import plant as articulated
+from hil.plant.choose import Wired
+
+ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
+
+
+@pytest.mark.parametrize("kind", [rigid.Plant, articulated.Plant])
+def test_a_drives_rotor_is_in_what_its_joint_accelerates(kind):
+    """A torque on the shoulder of the folded arm, from rest, without gravity: M + rotors by hand."""
+    mechanism = load_mechanism(ARM)
+    plant, torque, h = kind(mechanism), np.array([0.5, 0.0, 0.0]), 1e-4
+    weight = kind(mechanism)
+    plant.move(h, np.full(3, np.nan), torque)
+    weight.move(h, np.full(3, np.nan), np.zeros(3))
+    tree = rigid.RigidTree(mechanism).at(np.zeros(3), np.zeros(3))
+    expected = np.linalg.solve(tree.mass + np.diag([0.16, 0.16, 0.01]), torque)
+    assert (plant.v - weight.v) / h == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_plant_behind_a_board_takes_voltages_and_torques_together():
+    mechanism = load_mechanism(ARM)
+    whole, wired = rigid.Plant(mechanism), Wired(rigid.Plant(mechanism))
+    whole.move(1e-3, np.full(3, np.nan), np.array([1.0, 2.0, 3.0]))
+    wired.move(1e-3, np.full(3, np.nan), np.array([1.0, 2.0, 3.0]))
+    assert np.array_equal(whole.v, wired.v)
