@@ -151,7 +151,7 @@ def _late(board: VirtualBoard) -> None:
 
 def _intrude(board: VirtualBoard, frame: Frame, period: float) -> None:
     drive = _first(board)
-    Intruder(drive.wire, frame, period, drive.timing)
+    Intruder(drive.wire, frame, period, drive.timing, drive.fast)
 
 
 def _babble(board: VirtualBoard) -> None:

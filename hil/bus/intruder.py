@@ -8,11 +8,13 @@ from hil.bus.wire import Wire
 
 
 class Intruder(Node):
-    """period: s between its frames; 0: as fast as the wire takes them. timing: its bits."""
+    """period: s between its frames; 0: as fast as the wire takes them. timing, fast: its bits."""
 
-    def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming) -> None:
+    def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
+                 fast: BitTiming | None = None) -> None:
         super().__init__()
-        self.wire, self.frame, self.period, self._timing = wire, frame, period, timing
+        self.wire, self.frame, self.period = wire, frame, period
+        self._timing, self._fast = timing, fast
         self._ready = True
         wire.attach(self)
         wire.ask(self)
@@ -23,8 +25,7 @@ class Intruder(Node):
 
     @property
     def fast(self) -> BitTiming | None:
-        """It follows whatever data phase there is."""
-        return next((node.fast for node in self.wire.nodes if node is not self and node.fast), None)
+        return self._fast
 
     @property
     def listening(self) -> bool:
