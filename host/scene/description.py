@@ -58,8 +58,9 @@ def _joint(mechanism: Mechanism, joint: Joint, moving: bool) -> dict[str, Any]:
               for side in ("lower", "upper", "effort")}
     return {"name": joint.name, "type": joint.type, "parent": joint.parent, "child": joint.child, "unit": unit,
             "matrix": matrix(rotation_rpy(joint.rpy), joint.xyz), "axis": joint.axis.tolist(), "moving": moving,
-            "actuated": joint.actuated, "start": mechanism.lock.get(joint.name, joint.start), **limits,
-            "tip": _at_tip(mechanism, joint.parent, joint.xyz), "toward": _toward(mechanism, joint)}
+            "actuated": joint.actuated,
+            "mimic": vars(joint.mimic) if joint.mimic else None, "start": mechanism.lock.get(joint.name, joint.start),
+            **limits, "tip": _at_tip(mechanism, joint.parent, joint.xyz), "toward": _toward(mechanism, joint)}
 
 
 def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:

@@ -4,7 +4,7 @@
 const element = (id) => document.getElementById(id);
 const plain = (x, digits) => x.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
 
-// One slider a joint; those that loops move only show it.
+// One slider a joint; those that loops or leaders move only show it.
 function sliders(view) {
   const rows = element("joints");
   if (!rows) return () => {};
@@ -26,7 +26,7 @@ function sliders(view) {
     row.update = () => {
       const q = view.arm.q[joint.name], beyond = q < (joint.lower ?? -Infinity) - SLACK || q > (joint.upper ?? Infinity) + SLACK;
       input.value = q;
-      input.disabled = view.arm.loops.length > 0 && view.arm.passive.includes(joint.name);
+      input.disabled = Boolean(joint.mimic) || (view.arm.loops.length > 0 && view.arm.passive.includes(joint.name));
       value.textContent = `${plain(q, 3)} ${joint.unit}`;
       row.classList.toggle("beyond", beyond);
       row.title = beyond ? "beyond its range" : "";

@@ -88,12 +88,12 @@ class Arm {
   get loops() { return this.scene.loops.filter((loop) => !this.mode || this.mode.loops.includes(loop.name)); }
 
   get passive() {
-    return this.scene.joints.filter((j) => j.moving && (!j.actuated || (this.mode && this.mode.passive.includes(j.name)))).map((j) => j.name);
+    return this.scene.joints.filter((j) => j.moving && !j.mimic && (!j.actuated || (this.mode && this.mode.passive.includes(j.name)))).map((j) => j.name);
   }
 
-  // Positions by joint name, rad or m; joints that are not named stay.
+  // Positions by joint name, rad or m, with those that mimic them; joints that are not named stay.
   pose(q) {
-    for (const [name, value] of Object.entries(q)) {
+    for (const [name, value] of Object.entries({ ...q, ...this.followers(q) })) {
       const joint = this.joints[name];
       if (!joint || value === null) continue;
       this.q[name] = value;
@@ -103,6 +103,11 @@ class Arm {
     }
     this.root.updateMatrixWorld(true);
     this.stand();
+  }
+
+  followers(q) {
+    const led = this.scene.joints.filter((j) => j.mimic && Number.isFinite(q[j.mimic.joint]));
+    return Object.fromEntries(led.map((j) => [j.name, j.mimic.ratio * q[j.mimic.joint] + j.mimic.offset]));
   }
 
   // What the mode stands on stays where it was at the start.

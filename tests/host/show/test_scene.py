@@ -20,6 +20,7 @@ from host.scene.motion import Motion
 from host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
+from tests.support.mimic import GRIPPER
 
 ROBOTS = ("ur5_robot", "ur10_robot", "ur3_robot", "kinova", "xarm7", "double_pendulum", "z1", "so101", "finger_edu",
           "a1", "go2", "b1")
@@ -268,3 +269,13 @@ def test_the_page_of_a_plan_moves_the_arm_within_marked_limits(name, browser, he
     assert not [entry for entry in browser.console() if "GPU stall" not in entry["message"]]
     again = here("plan", mechanism, way, "-o", tmp_path / "b.csv", "--page", file)
     assert again.returncode == 2 and "is there already" in again.stderr and not (tmp_path / "b.csv").exists()
+
+
+def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
+    path = tmp_path / "gripper.toml"
+    path.write_text(GRIPPER)
+    open_page(load_mechanism(path))
+    browser.run('window.femtorque.places({"grip": 0.5})')
+    found = browser.run("return window.femtorque.positions()")
+    assert (found["other"], found["thumb"]) == (-0.5, pytest.approx(0.03))
+    assert browser.run("return window.femtorque.close()") == 0  # nothing is left to be found
