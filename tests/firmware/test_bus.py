@@ -276,8 +276,9 @@ def test_that_the_board_tells_how_its_drives_are():
     app.run(101)
     told, joints = app.told, app.joints
     assert [drives.state(told, j) for j in range(3)] == ["seen", "seen", "faulted"]
-    assert tuple(told.warmth) == (30, 30, 30) and tuple(told.age) == (0, 0, 0) and told.foreign == 0
-    assert all(200 < n < 260 for n in told.answers) and all(n < 60 for n in told.lost)
+    assert tuple(told.warmth) == (30, 30, 30) and told.foreign == 0
+    assert max(told.age) <= 1  # the elbow is asked in every other tick
+    assert all(90 < n < 260 for n in told.answers) and all(n < 5 for n in told.lost)
     assert drives.words(told, joints, ELBOW) == "its VMAX is 8, and must be 10"
     assert drives.words(told, joints, WRIST) == "rotor too hot"
     assert (drives.words(told, joints, SHOULDER), drives.words(None, joints, 0)) == ("", "")

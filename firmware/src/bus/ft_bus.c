@@ -13,6 +13,7 @@
 
 #define FRAMES_A_TICK 32u /* that are taken in of one bus, at most */
 #define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
+#define ANSWERED_NOW 2u /* of questions: what the tick before the last formed */
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
 
 /* ---- places ------------------------------------------------------------ */
@@ -110,7 +111,8 @@ static void listen(ft_bus *b, uint32_t bus)
  * same one after a pause without power, which costs it its turns. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
-    d->lost++;
+    if ((d->questions & ANSWERED_NOW) == 0u)
+        d->lost++;
     if (d->age < FT_SILENT_TICKS) {
         d->age++;
         return;
@@ -220,6 +222,7 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
         else
             ft_dialect_ask(i, d->asked, f);
         d->writes = false;
+        d->questions |= 1u;
     } else
         ft_dialect_disable(i, false, f);
 }
@@ -287,6 +290,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_bus_drive *d = &b->drive[i];
 
+        d->questions = (uint8_t)(d->questions << 1);
         if (!on) {
             rest(d, i, tick, &b->frame[i]);
         } else if (d->state != FT_BUS_ENABLED) {

@@ -39,11 +39,12 @@ typedef struct {
     uint8_t asked;         /* settings that are as they must be */
     bool answered;         /* since the last tick */
     bool held;             /* fed follows its position */
+    uint8_t questions;     /* of the last ticks, as bits, the latest lowest */
     bool writes;           /* the setting asked for is to be written */
     bool enabled;          /* it has been, and should still be */
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
-    uint32_t lost, late;   /* ticks without one, with more than one; wrap */
+    uint32_t lost, late;   /* that were due and did not come; too many; wrap */
     uint32_t waited;       /* ticks that it has not been enabled, told to */
     uint32_t position;     /* number in its field, the latest */
     int32_t fed;           /* what the observer was given in all */
