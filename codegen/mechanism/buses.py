@@ -56,7 +56,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     _check_ids(key, kind, table, fail)
     _check_ranges(t, kind, limits, table.pd, fail)
     reply = table.reply if table.reply is not None or kind.family != "damiao" else table.id + REPLY_BESIDE
-    return Drive(kind, bus.name, table.id, reply, table.sign, table.pd)
+    return Drive(kind, bus.name, table.id, reply, table.sign, table.pd, table.inertia)
 
 
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:

@@ -74,6 +74,7 @@ class Drive:
 
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
     pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
+    inertia: of its rotor at the output, kg m^2.
     """
 
     type: DriveType
@@ -82,6 +83,7 @@ class Drive:
     reply: int | None = None
     sign: int = 1
     pd: str = "drive"
+    inertia: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,13 @@ class Joint:
     home: Home | None = None
     drive: Drive | None = None
     mimic: Mimic | None = None
+
+    @property
+    def rotor(self) -> float:
+        """Inertia of what turns it, at the joint: kg m^2 (kg of a prismatic joint)."""
+        if self.drive is not None:
+            return self.drive.inertia
+        return self.motor.gear**2 * self.motor.inertia if self.motor else 0.0
 
     @property
     def elastic(self) -> bool:

@@ -204,6 +204,7 @@ class DriveTable(Table):
     reply: int | None = key("id of what it sends; `damiao`: id + 16", None, ge=0, le=0x7FF)
     sign: Sign = key("-1: it turns the other way", Drive.sign)
     pd: Literal["drive", "board"] = key("who closes the loop of position and velocity", Drive.pd)
+    inertia: NotNegative = key("kg m^2, of its rotor at the output, the gear's square in it", Drive.inertia)
     position: Positive | None = key("range of the field, rad, where it is not the catalogue's", None)
     velocity: Positive | None = key("rad/s, the same", None)
     torque: Positive | None = key("N m, the same", None)

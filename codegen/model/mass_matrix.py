@@ -40,6 +40,5 @@ def mass_matrix(model: Model, q: ArrayLike, rotors: bool = True) -> Array:
 
 
 def rotor_inertia(model: Model) -> Array:
-    """gear^2 J (n,) of the motors, seen at the joints; kg m^2 (kg for prismatic joints)."""
-    motors = [body.joint.motor for body in model.bodies]
-    return np.array([0.0 if m is None else m.gear**2 * m.inertia for m in motors])
+    """gear^2 J (n,) of what turns the joints, seen there; kg m^2 (kg for prismatic joints)."""
+    return np.array([body.joint.rotor for body in model.bodies])

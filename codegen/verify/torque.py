@@ -170,7 +170,7 @@ def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
     J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
     """
     joints = mechanism.streamed
-    J = np.array([0.0 if j.motor is None else j.motor.gear**2 * j.motor.inertia for j in joints])
+    J = np.array([j.rotor for j in joints])
     D = np.array([j.friction.viscous for j in joints])
     f_c = np.array([j.friction.coulomb for j in joints])
     return J * qdd + D * qd + f_c * np.sign(qd)

@@ -234,6 +234,21 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
     assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.9, abs=3e-4)
 
 
+@pytest.mark.parametrize("turns", [-1, 1])
+def test_that_a_drive_may_find_itself_in_another_turn(turns):
+    """Those whose turn begins at zero tell 5.8 rad of a joint at -0.5."""
+    app = Bussed(arm("robstride", pd="drive"))
+    for joint in app.joints:
+        app.drives[joint.name].position = joint.drive.sign * -0.5 + turns * 2.0 * math.pi
+    app.run(60)
+    assert "HOMED" in app.flags and app.command("ARM") == "NONE"
+    app.run(5)
+    found = np.array(app.see().position) / 2.0**32 * 2.0 * math.pi
+    assert np.abs(found + 0.5).max() < 4e-4
+    for d in app.drives.values():
+        assert d.target.position == pytest.approx(d.position, abs=1e-3)
+
+
 def test_that_foreign_frames_are_nobodys():
     app = held()
     for _ in range(50):

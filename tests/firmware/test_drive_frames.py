@@ -208,6 +208,9 @@ def test_robstrides_states_are_heard(c, drive):
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
         names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
         assert ", ".join(names) == theirs.fault
+    for host in (0, 0x7F, 0xFE):  # a command tells no host: the drive takes the one that it knows
+        told = robstride.identifier(robstride.STATE, 2 << 14 | ID, host)
+        assert c.hear(drive, Frame(told, bytes(8), extended=True))[0] == STATE
     other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)
     assert c.hear(drive, Frame(other, bytes(8), extended=True))[0] == NOTHING
 

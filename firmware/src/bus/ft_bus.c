@@ -26,15 +26,16 @@ static float place(uint32_t i, int32_t position)
     return ft_field_decode(&r, (uint32_t)position);
 }
 
-/* Let the observer begin where the drive says that it is. Counts are steps of
- * its field, whose middle is its zero. */
+/* Let the observer begin where the drive says that it is, within half a turn
+ * of zero: drives find themselves anywhere in a turn when they come up, some
+ * from zero on. Counts are steps of the field, whose middle is its zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
     const int64_t halves = 2 * (int64_t)d->position - (int64_t)FT_FIELD_16;
+    const int64_t wire = halves * ft_joint[j].step / ((int64_t)2 << FT_FINE);
 
-    ft_observer_place(seen, j,
-                      halves * ft_joint[j].step / ((int64_t)2 << FT_FINE));
+    ft_observer_place(seen, j, (int64_t)(int32_t)(uint32_t)(uint64_t)wire);
 }
 
 /* ---- what drives say --------------------------------------------------- */

@@ -108,17 +108,18 @@ static ft_drive_heard state(const ft_frame *f, const ft_drive_ranges *r,
     return FT_HEARD_STATE;
 }
 
-/* Take in a frame, if it is this drive's. */
+/* Take in a frame, if it is this drive's. Whom a state is for does not matter:
+ * a command has no room to say who sent it. */
 ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_address *a,
                                  const ft_drive_ranges *r,
                                  ft_drive_said *said)
 {
     const uint32_t kind = f->id >> 24 & 0x1Fu;
-    const bool ours = (f->id & FT_FRAME_LONG) != 0u && f->size == 8u
-                      && (f->id & 0xFFu) == HOST
-                      && (f->id >> 8 & 0xFFu) == a->id;
+    const bool its = (f->id & FT_FRAME_LONG) != 0u && f->size == 8u
+                     && (f->id >> 8 & 0xFFu) == a->id;
 
-    if (ours && kind == STATE)
+    if (its && kind == STATE)
         return state(f, r, said);
-    return ours && kind == READ ? setting(f, said) : FT_HEARD_NOTHING;
+    return its && kind == READ && (f->id & 0xFFu) == HOST
+               ? setting(f, said) : FT_HEARD_NOTHING;
 }
