@@ -88,6 +88,11 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, most: B
     return found[0]
 
 
+def told_late(mechanism: Mechanism) -> int:
+    """Ticks by which positions are late where the board closes loops over a bus: they are those of the tick before."""
+    return int(any(drive.pd == "board" for _, _, drive in drives(mechanism)))
+
+
 def unspoken(mechanism: Mechanism) -> str:
     """Which drives nothing here speaks to, and why; empty: none."""
     found = [(j.name, d.type) for _, j, d in drives(mechanism) if d.type.family not in SPOKEN]

@@ -45,6 +45,7 @@ from codegen.step.scheme import Chosen, chosen, scheme_of
 from codegen.verify.bus_loads import BusLoad, bus_loads
 from codegen.verify.plausible import doubts
 
+DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # of a drive's own loop, and of what it makes a velocity of: at least
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
 SINGULAR = 1e-9  # smallest over largest eigenvalue of the mass matrix, scaled to a unit diagonal
 LIMITS = tuple(f.name for f in fields(Limits))
@@ -133,6 +134,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     warnings = [*mechanism.warnings, *doubts(mechanism)]
     buses = bus_loads(mechanism)
     lead = _board(mechanism, warnings)
+    late = lead + fieldbus.told_late(mechanism)  # ticks from a measurement to what it brings about
     try:
         supported(mechanism)
     except BadInput as error:
@@ -160,14 +162,14 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
     driven = any(j.motor for j in mechanism.moving) or has_gains
     if driven and all(_regular(model, warnings) for _, model in models):
-        for _, model in models:
-            rule = _softer(rule, stiffest_gains(model, lead))
-            found = loop_stability(model, lead) if has_gains else None
+        for _, model in ((name, _where_closed(model)) for name, model in models):
+            rule = _softer(rule, _fitting(mechanism, stiffest_gains(model, late)))
+            found = loop_stability(model, late) if has_gains else None
             if found is not None and (stability is None or found.radius > stability.radius):
                 stability = found
         if stability is not None:
             _gains(mechanism, stability, rule, warnings)
-            _overlay(mechanism, lead)
+            _overlay(mechanism, late)
     if not mechanism.constrained and not has_modes(mechanism):
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
@@ -447,6 +449,22 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
                             f"ku = {fit.ku:g}, kv = {fit.kv:g}")
         if g.ku > 0.0 and g.kv == 0.0:
             warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
+
+
+def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
+    """No more than the fields of drives hold."""
+    most = {j.name: j.drive.type for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
+    return {name: replace(g, ku=min(g.ku, most[name].kp), kv=min(g.kv, most[name].kd)) if name in most else g
+            for name, g in rule.items()}
+
+
+def _where_closed(model: Model) -> Model:
+    """With the rate and the filter of drives, where these close all loops: others must be stable at the board's."""
+    driven = [j for j in model.mechanism.streamed if j.actuated]
+    if not all(j.drive is not None and j.drive.pd == "drive" for j in driven):
+        return model
+    control = replace(model.mechanism.control, rate_hz=DRIVE_HZ, observer_hz=DRIVE_OBSERVER_HZ)
+    return replace(model, mechanism=replace(model.mechanism, control=control), dt=1.0 / DRIVE_HZ)
 
 
 def _overlay(mechanism: Mechanism, lead: int) -> None:

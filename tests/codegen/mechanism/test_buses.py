@@ -8,8 +8,10 @@ from rich.console import Console
 from codegen.board.channels import served
 from codegen.board.reader import load as load_board
 from codegen.common.errors import BadInput
+from codegen.control.gains import loop_stability
 from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
+from codegen.model.bodies import Model
+from codegen.verify.check import UNSTABLE, examine
 from codegen.verify.check_tables import renderable
 
 DRIVE = 'drive = { type = "damiao-4340", bus = "can1", id = %d }'
@@ -114,3 +116,31 @@ def test_what_a_board_cannot_do_for_its_drives_is_refused(tmp_path, board, kind,
     with pytest.raises(BadInput) as error:
         on(board, tmp_path, kind=kind, change=lambda text: text.replace(was, becomes, 1))
     assert said in str(error.value), error.value
+
+
+WRIST = "gains = { ku = %g, kv = %g }"
+
+
+def told(tmp_path, pd: str, ku: float, kv: float):
+    """A light arm whose last joint has these gains, closed by the board or by the drive."""
+    def change(text):
+        return text.replace("id = 3 }", f'id = 3, pd = "{pd}" }}\n' + WRIST % (ku, kv)).replace(
+            "mass = 1.0", "mass = 0.1") + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n'
+
+    return load_mechanism(arm(tmp_path, change=change))
+
+
+def test_a_loop_over_a_bus_has_positions_that_are_a_tick_old(tmp_path):
+    """Gains that a measurement at the tick itself would bear make it unstable, and are refused."""
+    with_it, without = (loop_stability(Model.of(told(tmp_path, "board", 6.0, 0.15)), lead).radius for lead in (2, 1))
+    assert without < UNSTABLE < with_it
+    with pytest.raises(BadInput, match="joint.j2.gains: the sampled loop is unstable at 1000 Hz"):
+        examine(told(tmp_path, "board", 6.0, 0.15))
+
+
+def test_a_loop_that_drives_close_is_judged_at_their_rate(tmp_path):
+    text = arm(tmp_path, change=lambda text: (
+        text.replace("mass = 1.0", "mass = 0.1").replace("id = 3 }", "id = 3 }\n" + WRIST % (6.0, 0.15))))
+    report = examine(load_mechanism(text))
+    assert report.stability.radius < UNSTABLE
+    assert report.rule["j2"].ku > 6.0 and all(g.ku <= 500.0 and g.kv <= 5.0 for g in report.rule.values())
