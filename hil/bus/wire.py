@@ -78,6 +78,7 @@ class Wire:
         self.shorted = False
         self.log: Callable[[Passed], None] = lambda passed: None
         self.busy_seconds = 0.0
+        self.fast_phase = False  # whether the last error was in a data phase
         self._waits: list[_Wait] = []
         self._idle = True
         self._start: Handle | None = None
@@ -148,6 +149,7 @@ class Wire:
             self._end_after(length, bit, lambda: self._sent(frame))
             return
         error, at, first = trouble
+        self.fast_phase = picture.fast[0] < at <= picture.fast[1]
         flags = FLAG if error == Error.ACK or self.shorted else 2 * FLAG
         length = picture.seconds(at, bit, data_bit) + (flags + FLAG_DELIMITER) * bit
         self._end_after(length, bit, lambda: self._failed(frame, error, hearers, first))

@@ -99,7 +99,13 @@ def stm32g474() -> Map:
         for peripheral, base in names:
             address = base + int(offset, 0)
             found[address] = Reg(f"{peripheral}.{name}", address, access, 0, places)
-    return found | core()
+    return found | message_ram() | core()
+
+
+def message_ram() -> Map:
+    """Of the three FDCANs: words at SRAMCAN_BASE of ST's device header, pieces of SRAMCAN_SIZE in its driver."""
+    words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
+    return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
 
 def _named(line: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from hil.chip.stm32.serial import Serial
 from hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
 from hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
+from hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
 from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 from hil.chip.stm32g4.timer import FilteredTimer
 
@@ -26,6 +27,9 @@ _USARTS = {
 }
 
 _ADC_INTERRUPT = 18  # of ADC1 and ADC2 (RM0440 table 97)
+# name: base, first of its two interrupts (ST's stm32g474xx.h: FDCAN1_BASE, FDCAN1_IT0_IRQn and so on)
+_CANS = {"FDCAN1": (0x40006400, 21), "FDCAN2": (0x40006800, 86), "FDCAN3": (0x40006C00, 88)}
+_MESSAGE_RAM = 0x4000A400  # SRAMCAN_BASE
 
 
 class Stm32G474(Stm32):
@@ -52,14 +56,15 @@ class Stm32G474(Stm32):
         self.power.locked = lambda: self.system.detector_breaks
         self.system.on_change = lambda: self._break(self.detector.low and self.detector_breaks)
         self.capture = CaptureTimer("TIM16", 0x40014400, self.core.events, self._lsi_period, self._timer_cycles(True))
-        return Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
+        self._tree = Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
+        return self._tree
 
     @property
     def debug_closed(self) -> bool:
         return not self.flash.value["ACR"] & DBG_SWEN
 
     def _ungated(self) -> tuple[Peripheral, ...]:
-        return self.flash, self._adc_common, self.adc
+        return self.flash, self._adc_common, self.adc, self._message_ram, *self.cans.values()
 
     @property
     def detector_breaks(self) -> bool:
@@ -83,4 +88,19 @@ class Stm32G474(Stm32):
         gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
                                          ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}
+        gated["APB1ENR1", 25] = self._controllers()
         return usarts, gated | {("AHB1ENR", i): dma for i, dma in enumerate(dmas)}
+
+    def _controllers(self) -> Block:
+        """The CAN controllers, behind one gate."""
+        self._message_ram = MessageRam(_MESSAGE_RAM)
+        first = FirstFdcan("FDCAN1", _CANS["FDCAN1"][0], self.core.events, self._message_ram, self._tree.fdcan_hz,
+                           self._bus_cycles(False))
+        cans = {"FDCAN1": first} | {
+            name: Fdcan(name, base, self.core.events, self._message_ram, self._tree.fdcan_hz, self._bus_cycles(False))
+            for name, (base, _) in _CANS.items() if name != "FDCAN1"}
+        self.cans = cans
+        for name, can in cans.items():
+            can.divider = first.divided_by
+            can.request = {line: self._line(_CANS[name][1] + i) for i, line in enumerate(INTERRUPTS)}
+        return Block((*cans.values(), self._message_ram))

@@ -81,7 +81,7 @@ class Rcc(ClockController):
         0x38: Register("APB1RSTR1"), 0x3C: Register("APB1RSTR2"), 0x40: Register("APB2RSTR"),
         0x48: Register("AHB1ENR"), 0x4C: Register("AHB2ENR"), 0x50: Register("AHB3ENR"),
         0x58: Register("APB1ENR1"), 0x5C: Register("APB1ENR2"), 0x60: Register("APB2ENR"),
-        0x94: Register("CSR", 0, 0xFE800001),
+        0x88: Register("CCIPR", 0, 3 << 24), 0x94: Register("CSR", 0, 0xFE800001),
     }
     HSION, HSIRDY = 1 << 8, 1 << 10
     SOURCES = {1: HSIRDY, 2: HSERDY, 3: PLLRDY}
@@ -103,12 +103,25 @@ class Rcc(ClockController):
             return self.hsi_hz
         if source == 2:
             return self.hse_hz or 0
+        return self._pll_hz(24, 25)
+
+    def _pll_hz(self, lets_out: int, divides: int) -> int:
+        """Of one of its outputs: the bits of PLLCFGR that let it out and divide it."""
         pll = self.value["PLLCFGR"]
-        m, n, r = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> 25 & 3) + 2
+        m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
-        if not pll & 1 << 24 or not 2.66e6 <= vco_in <= 16e6 or not 96e6 <= vco_in * n <= 344e6:
+        if not pll & 1 << lets_out or not 2.66e6 <= vco_in <= 16e6 or not 96e6 <= vco_in * n <= 344e6:
             raise Unmodelled(f"PLL out of range or not let out: VCO {vco_in:.0f} Hz to {vco_in * n:.0f} Hz")
-        return round(vco_in * n / r)
+        return round(vco_in * n / divider)
+
+    def fdcan_hz(self) -> int:
+        """Of the FDCANs' bits (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1."""
+        chosen = self.value["CCIPR"] >> 24 & 3
+        if chosen == 1:
+            return self._pll_hz(20, 21)
+        if chosen == 3 or chosen == 0 and not self.hse_alive:
+            raise Unmodelled(f"CCIPR.FDCANSEL = {chosen}, where there is no clock")
+        return self.apb1 if chosen == 2 else self.hse_hz or 0
 
     def write_CFGR(self, value: int) -> None:
         switches = value & 3 == 3 and self.value["CFGR"] & 0xC != 0xC and self.value["CR"] & PLLRDY

@@ -1,0 +1,325 @@
+"""The model of FDCAN, by register writes alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from hil.bus.frame import Frame, image
+from hil.chip.registers import Unmodelled
+from hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
+from tests.support.can_bench import Bench
+
+CAN, SECOND, RAM = 0x40006400, 0x40006800, 0x4000A400
+DBTP, CCCR, NBTP, ECR, PSR, TDCR, IR, IE, ILS, ILE, RXGFC = (
+    0x0C, 0x18, 0x1C, 0x40, 0x44, 0x48, 0x50, 0x54, 0x58, 0x5C, 0x80)
+RXF0S, RXF0A, RXF1S, RXF1A, TXBC, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE = (
+    0x90, 0x94, 0x98, 0x9C, 0xC0, 0xC4, 0xC8, 0xCC, 0xD0, 0xD4, 0xD8, 0xDC, 0xE0)
+INIT, CCE, MON, DAR, FDOE, BRSE = 1, 2, 1 << 5, 1 << 6, 1 << 8, 1 << 9
+QUEUE = 1 << 24
+# moteus' bits at 170 MHz: 170 quanta, 34 in the data phase; here the data phase is sampled at 24 of 34
+NOMINAL = 113 - 1 << 8 | 56 - 1 | 56 - 1 << 25
+DATA = 23 - 1 << 8 | 10 - 1 << 4 | 10 - 1
+BIT, DATA_BIT = 1e-6, 2e-7
+
+
+class Chip(Bench):
+    """Two controllers at 170 MHz; the first on the wire."""
+
+    def __init__(self) -> None:
+        super().__init__("stm32g4", 170e6)
+        self.ram = MessageRam(RAM)
+        self.cans = [kind(name, base, self.events, self.ram, lambda: 170e6, lambda: 1.0)
+                     for kind, name, base in ((FirstFdcan, "FDCAN1", CAN), (Fdcan, "FDCAN2", SECOND))]
+        self.block = Block((*self.cans, self.ram))
+        self.lines: dict[str, bool] = {}
+        for part in (*self.cans, self.ram):
+            self.bus.attach(part)
+            part.reset()
+        for can in self.cans:
+            can.divider = self.cans[0].divided_by
+        self.cans[0].request = {line: self._keep(line) for line in INTERRUPTS}
+        self.cans[0].plug(self.wire, lambda: True)
+
+    def _keep(self, line: str):
+        return lambda asserted: self.lines.__setitem__(line, asserted)
+
+    def configure(self, settings: int = FDOE | BRSE, queue: bool = True, general: int = 0, tdc: int = 0) -> None:
+        """Into initialisation, all that is protected, and no filters: everything to FIFO 0."""
+        self.write(CAN + CCCR, INIT)
+        self.write(CAN + CCCR, INIT | CCE)
+        assert self.read(CAN + CCCR) & 3 == 3
+        self.write(CAN + CCCR, INIT | CCE | settings)
+        for at, value in ((NBTP, NOMINAL), (DBTP, DATA | (tdc and 1 << 23)), (TDCR, tdc << 8), (RXGFC, general),
+                          (TXBC, QUEUE if queue else 0)):
+            self.write(CAN + at, value)
+
+    def start(self, **how) -> None:
+        self.configure(**how)
+        self.write(CAN + CCCR, self.read(CAN + CCCR) & ~(INIT | CCE))
+        assert self.run(1e-4, lambda: self.read(CAN + PSR) >> 3 & 3 == 1)
+
+    def load(self, i: int, number: int, data: bytes = b"", control: int = 0, extended: bool = False) -> None:
+        at = RAM + 0x278 + 72 * i
+        self.write(at, number | 1 << 30 if extended else number << 18)
+        self.write(at + 4, control | {12: 9, 16: 10, 64: 15}.get(len(data), len(data)) << 16)
+        for k in range(0, len(data), 4):
+            self.write(at + 8 + k, int.from_bytes(data[k:k + 4].ljust(4, b"\0"), "little"))
+
+    def send(self, i: int, number: int, data: bytes = b"", **how) -> None:
+        self.load(i, number, data, **how)
+        self.write(CAN + TXBAR, 1 << i)
+
+    def element(self, f: int, get: int) -> list[int]:
+        at = RAM + (0xB0, 0x188)[f] + 72 * get
+        return [self.read(at + 4 * k) for k in range(4)]
+
+
+@pytest.fixture
+def chip() -> Chip:
+    return Chip()
+
+
+def test_out_of_reset_it_is_in_initialisation_with_the_vendors_values(chip):
+    values = [chip.read(CAN + at) for at in (0x00, 0x04, DBTP, CCCR, NBTP, ECR, RXF0S, 0x84)]
+    assert values == [0x32141218, 0x87654321, 0xA33, 1, 0x06000A03, 0, 0, 0x1FFFFFFF]
+    assert chip.read(CAN + PSR) == 0x707 and chip.read(CAN + TXFQS) == 3
+
+
+def test_settings_change_in_initialisation_with_change_enabled_alone(chip):
+    chip.write(CAN + NBTP, NOMINAL)
+    chip.write(CAN + CCCR, INIT | FDOE)
+    assert chip.read(CAN + NBTP) == 0x06000A03 and chip.read(CAN + CCCR) == 1
+    chip.start()
+    assert chip.read(CAN + NBTP) == NOMINAL and chip.read(CAN + CCCR) == FDOE | BRSE
+    chip.write(CAN + NBTP, 0)
+    assert chip.read(CAN + NBTP) == NOMINAL
+    assert chip.cans[0].timing.bit == pytest.approx(BIT) and chip.cans[0].fast.bit == pytest.approx(DATA_BIT)
+
+
+def test_initialisation_reads_back_some_clocks_after_it_was_asked_for(chip):
+    chip.start()
+    chip.write(CAN + CCCR, INIT)
+    assert not chip.read(CAN + CCCR) & INIT
+    chip.run(1e-6)
+    assert chip.read(CAN + CCCR) & INIT and chip.read(CAN + PSR) >> 3 & 3 == 0
+
+
+def test_it_takes_part_after_eleven_recessive_bits(chip):
+    chip.configure()
+    chip.write(CAN + CCCR, FDOE | BRSE)
+    chip.run(10e-6)
+    assert chip.read(CAN + PSR) >> 3 & 3 == 0
+    chip.run(2e-6)
+    assert chip.read(CAN + PSR) >> 3 & 3 == 1
+
+
+def test_a_classic_and_a_fast_frame_go_out(chip):
+    chip.start(tdc=10)
+    chip.write(CAN + IE, 1 << 7)
+    chip.write(CAN + ILE, 1)
+    chip.write(CAN + TXBTIE, 7)
+    chip.send(0, 0x123, b"\x01\x02\x03")
+    assert chip.read(CAN + TXBRP) == 1 and chip.read(CAN + TXBTO) == 0
+    chip.run(1e-3)
+    assert chip.read(CAN + TXBTO) == 1 and chip.read(CAN + TXBRP) == 0
+    assert chip.lines["it0"] and chip.read(CAN + IR) & 1 << 7
+    chip.write(CAN + IR, 1 << 7)
+    assert not chip.lines["it0"]
+    chip.send(1, 0x1ABCDEF, bytes(range(16)), control=1 << 21 | 1 << 20, extended=True)
+    began = chip.seconds
+    assert chip.run(1e-3, lambda: chip.read(CAN + TXBTO) & 2 != 0)
+    frame = Frame(0x1ABCDEF, bytes(range(16)), extended=True, fd=True, fast=True)
+    assert chip.other.got == [Frame(0x123, b"\x01\x02\x03"), frame]
+    assert chip.seconds - began == pytest.approx(BIT + image(frame).length(BIT, DATA_BIT), abs=1e-8)
+
+
+def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):
+    """150 ns there and back; sampled after 24 of 34 quanta, 141 ns."""
+    chip.start()
+    chip.send(0, 5, bytes(12), control=1 << 21 | 1 << 20)
+    chip.run(0.2e-3)
+    assert not chip.other.got
+    status = chip.read(CAN + PSR)
+    assert status >> 8 & 7 == 4 and status & 7 == 7  # in the data phase
+    assert chip.read(CAN + PSR) >> 8 & 7 == 7  # forgotten once read, but for what has come since
+    assert chip.read(CAN + IR) & 1 << 22
+
+
+def test_a_queue_goes_by_identifier_and_then_by_number(chip):
+    chip.start()
+    chip.send(2, 0x300)
+    chip.run(5e-6)
+    chip.send(1, 0x100, b"b")
+    chip.send(0, 0x100, b"a")
+    chip.run(1e-3)
+    assert [(f.id, f.data) for f in chip.other.got] == [(0x300, b""), (0x100, b"a"), (0x100, b"b")]
+
+
+def test_a_fifo_goes_in_the_order_of_requests_and_tells_its_room(chip):
+    chip.start(queue=False)
+    chip.send(0, 0x300)
+    chip.send(1, 0x200)
+    assert chip.read(CAN + TXFQS) == 1 | 0 << 8 | 2 << 16
+    chip.send(2, 0x100)
+    assert chip.read(CAN + TXFQS) == 0 << 8 | 0 << 16 | 1 << 21
+    chip.run(1e-3)
+    assert [f.id for f in chip.other.got] == [0x300, 0x200, 0x100]
+    assert chip.read(CAN + TXFQS) & 7 == 3 and chip.read(CAN + IR) & 1 << 9
+    with pytest.raises(Unmodelled, match="next element is 0"):
+        chip.write(CAN + TXBAR, 1 << 1)
+
+
+def test_what_waits_is_cancelled_at_once_and_what_is_on_the_wire_goes_through(chip):
+    chip.start()
+    chip.write(CAN + TXBCIE, 7)
+    chip.send(0, 0x100)
+    chip.send(1, 0x200)
+    chip.run(10e-6)
+    chip.write(CAN + TXBCR, 3)
+    assert chip.read(CAN + TXBRP) == 1 and chip.read(CAN + TXBCF) == 2 and chip.read(CAN + IR) & 1 << 8
+    chip.run(1e-3)
+    assert [f.id for f in chip.other.got] == [0x100]
+    assert chip.read(CAN + TXBTO) == 1 and chip.read(CAN + TXBCF) == 3
+    chip.send(0, 0x101)
+    assert chip.read(CAN + TXBTO) == 0 and chip.read(CAN + TXBCF) == 2
+
+
+def test_without_retransmission_a_request_ends_with_the_first_disturbance(chip):
+    chip.start(settings=DAR)
+    chip.other.here = False
+    chip.send(0, 0x100)
+    chip.run(1e-3)
+    assert chip.read(CAN + TXBRP) == 0 and chip.read(CAN + TXBCF) == 1 and chip.read(CAN + TXBTO) == 0
+    assert chip.read(CAN + ECR) & 0xFF == 8 and chip.read(CAN + PSR) & 7 == 3
+
+
+def test_three_frames_fill_a_fifo_and_a_fourth_is_lost_or_takes_the_oldest_place(chip):
+    chip.start()
+    chip.other.send(*[Frame(0x100 + k, bytes([k])) for k in range(4)])
+    chip.run(1e-3)
+    assert chip.read(CAN + RXF0S) == 3 | 0 << 8 | 0 << 16 | 1 << 24 | 1 << 25
+    assert chip.read(CAN + IR) & 7 == 7
+    assert chip.element(0, 0)[:2] == [0x100 << 18, 1 << 31 | 1 << 16]
+    chip.write(CAN + RXF0A, 1)  # lets go of two at once
+    assert chip.read(CAN + RXF0S) & 0xF0F == 1 | 2 << 8
+    chip.write(CAN + IR, 7)
+    assert not chip.read(CAN + RXF0S) >> 25 & 1
+    over = Chip()
+    over.start(general=1 << 9)
+    over.other.send(*[Frame(0x100 + k) for k in range(4)])
+    over.run(1e-3)
+    assert over.read(CAN + RXF0S) == 3 | 1 << 8 | 1 << 16 | 1 << 24
+    assert over.element(0, 0)[0] >> 18 == 0x103
+
+
+def test_acknowledging_what_is_not_there_is_refused(chip):
+    chip.start()
+    with pytest.raises(Unmodelled, match="the FIFO has 0 from 0 on"):
+        chip.write(CAN + RXF0A, 0)
+
+
+def test_a_received_fast_frame_is_laid_out_as_the_manual_has_it(chip):
+    chip.start()
+    chip.other.send(Frame(0x15555555, bytes(range(12)), extended=True, fd=True, fast=True))
+    chip.run(1e-3)
+    assert chip.element(0, 0) == [0x15555555 | 1 << 30, 1 << 31 | 1 << 21 | 1 << 20 | 9 << 16, 0x03020100, 0x07060504]
+
+
+@pytest.mark.parametrize(("element", "passes", "stops"), [
+    (0 << 30 | 1 << 27 | 0x100 << 16 | 0x1FF, 0x180, 0x200), (1 << 30 | 1 << 27 | 0x11 << 16 | 0x13, 0x13, 0x12),
+    (2 << 30 | 1 << 27 | 0x120 << 16 | 0x7F0, 0x12F, 0x130)])
+def test_standard_filters_pass_ranges_pairs_and_masks(chip, element, passes, stops):
+    chip.write(RAM, element)
+    chip.start(general=1 << 16 | 2 << 4 | 2 << 2)
+    chip.other.send(Frame(stops), Frame(passes), Frame(passes, extended=True))
+    chip.run(1e-3)
+    assert chip.read(CAN + RXF0S) & 15 == 1
+    assert chip.element(0, 0)[:2] == [passes << 18, 0]
+
+
+def test_extended_filters_and_the_second_fifo(chip):
+    chip.write(RAM + 0x70, 3 << 29 | 1)  # rejected
+    chip.write(RAM + 0x74, 1 << 30 | 2)
+    chip.write(RAM + 0x78, 2 << 29 | 0x02000000)
+    chip.write(RAM + 0x7C, 2 << 30 | 0x1F000000)
+    chip.start(general=2 << 24 | 2 << 4 | 2 << 2)
+    chip.other.send(Frame(2, extended=True), Frame(0x028001FD, extended=True), Frame(2))
+    chip.run(1e-3)
+    assert (chip.read(CAN + RXF0S) & 15, chip.read(CAN + RXF1S) & 15) == (0, 1)
+    assert chip.element(1, 0)[:2] == [0x028001FD | 1 << 30, 1 << 24]
+
+
+def test_interrupts_go_to_the_line_that_their_group_has(chip):
+    chip.start()
+    chip.write(CAN + IE, 1)
+    chip.write(CAN + ILE, 3)
+    chip.write(CAN + ILS, 1)
+    chip.other.send(Frame(1))
+    chip.run(1e-3)
+    assert chip.lines == {"it0": False, "it1": True}
+
+
+def test_a_short_ends_in_bus_off_and_it_stays_so_until_initialisation_is_left(chip):
+    chip.start()
+    chip.wire.shorted = True
+    chip.send(0, 0x100)
+    assert chip.run(5e-3, lambda: chip.read(CAN + CCCR) & INIT != 0)
+    assert chip.read(CAN + PSR) >> 5 & 7 == 7 and chip.read(CAN + IR) >> 17 & 7 == 7
+    chip.wire.shorted = False
+    chip.run(20e-3)
+    assert chip.read(CAN + CCCR) & INIT
+    chip.write(CAN + IR, 7 << 17)
+    chip.write(CAN + CCCR, FDOE | BRSE)
+    began = chip.seconds
+    assert chip.run(5e-3, lambda: not chip.read(CAN + PSR) >> 7 & 1)
+    assert chip.seconds - began == pytest.approx(129 * 11 * BIT, abs=5e-6)
+    assert chip.read(CAN + ECR) & 0xFFFF == 0 and chip.read(CAN + IR) >> 19 & 1
+    chip.run(1e-3)
+    assert chip.other.got == [Frame(0x100)]  # what was asked for is still wanted
+
+
+def test_change_enabled_forgets_requests_and_frames(chip):
+    chip.start()
+    chip.other.send(Frame(1))
+    chip.run(1e-3)
+    chip.other.here = False
+    chip.send(0, 5)
+    chip.run(1e-4)
+    chip.write(CAN + CCCR, INIT)
+    chip.run(1e-5)
+    assert chip.read(CAN + TXBRP) == 1
+    chip.write(CAN + CCCR, INIT | CCE)
+    assert chip.read(CAN + TXBRP) == 0 and chip.read(CAN + RXF0S) == 0
+
+
+def test_without_fd_it_destroys_fd_frames_and_its_counters_tell(chip):
+    chip.start(settings=0)
+    chip.other.send(Frame(5, bytes(12), fd=True, fast=True))
+    chip.run(0.2e-3)
+    ecr = chip.read(CAN + ECR)
+    assert ecr >> 8 & 0x7F > 0 and ecr >> 16 > 0 and chip.read(CAN + ECR) >> 16 == 0
+    assert chip.read(CAN + RXF0S) == 0
+
+
+def test_the_message_ram_takes_words_alone_and_holds_anything_at_first(chip):
+    assert len({chip.read(RAM + 4 * k) for k in range(64)}) > 60
+    with pytest.raises(Unmodelled, match="1 bytes"):
+        chip.ram.write(0, 1, 0)
+
+
+def test_one_gate_and_one_reset_are_before_all_of_them(chip):
+    chip.start()
+    chip.block.clocked = False
+    for address in (CAN, SECOND, RAM):
+        with pytest.raises(Unmodelled):
+            chip.read(address)
+    chip.block.clocked = True
+    chip.block.reset()
+    assert chip.read(CAN + NBTP) == 0x06000A03
+
+
+def test_the_clock_of_all_is_divided_beside_the_first(chip):
+    chip.configure()
+    chip.write(CAN + 0x100, 1)
+    assert chip.cans[0].timing.bit == pytest.approx(2 * BIT)
+    assert chip.cans[1].timing.quantum == pytest.approx(2 / 170e6)  # NBRP is 0 out of reset
