@@ -72,7 +72,7 @@ def test_no_picture_has_colours_of_its_own_for_joints():
     """Neither a map of colours nor those that matplotlib goes round with: by name, or because none is given."""
     for path in (path for room in ("codegen", "host", "hil") for path in (ROOT / room).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        assert not re.search(r"viridis|[\"']C\d[\"']|f\"C\{|cm\.|get_cmap", text), path
+        assert not re.search(r"viridis|[\"']C\d[\"']|color=f\"C\{|get_cmap", text), path
         for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
                      and ast.unparse(node.func).endswith((".loglog", ".semilogy", ".scatter", ".bar"))):
             assert {"color", "facecolor"} & {word.arg for word in call.keywords}, (path, call.lineno)
