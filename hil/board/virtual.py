@@ -233,6 +233,10 @@ class VirtualBoard:
         """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
         return self._recorder.truth(tick)
 
+    def tips(self, tick: int) -> dict[str, float]:
+        """How far the plant's flexible links were bent when a tick of late began, m, by link."""
+        return self._recorder.tips(tick)
+
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""
         return targets(record, [joint for joint, _ in self.joints])

@@ -18,7 +18,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
+TIPS = "/tips/true"  # of flexible links: how far they are bent
 METADATA = "femtorque"
 ARM = "arm.json.gz"  # the attachment: host.scene.description
 
@@ -87,7 +88,7 @@ class Log:
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
-                 mechanism: Mechanism | None = None) -> None:
+                 mechanism: Mechanism | None = None, tips: Callable[[int], dict[str, float]] | None = None) -> None:
         """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
         wall: ns since 1970. mechanism: what is shown of the arm. Raises BadInput.
 
@@ -101,7 +102,7 @@ class Log:
         self._live = {place: _live(place) for place in (path, self.csv_path)}
         self._configuration = configuration
         self._joints = configuration.joints
-        self._truth, self._wall, self._mechanism = truth, wall, mechanism
+        self._truth, self._wall, self._mechanism, self._tips = truth, wall, mechanism, tips
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._live[path].open("wb")
@@ -125,7 +126,7 @@ class Log:
             TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
             STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
         }
-        self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[MEASURED]
+        self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
         self._tick = 0  # of the last STATUS, not wrapped
         self._sequence = 0
 
@@ -148,6 +149,8 @@ class Log:
         if self._truth is not None:
             true, rate = self._truth(status.tick)
             put(TRUE, name=names, position=true.tolist(), velocity=rate.tolist(), effort=[])
+        if bent := self._tips and self._tips(status.tick):
+            put(TIPS, name=list(bent), position=list(bent.values()), velocity=[], effort=[])
         put(TORQUE, name=names, feedforward=list(status.torque_ff), total=list(status.torque), duty=list(status.duty))
         put(STATUS, state_name=state_name(status), **{f.name: getattr(status, f.name) for f in _SCALARS})
         self._file.flush()
@@ -313,6 +316,7 @@ class Run:
     unix_time: Array | None = None  # (S,) s since 1970, by the host's clock, when it was written
     begun: str = ""
     arm: dict[str, Any] | None = None  # what a page draws of it (host.scene.description)
+    tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
 
     @property
     def error(self) -> Array:
@@ -333,7 +337,7 @@ def read(path: Path) -> Run:
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
     arm: dict[str, Any] | None = None
-    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: []}
+    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: [], TIPS: []}
     written: list[int] = []  # publish times of STATUS
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
@@ -364,6 +368,7 @@ def read(path: Path) -> Run:
         if about is None:
             raise BadInput(path, "log", None, f"is not an MCAP file ({type(error).__name__})") from error
         # cut off by a crash: everything before the cut has been read
+    tips = topics.pop(TIPS)
     if not topics[TRUE]:
         del topics[TRUE]
     count = min(map(len, topics.values()))
@@ -371,7 +376,7 @@ def read(path: Path) -> Run:
         raise BadInput(path, "log", None, "holds no run of femtorque",
                        "give the .mcap that `femtorque stream --log` wrote")
     return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9,
-                arm)
+                arm, tips)
 
 
 def _drawn(data: bytes) -> dict[str, Any] | None:
@@ -383,7 +388,8 @@ def _drawn(data: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None) -> Run:
+def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None,
+         tips: list[Any]) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -401,4 +407,6 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
+        {link: (np.array([at for at, _ in tips], float) / 1e9, np.array([m.position[k] for _, m in tips], float))
+         for k, link in enumerate(tips[0][1].name if tips else ())},
     )

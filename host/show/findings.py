@@ -21,6 +21,7 @@ FULL = 0.98  # duty from which on a motor has all the voltage that there is
 OFTEN = 0.01  # of the motion that a motor is at its limit to be worth a word
 UNSEEN = 3.0  # counts between measured and true position from which on the encoder does not show it
 STUCK = 20.0  # counts that a target moves while the encoder shows none
+AFTER = 10  # samples after a motion that tell how a tip swings
 ENOUGH = 64  # samples in motion that a spectrum or a fit takes
 STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
 SLOWEST = 3  # periods in the motion, about, that a line has at least
@@ -306,7 +307,8 @@ class Findings:
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
         doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
         said.append(f"Tracking was worst at {worst.joint}, {doing}: desired and measured were {worst}.")
-        said += self._of_truth() + self._of_encoders() + self._of_torque() + self._of_saturation() + self._of_model()
+        said += self._of_truth() + self._of_tips() + self._of_encoders() + self._of_torque()
+        said += self._of_saturation() + self._of_model()
         strong = [line for line in self.lines if line.times > STANDS_OUT]
         if strong:
             line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
@@ -380,6 +382,23 @@ class Findings:
             if went > STUCK * _scale(self.run, self.run.joints[j], 1e-3):
                 found.append((j, float(self.t[since]), went))
         return found
+
+    def _of_tips(self) -> list[str]:
+        """How far flexible links bent, and how far they went on swinging: of a simulated arm, which alone knows."""
+        said = []
+        for link, (seconds, bent) in self.run.tips.items():
+            t = seconds - self.run.t[0]
+            last = self.t[self._last()[1] - 1]
+            moving, after = bent[(t >= self.begin) & (t <= last)], bent[t > last]
+            if not len(moving):
+                continue
+            k = int(np.argmax(np.abs(moving)))
+            when = t[(t >= self.begin) & (t <= last)][k]
+            words = f"The tip of {link} bent by up to {measure(float(abs(moving[k])), 'm')}, at {when:.2f} s"
+            if len(after) >= AFTER:
+                words += f", and went on swinging by {measure(float(np.ptp(after)), 'm')} after the motion"
+            said.append(f"{words}; the simulated arm tells.")
+        return said
 
     def _of_encoders(self) -> list[str]:
         return [f"The encoder of {self.run.joints[j]} showed no movement from {since:.2f} s on, while "

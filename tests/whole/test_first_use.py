@@ -102,6 +102,8 @@ POINTS: dict[str, tuple[str, ...]] = {
     ),
     "flexible links are shown": (
         "codegen/verify/test_check.py::test_check_shows_flexible_links_with_their_first_frequencies_and_damping",
+        "host/show/test_report.py::test_how_far_a_tip_bent_and_went_on_swinging_is_said",
+        "host/show/test_report.py::test_a_run_of_a_flexible_arm_tells_of_its_tip",
     ),
     "the arm is seen in three dimensions": (
         "host/show/test_scene.py::test_a_motion_is_played_as_it_was_planned",

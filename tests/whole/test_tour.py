@@ -37,7 +37,7 @@ xyz = [0.5, 0.1, 0.5]
 xyz = [0.5, -0.1, 0.5]
 line = true
 """),
-    "kinova": ("kinova.urdf", "", """
+    "kinova": ("kinova_description/robots/kinova.urdf", "", """
 tip = { link = "j2s6s200_end_effector" }
 
 [[waypoint]]

@@ -322,3 +322,25 @@ def test_a_run_without_gains_is_said_to_have_no_feedback():
     unknown = replace(run, facts=run.facts | {"ku": np.array([np.nan]), "kv": np.array([np.nan])},
                       torque=run.torque_ff + 0.1)
     np.testing.assert_allclose(Findings(unknown).feedback, 0.1)
+
+
+def test_how_far_a_tip_bent_and_went_on_swinging_is_said():
+    t = T[:200]
+    run = a_run(t, np.ones_like(t), 0.0 * t, states=[*["TRACK"] * 150, *["HOLD"] * 50])
+    bent = np.where(t < t[150], 4e-3 * np.sin(np.pi * t / t[150]), 1e-4 * np.sin(30.0 * t))
+    said = " ".join(Findings(replace(run, tips={"fore": (t, bent)})).sentences)
+    assert "The tip of fore bent by up to 4 mm, at 0.75 s, and went on swinging by 200 µm after the motion" in said
+    assert "tip" not in " ".join(Findings(run).sentences)
+
+
+def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
+    """On the virtual board: what the log holds is what the plant knew."""
+    from codegen.motion.trajectory import Trajectory
+
+    mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
+    motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
+    play(mechanism, motion, log=tmp_path / "run.mcap")
+    run = logs.read(tmp_path / "run.mcap")
+    seconds, bent = run.tips["fore"]
+    assert len(seconds) > 50 and 1e-3 < np.abs(bent).max() < 1e-2 and np.all(np.isin(seconds, run.t + 0.0))
+    assert "The tip of fore bent by up to " in " ".join(Findings(run).sentences)

@@ -1,0 +1,40 @@
+"""How far flexible links are bent: their tips against where they would be, were the links rigid."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.plant.articulated import plant as articulated
+from hil.plant.choose import Driven, Wired
+from hil.plant.flexible import FlexibleArmPlant
+
+Array = NDArray[np.float64]
+
+
+def tips_of(plant: Driven) -> dict[str, float]:
+    """{flexible link: distance of its end from the line that its root points along, m}; empty for rigid plants.
+
+    Of a planar arm signed, to the left positive, and of all that the link carries at its end; else the length of it.
+    """
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    if isinstance(whole, FlexibleArmPlant):
+        link = next(link.name for link in whole.mechanism.links if link.beam)
+        return {link: float(whole.arm.tip_N @ whole.x[whole.n:])}
+    if isinstance(whole, articulated.Plant):
+        return {link.name: _bent(whole, link.name, link.beam.length) for link in whole.mechanism.links if link.beam}
+    return {}
+
+
+def _bent(plant: articulated.Plant, link: str, length: float) -> float:
+    """From the elements between the link's nodes: root of the first, end of the last."""
+    assert plant.loads.beams is not None
+    own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
+    first, last = own[0].a, own[-1].b
+
+    def place(solid: int, point: Array) -> Array:
+        at: Array = plant.system.solids[solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[solid]
+        return at
+
+    rigid = place(first.solid, first.origin + length * first.axes[:, 0])
+    return float(np.linalg.norm(place(last.solid, last.origin) - rigid))

@@ -1,0 +1,38 @@
+"""How far flexible links are bent: two plants that share no equations agree, and statics has the number."""
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import MECHANISMS
+from codegen.mechanism.reader import load_mechanism
+from hil.plant.articulated import plant as articulated
+from hil.plant.choose import FINER, refined
+from hil.plant.flexible import FlexibleArmPlant
+from hil.plant.rigid import Plant
+from hil.plant.tips import tips_of
+
+
+def test_a_link_at_rest_hangs_as_a_cantilever_does(tmp_path):
+    """Euler and Bernoulli: g l^3 (m / 8 + M / 3) / EI."""
+    text = (MECHANISMS / "flexible_link.toml").read_text().replace("gravity = [0.0, 0.0, -9.81]",
+                                                                  "gravity = [0.0, -9.81, 0.0]")
+    (tmp_path / "link.toml").write_text(text.replace("EI = 0.55", "EI = 55.0"))
+    plant = FlexibleArmPlant(load_mechanism(tmp_path / "link.toml"), 6)
+    sag = 9.81 * 0.4**3 * (0.24 / 8.0 + 0.05 / 3.0) / 55.0
+    assert tips_of(plant)["beam"] == pytest.approx(-sag, rel=2e-3)
+
+
+def test_plants_that_share_no_equations_bend_alike():
+    mechanism = load_mechanism(MECHANISMS / "flexible_arm.toml")
+    planar, spatial = FlexibleArmPlant(mechanism, 4), articulated.Plant(refined(mechanism, FINER))
+    assert tips_of(spatial)["fore"] < 1e-9
+    for _ in range(60):
+        for plant in (planar, spatial):
+            plant.push(1e-3, np.array([1.0, 0.2]))
+    bent = tips_of(planar)["fore"]
+    assert abs(bent) > 2e-3
+    assert tips_of(spatial)["fore"] == pytest.approx(abs(bent), rel=0.05)
+
+
+def test_a_rigid_plant_has_none():
+    assert tips_of(Plant(load_mechanism(MECHANISMS / "three_link.toml"))) == {}
