@@ -13,10 +13,11 @@ POINTS: dict[str, tuple[str, ...]] = {
     "what it is for and that no hardware has run it comes first": (
         "whole/test_first_use.py::test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it",
     ),
-    "motors that are made up are said to be": (
+    "motors that are invented are said to be": (
         "codegen/verify/test_new_file.py::test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leaves_"
         "out",
         "codegen/verify/test_new_file.py::test_a_trunk_on_the_ground_and_made_up_motors_are_said",
+        "whole/test_first_use.py::test_the_tour_says_that_its_motors_are_invented",
     ),
     "homing again never moves the zero in silence": (
         "hil/play/test_zeros.py::test_five_runs_from_where_the_last_one_ended_keep_the_zeros",
@@ -157,10 +158,15 @@ def test_every_point_is_held_by_tests_that_are_there(point):
 
 def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
     """Before the first command that a reader would spend ten minutes on."""
-    before = (ROOT / "README.md").read_text(encoding="utf-8").split("## Ten minutes")[0]
-    assert "**brushed** DC motors" in before and "No hardware has run it so\nfar" in before
+    before = said().split("## Ten minutes")[0]
+    assert "**brushed** DC motors" in before and "No hardware has run it so far" in before
 
 
-def test_init_says_that_its_motors_are_made_up():
-    tour = (ROOT / "README.md").read_text(encoding="utf-8").split("## Ten minutes")[1].split("**2.")[0]
-    assert "Those motors are made up; `--motor NAME` takes one that is sold" in tour
+def test_the_tour_says_that_its_motors_are_invented():
+    tour = said().split("## Ten minutes")[1].split("**2.")[0]
+    assert "motors are invented" in tour and "`--motor NAME` takes one" in tour
+
+
+def said():
+    """The README without its line ends."""
+    return " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
