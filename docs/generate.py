@@ -65,8 +65,8 @@ drive = { type = "damiao-4340", bus = "can1", id = 3 }
 ```
 
 `femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate
-that it does not bear. `build` makes the firmware for Damiao's drives and, in their own protocol, RobStride's on classic
-CAN; other families are refused by name.
+that it does not bear. `build` makes the firmware for Damiao's drives, on classic CAN and on CAN FD, and
+for RobStride's in their own protocol; other families are refused by name.
 
 The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
 bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.

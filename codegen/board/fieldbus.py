@@ -64,9 +64,6 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
                        hint(bus.name, list(board.can), "buses") if board.can else "choose another board")
     pins = board.can[bus.name]
     controller = board.chip.cans[pins.controller]
-    if controller.data is not None:
-        raise BadInput(file, f"{key}.name", bus.name, f"no firmware here drives the {pins.controller} of board "
-                       f"{board.name!r} yet", "choose another board")
     nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, controller.nominal)
     data = None
     if bus.data_bitrate is not None:

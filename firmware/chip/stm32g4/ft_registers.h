@@ -21,7 +21,9 @@ typedef struct {
     volatile uint32_t AHB1ENR, AHB2ENR, AHB3ENR;
     RESERVED(0x54, 0x54);
     volatile uint32_t APB1ENR1, APB1ENR2, APB2ENR;
-    RESERVED(0x64, 0x90);
+    RESERVED(0x64, 0x84);
+    volatile uint32_t CCIPR;
+    RESERVED(0x8C, 0x90);
     volatile uint32_t CSR;
 } RCC_TypeDef;
 #define RCC ((RCC_TypeDef *)0x40021000u)
@@ -61,6 +63,7 @@ typedef struct {
 #define RCC_APB1ENR1_TIM5EN (1u << 3)
 #define RCC_APB1ENR1_USART2EN (1u << 17)
 #define RCC_APB1ENR1_USART3EN (1u << 18)
+#define RCC_APB1ENR1_FDCANEN (1u << 25)
 #define RCC_APB1ENR1_PWREN (1u << 28)
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
 #define RCC_APB2ENR_SYSCFGEN (1u << 0)
@@ -70,6 +73,9 @@ typedef struct {
 #define RCC_APB2ENR_TIM15EN (1u << 16)
 #define RCC_APB2ENR_TIM16EN (1u << 17)
 #define RCC_APB2ENR_TIM20EN (1u << 20)
+
+#define RCC_CCIPR_FDCANSEL (3u << 24)
+#define RCC_CCIPR_FDCANSEL_PCLK1 (2u << 24)
 
 #define RCC_CSR_LSION (1u << 0)
 #define RCC_CSR_LSIRDY (1u << 1)
@@ -256,6 +262,82 @@ typedef struct {
 #define ADC_SMPR_24_CYCLES 3u
 #define ADC_SMPR_92_CYCLES 5u
 #define ADC_CCR_CKMODE_DIV4 (3u << 16)
+
+/****************************************************************
+ * Controller area network with flexible data rate, section 44
+ ****************************************************************/
+
+typedef struct {
+    RESERVED(0x00, 0x08);
+    volatile uint32_t DBTP;
+    RESERVED(0x10, 0x14);
+    volatile uint32_t CCCR, NBTP;
+    RESERVED(0x20, 0x3C);
+    volatile uint32_t ECR, PSR, TDCR;
+    RESERVED(0x4C, 0x4C);
+    volatile uint32_t IR, IE, ILS, ILE;
+    RESERVED(0x60, 0x7C);
+    volatile uint32_t RXGFC;
+    RESERVED(0x84, 0x8C);
+    volatile uint32_t RXF0S, RXF0A;
+    RESERVED(0x98, 0xBC);
+    volatile uint32_t TXBC, TXFQS, TXBRP, TXBAR, TXBCR;
+    RESERVED(0xD4, 0xD8);
+    volatile uint32_t TXBTIE, TXBCIE;
+} FDCAN_TypeDef;
+#define FDCAN1 ((FDCAN_TypeDef *)0x40006400u)
+#define FDCAN2 ((FDCAN_TypeDef *)0x40006800u)
+#define FDCAN3 ((FDCAN_TypeDef *)0x40006C00u)
+
+/* Its message memory, words alone. */
+typedef struct {
+    volatile uint32_t ID, DLC, DATA[16];
+} FDCAN_Element_TypeDef;
+typedef struct {
+    volatile uint32_t FILTERS[44];
+    FDCAN_Element_TypeDef R0[3], R1[3];
+    volatile uint32_t EVENTS[6];
+    FDCAN_Element_TypeDef T[3];
+} FDCAN_Memory_TypeDef;
+#define FDCAN_MEMORY ((FDCAN_Memory_TypeDef *)0x4000A400u) /* one each */
+#define FDCAN_MEMORY_WORDS 212u
+
+#define FDCAN_DBTP_DSJW_Pos 0u
+#define FDCAN_DBTP_DTSEG2_Pos 4u
+#define FDCAN_DBTP_DTSEG1_Pos 8u
+#define FDCAN_DBTP_DBRP_Pos 16u
+#define FDCAN_DBTP_TDC (1u << 23)
+#define FDCAN_CCCR_INIT (1u << 0)
+#define FDCAN_CCCR_CCE (1u << 1)
+#define FDCAN_CCCR_FDOE (1u << 8)
+#define FDCAN_CCCR_BRSE (1u << 9)
+#define FDCAN_NBTP_NTSEG2_Pos 0u
+#define FDCAN_NBTP_NTSEG1_Pos 8u
+#define FDCAN_NBTP_NBRP_Pos 16u
+#define FDCAN_NBTP_NSJW_Pos 25u
+#define FDCAN_ECR_TEC_Pos 0u
+#define FDCAN_ECR_REC_Pos 8u
+#define FDCAN_PSR_BO (1u << 7)
+#define FDCAN_TDCR_TDCO_Pos 8u
+#define FDCAN_IR_RF0N (1u << 0)
+#define FDCAN_IR_RF0L (1u << 2)
+#define FDCAN_IR_TC (1u << 7)
+#define FDCAN_IR_TCF (1u << 8)
+#define FDCAN_IE_RF0NE (1u << 0)
+#define FDCAN_IE_TCE (1u << 7)
+#define FDCAN_IE_TCFE (1u << 8)
+#define FDCAN_ILE_EINT0 (1u << 0)
+#define FDCAN_RXF0S_F0FL (15u << 0)
+#define FDCAN_RXF0S_F0GI_Pos 8u
+#define FDCAN_TXBC_TFQM (1u << 24)
+#define FDCAN_TXFQS_TFQPI_Pos 16u
+#define FDCAN_TXFQS_TFQF (1u << 21)
+/* of an element */
+#define FDCAN_ID_XTD (1u << 30)
+#define FDCAN_ID_STD_Pos 18u
+#define FDCAN_DLC_Pos 16u
+#define FDCAN_DLC_BRS (1u << 20)
+#define FDCAN_DLC_FDF (1u << 21)
 
 /****************************************************************
  * DMA, section 12, and its request multiplexer, section 13. Four flags and

@@ -1,0 +1,175 @@
+/* The STM32G4's controllers of CAN and CAN FD buses (FDCAN): three buffers to
+ * send from, the lowest identifier first, one FIFO of three for all that comes.
+ * A frame without an answer is repeated until it is cancelled. Too many errors
+ * put a controller back into initialisation, where it stays until it is told to
+ * leave it. */
+#include <string.h>
+
+#include "ft_board.h" /* FT_BUS_ROWS */
+#include "ft_chip.h"
+#include "ft_parts.h"
+#include "ft_registers.h"
+
+enum { FT_BUFFERS = 3 };
+#define FT_ALL_BUFFERS 7u
+
+typedef struct {
+    FDCAN_TypeDef *can;
+    uint32_t timing, data_timing; /* NBTP, DBTP */
+    uint32_t delay;               /* to the second sample, TDCR; 0: classic */
+} ft_can;
+
+#define FT_BUS(controller, prescaler, before, behind, jump, p, b, e, j) \
+    { controller, \
+      ((prescaler) - 1u) << FDCAN_NBTP_NBRP_Pos | \
+          ((before) - 1u) << FDCAN_NBTP_NTSEG1_Pos | \
+          ((behind) - 1u) << FDCAN_NBTP_NTSEG2_Pos | \
+          ((jump) - 1u) << FDCAN_NBTP_NSJW_Pos, \
+      (p) == 0u ? 0u \
+                : ((p) - 1u) << FDCAN_DBTP_DBRP_Pos | \
+                      ((b) - 1u) << FDCAN_DBTP_DTSEG1_Pos | \
+                      ((e) - 1u) << FDCAN_DBTP_DTSEG2_Pos | \
+                      ((j) - 1u) << FDCAN_DBTP_DSJW_Pos | FDCAN_DBTP_TDC, \
+      (p) == 0u ? 0u : (p) * (1u + (b)) << FDCAN_TDCR_TDCO_Pos },
+static const ft_can ft_can_table[] = { FT_BUS_ROWS };
+#undef FT_BUS
+
+/* Return the memory that belongs to a controller. */
+static FDCAN_Memory_TypeDef *ft_can_memory(const ft_can *c)
+{
+    uint32_t index = (uint32_t)(uintptr_t)c->can >> 10 & 3u;
+    return FDCAN_MEMORY + (index - 1u); /* 6400, 6800, 6C00 */
+}
+
+/* Return what its control register holds while it takes part. */
+static uint32_t ft_can_control(const ft_can *c)
+{
+    return c->delay != 0 ? FDCAN_CCCR_FDOE | FDCAN_CCCR_BRSE : 0u;
+}
+
+/* Its memory holds anything after power-on. */
+static void ft_can_clear(const ft_can *c)
+{
+    volatile uint32_t *words = ft_can_memory(c)->FILTERS;
+    for (uint32_t i = 0; i < FDCAN_MEMORY_WORDS; i++)
+        words[i] = 0;
+}
+
+/* It joins the bus at the next pause, for which nothing waits here. Its clock
+ * must be exact: on the fall-back oscillator it stays off. Without filters all
+ * that comes goes into the FIFO: what is not of a drive is counted above. */
+bool ft_can_start(uint32_t bus)
+{
+    const ft_can *c = &ft_can_table[bus];
+    FDCAN_TypeDef *can = c->can;
+    if (!ft_clock_good() || FT_TOLERANT)
+        return true;
+    RCC->CCIPR = (RCC->CCIPR & ~RCC_CCIPR_FDCANSEL) | RCC_CCIPR_FDCANSEL_PCLK1;
+    can->CCCR = FDCAN_CCCR_INIT;
+    if (!ft_wait_for(&can->CCCR, FDCAN_CCCR_INIT, FDCAN_CCCR_INIT))
+        return false;
+    can->CCCR = FDCAN_CCCR_INIT | FDCAN_CCCR_CCE;
+    can->CCCR = FDCAN_CCCR_INIT | FDCAN_CCCR_CCE | ft_can_control(c);
+    can->NBTP = c->timing;
+    if (c->delay != 0) {
+        can->DBTP = c->data_timing;
+        can->TDCR = c->delay;
+    }
+    ft_can_clear(c);
+    can->TXBC = FDCAN_TXBC_TFQM;
+    can->TXBTIE = FT_ALL_BUFFERS;
+    can->TXBCIE = FT_ALL_BUFFERS;
+    can->IE = FDCAN_IE_RF0NE | FDCAN_IE_TCE | FDCAN_IE_TCFE;
+    can->ILE = FDCAN_ILE_EINT0;
+    can->CCCR = ft_can_control(c);
+    return true;
+}
+
+void ft_can_acknowledge(uint32_t bus)
+{
+    ft_can_table[bus].can->IR = FDCAN_IR_RF0N | FDCAN_IR_TC | FDCAN_IR_TCF;
+}
+
+bool ft_can_put(uint32_t bus, const ft_frame *f)
+{
+    const ft_can *c = &ft_can_table[bus];
+    uint32_t status = c->can->TXFQS, words[2];
+    if ((status & FDCAN_TXFQS_TFQF) != 0)
+        return false;
+    uint32_t index = status >> FDCAN_TXFQS_TFQPI_Pos & 3u;
+    FDCAN_Element_TypeDef *to = &ft_can_memory(c)->T[index];
+    memcpy(words, f->data, sizeof words);
+    to->ID = (f->id & FT_FRAME_LONG) != 0
+                 ? (f->id & ~FT_FRAME_LONG) | FDCAN_ID_XTD
+                 : f->id << FDCAN_ID_STD_Pos;
+    to->DLC = f->size << FDCAN_DLC_Pos |
+              (c->delay != 0 ? FDCAN_DLC_FDF | FDCAN_DLC_BRS : 0u);
+    to->DATA[0] = words[0];
+    to->DATA[1] = words[1];
+    c->can->TXBAR = 1u << index;
+    return true;
+}
+
+/* Take the oldest frame. One that is longer than any drive's keeps the code of
+ * its length, by which nobody takes it for a drive's. */
+bool ft_can_get(uint32_t bus, ft_frame *f)
+{
+    const ft_can *c = &ft_can_table[bus];
+    uint32_t status = c->can->RXF0S;
+    if ((status & FDCAN_RXF0S_F0FL) == 0)
+        return false;
+    uint32_t index = status >> FDCAN_RXF0S_F0GI_Pos & 3u;
+    const FDCAN_Element_TypeDef *from = &ft_can_memory(c)->R0[index];
+    uint32_t id = from->ID;
+    uint32_t words[2] = { from->DATA[0], from->DATA[1] };
+    f->size = from->DLC >> FDCAN_DLC_Pos & 15u;
+    f->id = (id & FDCAN_ID_XTD) != 0
+                ? (id & 0x1FFFFFFFu) | FT_FRAME_LONG
+                : id >> FDCAN_ID_STD_Pos & 0x7FFu;
+    memcpy(f->data, words, sizeof words);
+    c->can->RXF0A = index;
+    return true;
+}
+
+bool ft_can_overrun(uint32_t bus)
+{
+    FDCAN_TypeDef *can = ft_can_table[bus].can;
+    if ((can->IR & FDCAN_IR_RF0L) == 0)
+        return false;
+    can->IR = FDCAN_IR_RF0L; /* write 1 to clear */
+    return true;
+}
+
+void ft_can_abort(uint32_t bus)
+{
+    ft_can_table[bus].can->TXBCR = FT_ALL_BUFFERS;
+}
+
+uint32_t ft_can_waiting(uint32_t bus)
+{
+    uint32_t pending = ft_can_table[bus].can->TXBRP, waiting = 0;
+    for (uint32_t i = 0; i < FT_BUFFERS; i++)
+        waiting += pending >> i & 1u;
+    return waiting;
+}
+
+bool ft_can_off(uint32_t bus)
+{
+    const FDCAN_TypeDef *can = ft_can_table[bus].can;
+    return (can->CCCR & FDCAN_CCCR_INIT) != 0 || (can->PSR & FDCAN_PSR_BO) != 0;
+}
+
+/* Leave initialisation: then it waits for 129 pauses on the bus. */
+void ft_can_recover(uint32_t bus)
+{
+    const ft_can *c = &ft_can_table[bus];
+    if (ft_clock_good())
+        c->can->CCCR = ft_can_control(c);
+}
+
+uint32_t ft_can_errors(uint32_t bus)
+{
+    uint32_t errors = ft_can_table[bus].can->ECR;
+    return (errors >> FDCAN_ECR_TEC_Pos & 0xFFu) |
+           (errors >> FDCAN_ECR_REC_Pos & 0x7Fu) << 8;
+}
