@@ -27,7 +27,7 @@ from host.plan import plan as planning
 from host.plan.plan import SAME
 from host.record.log import Log
 from host.stream import preflight
-from host.stream.preflight import Findings
+from host.stream.preflight import Preflight
 from host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
 
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
@@ -180,7 +180,7 @@ class Board:
             self._logs[writer.path.resolve()] = writer
 
     def check(self, trajectory: Trajectory | str | Path, *, speed: float = 1.0, loop: int = 1, approach: bool = False
-              ) -> Findings:
+              ) -> Preflight:
         """Everything that `stream` looks at before it arms, and no more. Raises BadInput and Refused as it does."""
         motion, findings = self._prepared(trajectory, speed, loop != 1)
         self._ready()
@@ -208,7 +208,7 @@ class Board:
             if kind is None:  # a failure inside tells more than that of the farewell
                 raise
 
-    def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Findings]:
+    def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Preflight]:
         """The motion at its speed, within every limit. Raises BadInput."""
         mechanism = self._known()
         if not isinstance(trajectory, Trajectory):

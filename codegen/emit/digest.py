@@ -13,15 +13,12 @@ import subprocess
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from codegen.board.description import Board
 from codegen.common.firmware import FIRMWARE
 from codegen.common.templating import template
 from codegen.mechanism.canonical import canonical
 from codegen.mechanism.description import Mechanism
-
-if TYPE_CHECKING:
-    from codegen.board.description import Board
 
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"

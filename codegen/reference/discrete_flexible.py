@@ -66,7 +66,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Motion:
+class ModalMotion:
     """Positions, velocities and accelerations: of joints (..., n), of modes (..., N) with their tips (..., T)."""
 
     q: Array
@@ -126,11 +126,11 @@ class Dynamics:
             for plane in link.planes:
                 self.phi[self.layout.tips[i][plane], self.layout.modes[i][plane]] = link.tip, link.slope
 
-    def at(self, x: Motion, weight: Array | float = 1.0) -> Forces:
+    def at(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
         """Points of flexible links at their x. weight (..., 1): how much gravity counts."""
         return self._walk(x, weight).found
 
-    def _walk(self, x: Motion, weight: Array | float) -> Walk:
+    def _walk(self, x: ModalMotion, weight: Array | float) -> Walk:
         pieces, layout = self.tree.pieces, self.layout
         shape = np.broadcast_shapes(*(part.shape[:-1]
                                       for part in (x.q, x.velocities, x.accelerations, x.xi, x.xi_velocities,
@@ -183,7 +183,7 @@ class Dynamics:
                 f[u], n[u] = f[u] + f[i], n[u] + n[i] + cross(origin - moving[u].o, f[i])
         return Walk(moving, roots, tips, pushed, Forces(found.joints, found.modes + at_tips @ self.phi))
 
-    def drawn(self, x: Motion, weight: Array | float = 1.0) -> Forces:
+    def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
         """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order
         in the deflections, the tension that the straight link has; on the joints, of second order, that the link and
         what it carries are drawn towards its root."""
@@ -230,13 +230,13 @@ class Dynamics:
                 f[u], n[u] = f[u] + f[i], n[u] + n[i] + cross(away, f[i])
         return found
 
-    def _straight(self, x: Motion) -> Motion:
+    def _straight(self, x: ModalMotion) -> ModalMotion:
         """Links straight, and springs at a constant velocity: what bends does not add to the tension it has to bear."""
         accelerations = x.accelerations.copy()
         accelerations[..., list(self.tree.springs)] = 0.0
-        return Motion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
+        return ModalMotion(x.q, x.velocities, accelerations, 0.0 * x.xi, 0.0 * x.xi, 0.0 * x.xi)
 
-    def _drawn(self, i: int, x: Motion, G: Array) -> list[Array]:
+    def _drawn(self, i: int, x: ModalMotion, G: Array) -> list[Array]:
         """u = 1/2 xi'G xi of both planes together, its velocity and its acceleration (...)."""
         at, velocity, acceleration = np.zeros(()), np.zeros(()), np.zeros(())
         for modes in self.layout.modes[i].values():
@@ -245,7 +245,8 @@ class Dynamics:
             velocity, acceleration = velocity + dot(y @ G, dy), acceleration + dot(y @ G, ddy) + dot(dy @ G, dy)
         return [at, velocity, acceleration]
 
-    def _beam_drawn(self, i: int, root: Moving, x: Motion, push: Array, force: Array) -> tuple[Array, Array, Array]:
+    def _beam_drawn(self, i: int, root: Moving, x: ModalMotion, push: Array,
+                    force: Array) -> tuple[Array, Array, Array]:
         """Force and moment (..., 3) that a link takes at its root, in its axes, for being drawn, and its first moment.
         push: its tip's force on what it carries. Fills in what its modes do."""
         link = self.tree.pieces[i].tip
@@ -267,7 +268,7 @@ class Dynamics:
         found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
         return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
 
-    def _beam(self, i: int, link: ElasticLink, root: Moving, x: Motion, force: Array) -> tuple[Array, Array]:
+    def _beam(self, i: int, link: ElasticLink, root: Moving, x: ModalMotion, force: Array) -> tuple[Array, Array]:
         """Force and moment (..., 3) that a flexible link takes at its root, in its axes. Fills in what its modes do."""
         modes = self.layout.modes[i]
 
@@ -416,7 +417,7 @@ class Elastic:
     def _at(self, *x: Array, weight: Array | float = 1.0) -> Forces:
         return self.dynamics.at(self._motion(*x), weight)
 
-    def _motion(self, *x: Array) -> Motion:
+    def _motion(self, *x: Array) -> ModalMotion:
         """x: positions, velocities, accelerations of the driven joints (..., J), then of the unknowns (..., Z)."""
         s = len(self.springs)
         shape = np.broadcast_shapes(*(part.shape[:-1] for part in x))
@@ -426,7 +427,7 @@ class Elastic:
             joints[..., self.driven], joints[..., self.springs] = of_driven, of_unknowns[..., :s]
             parts.append(joints)
             modes.append(of_unknowns[..., s:])
-        return Motion(*parts, *modes)
+        return ModalMotion(*parts, *modes)
 
     def _of_unknowns(self, at: Forces) -> Array:
         return np.concatenate([at.joints[..., self.springs], at.modes], axis=-1)

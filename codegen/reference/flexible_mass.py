@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.model.bodies import Model
 from codegen.model.mass_matrix import rotor_inertia
-from codegen.reference.discrete_flexible import Elastic, Motion
+from codegen.reference.discrete_flexible import Elastic, ModalMotion
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,8 @@ def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array
     n, N = step.tree.n, step.layout.size
     unit = np.eye(n + N)
     still, straight = np.zeros((n + N, n)), np.zeros((n + N, N))
-    at = step.dynamics.at(Motion(q[..., None, :] + still, still, unit[:, :n], straight, straight, unit[:, n:]), 0.0)
+    motion = ModalMotion(q[..., None, :] + still, still, unit[:, :n], straight, straight, unit[:, n:])
+    at = step.dynamics.at(motion, 0.0)
     M = np.concatenate([at.joints, at.modes], axis=-1)
     M[..., range(n), range(n)] += rotor_inertia(model)
     K, C = np.zeros(n), np.zeros(n)

@@ -49,7 +49,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Body:
+class ReducedBody:
     """One body in its own frame (z along the joint). theta = sum of sign * q over the group up to here + turn."""
 
     joint: int
@@ -74,7 +74,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Tree:
-    bodies: tuple[Body, ...]
+    bodies: tuple[ReducedBody, ...]
     choices: tuple[Choice, ...]
     length: float  # unit of length inside the step, m
     gravity: tuple[Vector, ...]  # its direction in the frame of each joint on the ground (zero elsewhere)
@@ -109,7 +109,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     origin = _origins(model, placed, z, first, choices, size)
     x_frame, x_body = _directions(model, placed, z, origin, first, size)
 
-    bodies: list[Body] = []
+    bodies: list[ReducedBody] = []
     gravity: list[Vector] = []
     for j, b in enumerate(model.bodies):
         p = b.parent
@@ -130,7 +130,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
                 E = parent.T @ frame  # = Rz(gamma) Rx(alpha)
                 gamma, alpha = (E[0, 0], E[1, 0]), (E[2, 2], E[2, 1])
         bodies.append(
-            Body(
+            ReducedBody(
                 joint=j,
                 parent=p,
                 children=b.children,
@@ -278,7 +278,7 @@ def _tidy_turn(pair: tuple[float, float]) -> tuple[float, float]:
     return c, s
 
 
-def _regroup(bodies: list[Body], choices: tuple[Choice, ...], size: float) -> tuple[Body, ...]:
+def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float) -> tuple[ReducedBody, ...]:
     """Shift what may be shifted, from the tips to the ground."""
     mass = np.array([b.mass for b in bodies])
     moment = np.array([b.moment for b in bodies])

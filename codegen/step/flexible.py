@@ -25,7 +25,7 @@ from codegen.model.bodies import GROUND, Model, rotation_axis, skew
 from codegen.model.flexible_tree import FlexibleTree, flexible_tree
 from codegen.model.kinematics import frame_to_axis
 from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
-from codegen.step.spatial_algebra import ArticulatedInertia, Mat3, Motion, Pair, SpatialForce, Vec3, times
+from codegen.step.spatial_algebra import ArticulatedInertia, FrameMotion, Mat3, Pair, SpatialForce, Vec3, times
 
 FLEXIBLE = Place("flexible")  # the state of all flexible links and springs
 
@@ -218,8 +218,8 @@ class FlexibleStep:
 class Node(ABC):
     """A piece of the tree: from its parent outwards, and from what hangs on it inwards."""
 
-    motion: Motion  # as predicted
-    calm: Motion  # were all links straight and springs at constant velocities
+    motion: FrameMotion  # as predicted
+    calm: FrameMotion  # were all links straight and springs at constant velocities
     sent: Load  # of all that hangs here, as its parent takes it
 
     def __init__(self, step: FlexibleStep, i: int, name: str) -> None:
@@ -248,14 +248,14 @@ class Node(ABC):
     def lead(self, da: Vec3, by: str) -> None:
         """Add to the forces of driven joints from here on: an acceleration da of the parent, by link `by`."""
 
-    def carried(self, calm: bool = False) -> Motion:
+    def carried(self, calm: bool = False) -> FrameMotion:
         """At the origin of the piece, in its frame at position zero."""
         if self.piece.parent == GROUND:
             gravity = _tidy(self.E.T @ self.step.tree.gravity)
-            return Motion(self.step.zero(), self.step.zero(), self.step.vec(gravity, -self.step.tree.dt**2 / 4.0))
+            return FrameMotion(self.step.zero(), self.step.zero(), self.step.vec(gravity, -self.step.tree.dt**2 / 4.0))
         parent = self.step.nodes[self.piece.parent]
         motion = parent.calm if calm else parent.motion
-        return Motion(*(times(self.E.T, v) for v in (motion.w, motion.e, motion.at(self.step.vec(self.d)))))
+        return FrameMotion(*(times(self.E.T, v) for v in (motion.w, motion.e, motion.at(self.step.vec(self.d)))))
 
     def gathered(self, beyond: bool) -> Load:
         """Of the piece and of what its children have sent."""
@@ -338,19 +338,19 @@ class RigidBody(Node):
         c, s = self.graph.call(TURN, f"r{self.name}", Place("turn", self.i), self.graph.input("u", self._j))
         return c, s
 
-    def _moved(self, at: Motion, velocity: Expr, change: Expr, name: str) -> Motion:
+    def _moved(self, at: FrameMotion, velocity: Expr, change: Expr, name: str) -> FrameMotion:
         """Of the body frame, from that at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
             coriolis = velocity + velocity
             a = Vec3(a.x + w.y * coriolis, a.y - w.x * coriolis, a.z + change)
         else:
-            at = Motion(at.w.bind(f"w{name}_j").turn(self.pair), at.e.bind(f"e{name}_j").turn(self.pair),
+            at = FrameMotion(at.w.bind(f"w{name}_j").turn(self.pair), at.e.bind(f"e{name}_j").turn(self.pair),
                         at.a.bind(f"a{name}_j").turn(self.pair))
             w, e, a = at.w, at.e, at.a
             e = Vec3(e.x + w.y * velocity, e.y - w.x * velocity, e.z + change)
             w = Vec3(w.x, w.y, w.z + velocity)
-        return Motion(w, e, a).bind(name)
+        return FrameMotion(w, e, a).bind(name)
 
     # ---- inwards
     def inward(self, beyond: bool) -> None:
@@ -604,18 +604,18 @@ class FlexibleLink(Node):
         turn_y, turn_z = self.turns = self._turning("y", y.slope), self._turning("z", z.slope)
         w, e, _ = root = self.root.w, self.root.e, self.root.a
         coriolis = w.cross(Vec3(zero, y.velocity + y.velocity, z.velocity + z.velocity))
-        at_tip = Motion(*root).at(self.arm) + coriolis + Vec3(zero, y.d, z.d)
+        at_tip = FrameMotion(*root).at(self.arm) + coriolis + Vec3(zero, y.d, z.d)
         between = Vec3(w.x, w.y, w.z + y.slope_velocity)
         turned = Vec3(e.x + w.y * y.slope_velocity, e.y - w.x * y.slope_velocity, e.z + y.slope_d)
         axis = self._slope_axis()
         pitch = z.slope_velocity * axis
         swing = between + pitch
         turned = turned + (between.cross(pitch) + z.slope_d * axis)
-        self.motion = Motion(*(self._to_tip(v.bind(f"{letter}{name}_r")).bind(f"{letter}{name}")
+        self.motion = FrameMotion(*(self._to_tip(v.bind(f"{letter}{name}_r")).bind(f"{letter}{name}")
                                for letter, v in zip("wea", (swing, turned, at_tip), strict=True)))
         lever = Vec3(graph.const(self.link.length), zero, zero)
         calm = self.calm_root
-        self.calm = Motion(calm.w, calm.e, calm.at(lever).bind(f"a{name}_s"))
+        self.calm = FrameMotion(calm.w, calm.e, calm.at(lever).bind(f"a{name}_s"))
         for child in self.children:
             child.branch(beyond=True)
         graph.block(f'Flexible link "{self.link.name}": what the tip carries')

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import Body, Tree
+from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from codegen.step.spatial_algebra import Pair, Vec3
 
@@ -122,14 +122,14 @@ class FrameStep(ABC):
         """The comment at the head of the C."""
 
 
-def untilt(a: Vec3, b: Body) -> Vec3:
+def untilt(a: Vec3, b: ReducedBody) -> Vec3:
     """From the parent's body frame to the joint's frame: constant turns about z and x."""
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = cg * a.x + sg * a.y, cg * a.y - sg * a.x, a.z
     return Vec3(x, ca * y + sa * z, ca * z - sa * y)
 
 
-def tilt(a: Vec3, b: Body) -> Vec3:
+def tilt(a: Vec3, b: ReducedBody) -> Vec3:
     (cg, sg), (ca, sa) = b.gamma, b.alpha
     x, y, z = a.x, ca * a.y - sa * a.z, sa * a.y + ca * a.z
     return Vec3(cg * x - sg * y, sg * x + cg * y, z)

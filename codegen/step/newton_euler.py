@@ -20,7 +20,7 @@ import numpy as np
 
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import Body, Tree
+from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.frames import FrameStep, Members, tilt, untilt
 from codegen.step.graph import Expr, Function
 from codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
@@ -167,7 +167,7 @@ class NewtonEulerStep(FrameStep):
         force = force.map(lambda v: tilt(v, b)).bind(f"f{name}_t", f"n{name}_t")
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
-    def _own(self, b: Body) -> tuple[SpatialForce, SpatialForce]:
+    def _own(self, b: ReducedBody) -> tuple[SpatialForce, SpatialForce]:
         """What the body alone needs, in two parts: in its own frame, and in its joint's."""
         j, unit, name = b.joint, self.inertia_unit, str(b.joint + 1)
         in_body, in_frame = SpatialForce.zero(self.graph), SpatialForce.zero(self.graph)

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 
 from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import Body, Tree
+from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
 from codegen.step.spatial_algebra import Vec2
 
@@ -62,7 +62,7 @@ class PlanarStep:
         ratio = mass / self.mass_unit
         return float(np.round(ratio)) if abs(ratio - np.round(ratio)) < 1e-12 else ratio
 
-    def _reach(self, b: Body) -> float:
+    def _reach(self, b: ReducedBody) -> float:
         """Length of the vector that is carried for a body, m: to its child, or such that a factor becomes 1."""
         for c in b.children:
             across = float(np.hypot(*self.tree.bodies[c].offset[:2]))

@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import Body, Tree
+from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.frames import FrameStep, tilt, untilt
 from codegen.step.graph import Expr, Function
 from codegen.step.spatial_algebra import SpatialForce, Vec3, times
@@ -71,7 +71,7 @@ class SpatialStep(FrameStep):
         self.from_body: dict[int, list[tuple[SpatialForce, Vec3]]] = {j: [] for j in range(n)}
         self._walk()
 
-    def _reach(self, b: Body) -> float:
+    def _reach(self, b: ReducedBody) -> float:
         """Length that the turning pair of a body is multiplied by: with it, the pair is the link vector."""
         group = [c for c in b.children if self.tree.bodies[c].continues]
         if not group or len(group) < len(b.children):
@@ -182,12 +182,12 @@ class SpatialStep(FrameStep):
         C = tilt(C, b).bind(f"C{name}_t")
         self.from_body[b.parent].append((momentum.shift(self._offset(j)), C))
 
-    def _first_moment(self, b: Body) -> np.ndarray:
+    def _first_moment(self, b: ReducedBody) -> np.ndarray:
         """First moment of the body with the masses of all that hangs on it put where they hang, body frame, kg m."""
         hung = [self.mass[c] * self.tree.bodies[c].offset for c in b.children]
         return b.moment + sum(hung, np.zeros(3))
 
-    def _own(self, b: Body) -> SpatialForce:
+    def _own(self, b: ReducedBody) -> SpatialForce:
         """Momentum and angular momentum of body j alone, in its own frame."""
         unit, j, r = self.inertia_unit, b.joint, self.reach[b.joint]
         shrink = np.array([1.0 / r, 1.0 / r, 1.0])

@@ -219,7 +219,7 @@ class SpatialForce:
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class FrameMotion:
     """Of a frame: angular velocity w and acceleration e, acceleration a of its origin."""
 
     w: Vec3
@@ -234,11 +234,11 @@ class Motion:
         """Acceleration of a point that is d from the origin and fixed in the frame."""
         return self.a + self.swung(d)
 
-    def map(self, rotation: Callable[[Vec3], Vec3]) -> Motion:
-        return Motion(rotation(self.w), rotation(self.e), rotation(self.a))
+    def map(self, rotation: Callable[[Vec3], Vec3]) -> FrameMotion:
+        return FrameMotion(rotation(self.w), rotation(self.e), rotation(self.a))
 
-    def bind(self, name: str) -> Motion:
-        return Motion(self.w.bind(f"w{name}"), self.e.bind(f"e{name}"), self.a.bind(f"a{name}"))
+    def bind(self, name: str) -> FrameMotion:
+        return FrameMotion(self.w.bind(f"w{name}"), self.e.bind(f"e{name}"), self.a.bind(f"a{name}"))
 
 
 @dataclass(frozen=True, slots=True)

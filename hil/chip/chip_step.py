@@ -16,7 +16,7 @@ STATE_ROOM = 64 * 1024  # bytes, more than any state needs
 
 
 @dataclass(frozen=True)
-class Run:
+class ChipRun:
     """tau (N, J), N m or N; instructions (N,) of the step in every tick."""
 
     tau: NDArray[np.float32]
@@ -24,7 +24,7 @@ class Run:
 
 
 def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = None,
-        modes: NDArray[np.uint32] | None = None) -> Run:
+        modes: NDArray[np.uint32] | None = None) -> ChipRun:
     """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
 
     sources: the emitted files of this model, where they are at hand already. modes (N+1, 2): where the motion leads
@@ -51,7 +51,7 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
         tau[k] = chip.read(tau_at, np.float32, tau.shape[1])
         if knot and k % knot == 0:
             chip.call("ft_step_anchor", state, next_at)  # its q comes first
-    return Run(tau[1:], instructions[1:])
+    return ChipRun(tau[1:], instructions[1:])
 
 
 def torque(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:

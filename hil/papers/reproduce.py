@@ -230,7 +230,7 @@ class Reproduced:
 
 
 @dataclass(frozen=True)
-class Report:
+class Reproduction:
     parts: tuple[Reproduced, ...]
     page: Path
 
@@ -263,7 +263,7 @@ def chosen(name: str | None) -> tuple[Subject, ...]:
 
 
 def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", *, short: bool = False,
-              force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Report:
+              force: bool = False, on_progress: Callable[[str], None] = lambda line: None) -> Reproduction:
     """Make the subjects and write the page into the folder `out`. short: brief motions, few trials. force: replace the
     page that is there.
 
@@ -282,7 +282,7 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
             finding = subject.make(short)
         parts.append(Reproduced(subject, finding, time.monotonic() - began))
     write(tuple(parts), page, short)
-    return Report(tuple(parts), page)
+    return Reproduction(tuple(parts), page)
 
 
 @contextmanager

@@ -243,7 +243,7 @@ class FlexiblePlant:
 
 
 @dataclass(frozen=True)
-class Run:
+class ArmRun:
     """times (T,) s; y (T, 2 (J + n)); tip (T, 3) m; force (T, 3) of the wall on the tip, N."""
 
     times: Array
@@ -253,7 +253,7 @@ class Run:
 
 
 def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
-        drive: Callable[[float, Array, Array], tuple[Array, float]]) -> Run:
+        drive: Callable[[float, Array, Array], tuple[Array, float]]) -> ArmRun:
     """Forward dynamics from a state. drive(t, y, force) gives the joints' torques (J,) and the outer spring's at
     t, the end of a step, from the state at its start. Newmark's average acceleration, elasticity implicit, the rest
     iterated: second order."""
@@ -276,7 +276,7 @@ def run(plant: FlexiblePlant, start: Array, until: float, dt: float,
             change = np.linalg.solve(M + soft, f + given + soft @ change)
         a = change
     y_rows, tips, forces = (np.array(column) for column in zip(*rows, strict=True))
-    return Run(np.arange(len(rows), dtype=float) * dt, y_rows, tips, forces)
+    return ArmRun(np.arange(len(rows), dtype=float) * dt, y_rows, tips, forces)
 
 
 def planar_points(body: Body) -> Points:

@@ -66,7 +66,7 @@ class Injection:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """good: the state was reached in time, stayed, outputs were safe, and no more current flowed than may.
     seconds: from the strike to it. amperes: the largest current from the strike on."""
 
@@ -187,7 +187,7 @@ class Scene:
 
 def strike(injection: Injection, mechanism: Mechanism, elf: Path,
            watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board,
-           injection: lambda: None) -> Outcome:
+           injection: lambda: None) -> CaseOutcome:
     """Do one injection and look. watch: is shown the board before it runs; what it returns is called at the end."""
     scene = Scene(mechanism, elf)
     done = watch(scene.board, injection)
@@ -216,7 +216,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         why = "not in time" if not arrived else "did not stay" if not stayed else (
             f"{scene.worst:.1f} A" if scene.worst > injection.amperes else "")
         fault = scene.witness.faults[-1] if scene.witness.faults else ""
-        return Outcome(injection, scene.witness.state, fault, seconds, not why, why, scene.worst)
+        return CaseOutcome(injection, scene.witness.state, fault, seconds, not why, why, scene.worst)
     finally:
         done()
         scene.close()
@@ -609,9 +609,9 @@ def _numbers(joints: int) -> Iterator[Injection]:
 
 
 def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
-        on_outcome: Callable[[Outcome], None] = lambda outcome: None,
+        on_outcome: Callable[[CaseOutcome], None] = lambda outcome: None,
         watch: Callable[[VirtualBoard, Injection], Callable[[], None]] = lambda board, injection: lambda: None,
-        ) -> list[Outcome]:
+        ) -> list[CaseOutcome]:
     """Build the image of the campaign and do what is picked of it. watch: see strike."""
     arm = mechanism_of(mechanism)
     elf = build.build(arm, out).elf
@@ -622,7 +622,7 @@ def run(mechanism: Mechanism, out: Path, pick: Callable[[list[Injection]], list[
     return outcomes
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(outcomes: list[CaseOutcome]) -> str:
     """A line a kind: how many, how many good, where they ended, the slowest against the time allowed, the largest
     current."""
     lines = [f"{'what goes wrong':24} {'done':>5} {'good':>5} {'slowest':>9} {'allowed':>9} {'worst':>8}  ends in"]
@@ -637,7 +637,7 @@ def table(outcomes: list[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def totals(of_board: dict[str, list[Outcome]]) -> str:
+def totals(of_board: dict[str, list[CaseOutcome]]) -> str:
     """A line a board: how many, how many of them not good, the largest current."""
     rows = [*of_board.items(), ("all", [o for outcomes in of_board.values() for o in outcomes])]
     lines = [f"{'board':24} {'done':>5} {'unsafe':>7} {'worst':>8}"]

@@ -58,7 +58,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DemoRun:
     """What the table and the figure need of a Result (which is too large to send between processes).
 
     t (T,) s from the start of the motion; target, actual (T, J) rad: the plant's truth.
@@ -79,11 +79,11 @@ def scaled(gains: Gains, factor: float) -> Gains:
     return Gains(gains.ku * factor, gains.kv * factor, gains.ki * factor)
 
 
-def measure(case: Case) -> Outcome:
+def measure(case: Case) -> DemoRun:
     """Build, run and reduce one case."""
     mechanism = case.mechanism
     result = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward, out=case.folder)
-    return Outcome(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
+    return DemoRun(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
                    result.tracking_max, *_curves(mechanism, result))
 
 
@@ -119,13 +119,13 @@ def main() -> int:
     return 0 if all(outcome.good for outcome in outcomes) else 1
 
 
-def pairs(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
+def pairs(outcomes: Iterable[DemoRun]) -> list[tuple[DemoRun, DemoRun]]:
     """(PD, feed-forward + PD) of every mechanism and gain."""
     found = {outcome.case: outcome for outcome in outcomes}
     return [(found[case], found[replace(case, feedforward=True)]) for case in found if not case.feedforward]
 
 
-def tracking_table(outcomes: list[Outcome]) -> Table:
+def tracking_table(outcomes: list[DemoRun]) -> Table:
     """Errors, one row per joint and gain: PD beside feed-forward + PD."""
     shown = Table(title="target minus the plant's true angle, mrad (FF: feed-forward + PD)", title_justify="left")
     for name in ("tick", "gains", "joint", "rms PD", "rms FF", "FF/PD", "worst PD", "worst FF"):
@@ -139,7 +139,7 @@ def tracking_table(outcomes: list[Outcome]) -> Table:
     return shown
 
 
-def run_table(outcomes: list[Outcome]) -> Table:
+def run_table(outcomes: list[DemoRun]) -> Table:
     """What each run cost the chip and the link."""
     shown = Table(title="instructions of a whole control tick; link; image against host", title_justify="left")
     for name in ("tick", "gains", "control", "mean", "worst", "frames", "sent again", "bit for bit"):
@@ -154,7 +154,7 @@ def run_table(outcomes: list[Outcome]) -> Table:
     return shown
 
 
-def summary(outcomes: list[Outcome]) -> list[str]:
+def summary(outcomes: list[DemoRun]) -> list[str]:
     """What the table shows, in words, with the encoder's own resolution beside it."""
     lines = []
     for pd, ff in pairs(outcomes):
@@ -167,7 +167,7 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     return lines + bad
 
 
-def draw(outcomes: list[Outcome], path: Path) -> None:
+def draw(outcomes: list[DemoRun], path: Path) -> None:
     """Left and middle: the first joint at each rate, target, PD, feed-forward + PD, and below their errors; right: rms
     error and ratio against gain."""
     figure = Figure(figsize=(14.0, 7.5), layout="constrained")
@@ -193,7 +193,7 @@ def draw(outcomes: list[Outcome], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def _sweep(errors: Axes, ratios: Axes, outcomes: list[Outcome]) -> None:
+def _sweep(errors: Axes, ratios: Axes, outcomes: list[DemoRun]) -> None:
     for file, label in RATES.items():
         chosen = [p for p in pairs(outcomes) if p[0].case.file == file]
         factors = [pd.case.factor for pd, _ in chosen]

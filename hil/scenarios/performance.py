@@ -13,7 +13,7 @@ from hil.board.faults import FAULTS
 from hil.play import pil
 from hil.play.run import Result, run
 from hil.scenarios import scenario
-from hil.scenarios.scenario import Check, Run, Runner, Scenario
+from hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
     return Performance(chosen, results, checks, left_out)
 
 
-def _named(chosen: Scenario, only: str) -> Run:
+def _named(chosen: Scenario, only: str) -> PlannedRun:
     names = [case.name for case in chosen.file.run]
     if only not in names:
         raise BadInput("command line", "--run", only, f"no such run of {chosen.name}", hint(only, names))
     return chosen.run(only)
 
 
-def _why_not(case: Run, board: str | None) -> str:
+def _why_not(case: PlannedRun, board: str | None) -> str:
     """Why a run cannot be played here, or nothing. A real board carries one image: that with feed-forward."""
     if case.design:
         return "its motors have to be chosen first, as `femtorque reproduce` does"

@@ -45,7 +45,7 @@ MISSED = 0.2  # rms of what a prediction of the error misses, over its own: late
 # ---- the file
 
 
-class Run(Table):
+class PlannedRun(Table):
     """One run, and what it must show.
 
     compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
@@ -164,7 +164,7 @@ class File(Table):
     mechanism: str
     trajectory: str | None = None
     short: Short | None = None
-    run: list[Run] = []
+    run: list[PlannedRun] = []
     solid: list[Solid] = []
     design: Design | None = None
     servo: ServoTest | None = None
@@ -187,10 +187,10 @@ class Scenario:
             raise BadInput(FOLDER / f"{self.name}.toml", "trajectory", None, "is needed for runs on a board")
         return motion
 
-    def runs(self, short: bool = False) -> list[Run]:
+    def runs(self, short: bool = False) -> list[PlannedRun]:
         return [r for r in self.file.run if r.brief or not short]
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> PlannedRun:
         return next(r for r in self.file.run if r.name == name)
 
 
@@ -264,7 +264,7 @@ def _brief(path: Path, file: File, mechanism: Mechanism) -> Trajectory | None:
 def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mechanism:
     """The mechanism with the links that have solids made of them."""
     links = {link.name: link for link in mechanism.links}
-    parts: dict[str, list[shapes.Body]] = {}
+    parts: dict[str, list[shapes.MassProperties]] = {}
     for k, solid in enumerate(solids):
         if solid.link not in links:
             raise BadInput(path, f"solid.{k}.link", solid.link, "no such link", hint(solid.link, links))
@@ -275,7 +275,7 @@ def _with_solids(mechanism: Mechanism, solids: list[Solid], path: Path) -> Mecha
     return replace(mechanism, links=tuple(links.values()))
 
 
-def body(solid: Solid, path: Path, number: int = 0) -> shapes.Body:
+def body(solid: Solid, path: Path, number: int = 0) -> shapes.MassProperties:
     """Mass, centre of gravity and inertia in the link's frame."""
     return shapes.of_mesh(f"{path}: solid.{number}", form(solid, path, number), solid.density)
 
@@ -312,7 +312,7 @@ def form(solid: Solid, path: Path, number: int = 0) -> trimesh.Trimesh:
 Runner = Callable[..., Result]
 
 
-def play(scenario: Scenario, case: Run, *, short: bool = False, fault: str | None = None,
+def play(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: str | None = None,
          chosen: Mechanism | None = None, plant: Plant | None = None, runner: Runner = run) -> Result:
     """One run: the exact image on the virtual board, the articulated plant, the host.
 
@@ -325,13 +325,13 @@ def play(scenario: Scenario, case: Run, *, short: bool = False, fault: str | Non
                   plant=plant, out=_image(mechanism, case))
 
 
-def plant_of(mechanism: Mechanism, case: Run, short: bool = False) -> Plant:
+def plant_of(mechanism: Mechanism, case: PlannedRun, short: bool = False) -> Plant:
     """The articulated plant of a run, changed as the run says."""
     return Plant.from_mechanism(mechanism, mass_scale=case.mass_scale, friction_scale=case.friction_scale,
                                 max_step=SHORT_STEP if short else STEP)
 
 
-def _image(mechanism: Mechanism, case: Run) -> Path:
+def _image(mechanism: Mechanism, case: PlannedRun) -> Path:
     return BUILD / (mechanism.name + ("-optimised" if case.design else "")
                     + ("" if case.feedforward else "-without-feedforward"))
 
@@ -391,7 +391,8 @@ class Difference:
     theory: sensitivity.Change
 
 
-def difference(scenario: Scenario, case: Run, believed: Result, changed: Result, short: bool = False) -> Difference:
+def difference(scenario: Scenario, case: PlannedRun, believed: Result, changed: Result,
+               short: bool = False) -> Difference:
     """Of a run with the plant changed against one with the plant as believed."""
     ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
 
@@ -406,7 +407,7 @@ def difference(scenario: Scenario, case: Run, believed: Result, changed: Result,
     return Difference(torque - torque_before, error - error_before, theory)
 
 
-def _predictions(scenario: Scenario, case: Run, believed: Result, changed: Result, short: bool) -> list[Check]:
+def _predictions(scenario: Scenario, case: PlannedRun, believed: Result, changed: Result, short: bool) -> list[Check]:
     d = difference(scenario, case, believed, changed, short)
     missed = rms(d.error - d.theory.error) / rms(d.theory.error)
     return [

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fsolve
 
 from codegen.motion.trajectory import Trajectory
-from hil.plant.flexible_arm import FlexiblePlant, Run, Wall, run
+from hil.plant.flexible_arm import ArmRun, FlexiblePlant, Wall, run
 from hil.scenarios.scenario import Check, Contact, Scenario
 from hil.scenarios.slew import SMOOTH
 from host.plan.tip_motion import FlexibleArm, TipMotion, flexible_arm, tip_motion
@@ -60,7 +60,7 @@ class Pressed:
     arm: FlexibleArm
     chord: Trajectory
     motion: TipMotion
-    done: Run
+    done: ArmRun
 
     @property
     def error(self) -> Array:

@@ -18,7 +18,7 @@ SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # speeds tha
 
 
 @dataclass(frozen=True)
-class Findings:
+class Preflight:
     """duration of one round, s. heaviest: the worst moment of the motors; None where no effort is known."""
 
     duration: float
@@ -38,7 +38,7 @@ class Findings:
                 {"joint": worst.joint, "t": worst.t, "torque": worst.torque, "available": worst.available}}
 
 
-def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Findings:
+def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) -> Preflight:
     """Limits of position, rate, acceleration and effort; rest at both ends; for a loop the same pose at both.
 
     Raises BadInput naming joint, time and what to do.
@@ -52,7 +52,7 @@ def examine(trajectory: Trajectory, mechanism: Mechanism, loop: bool = False) ->
         raise BadInput(trajectory.source or "trajectory", f"{worst.joint} at t = {worst.t:.6g} s", None,
                        f"needs {abs(worst.torque):.3g} {worst.unit}, {worst.available:.3g} {worst.unit} is there",
                        _slower(trajectory, mechanism))
-    return Findings(trajectory.duration, worst)
+    return Preflight(trajectory.duration, worst)
 
 
 def _slower(trajectory: Trajectory, mechanism: Mechanism) -> str:

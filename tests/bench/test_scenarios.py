@@ -23,7 +23,7 @@ MADE = [subject.name for subject in reproduce.SUBJECTS if subject.make is not No
 
 
 @pytest.fixture(scope="module")
-def report() -> reproduce.Report:
+def report() -> reproduce.Reproduction:
     return reproduce.reproduce(out=OUT, on_progress=lambda name: print(f"{os.linesep}{name}", end="", flush=True))
 
 

@@ -42,9 +42,7 @@ bool ft_chip_buses_start(void)
     return good;
 }
 
-/****************************************************************
- * The interrupt
- ****************************************************************/
+/* ---- The interrupt ------------------------------------------------------ */
 
 /* Move what has come. */
 static void ft_bus_listen(ft_bus_queue *q, uint32_t bus)
@@ -103,9 +101,7 @@ void ft_bus_2_interrupt(void)
 }
 #endif
 
-/****************************************************************
- * The tick's side
- ****************************************************************/
+/* ---- The tick's side ---------------------------------------------------- */
 
 /* Let the bus' interrupt come now. */
 static void ft_bus_ask(uint32_t bus)

@@ -7,9 +7,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/****************************************************************
- * What is told about the chip
- ****************************************************************/
+/* ---- What is told about the chip ---------------------------------------- */
 
 static uint32_t ft_resets; /* since power-on */
 
@@ -42,9 +40,7 @@ void ft_chip_history(ft_history *h)
     h->address = ft_kept.address;
 }
 
-/****************************************************************
- * The boot loader in ROM
- ****************************************************************/
+/* ---- The boot loader in ROM --------------------------------------------- */
 
 bool ft_chip_has_loader(void)
 {

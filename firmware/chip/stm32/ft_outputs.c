@@ -78,9 +78,7 @@ static uint32_t ft_next_direction[FT_TABLE_SIZE]; /* handed over */
 static float ft_asked[FT_TABLE_SIZE];             /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
-/****************************************************************
- * Timers
- ****************************************************************/
+/* ---- Timers ------------------------------------------------------------- */
 
 /* Give every used output of a timer this mode; one byte of CCMR1, CCMR2 is an
  * output's. */
@@ -222,9 +220,7 @@ bool ft_outputs_update_at_top(void)
     return down;
 }
 
-/****************************************************************
- * A tick's duties
- ****************************************************************/
+/* ---- A tick's duties ---------------------------------------------------- */
 
 /* Where no timer has a break input every tick looks at the loop first. */
 static inline void ft_stop_by_software(void)
@@ -378,9 +374,7 @@ bool ft_outputs_wanted(void)
     return ft_wanted;
 }
 
-/****************************************************************
- * On and off
- ****************************************************************/
+/* ---- On and off --------------------------------------------------------- */
 
 /* Let the drivers on or off. Gate drivers stay on: the enable pin also powers
  * what they were told; their timers hold every switch off. */
@@ -451,9 +445,7 @@ void ft_chip_safe(void)
     ft_wanted = false;
 }
 
-/****************************************************************
- * What the board tells
- ****************************************************************/
+/* ---- What the board tells ----------------------------------------------- */
 
 /* An emulator without pins reads them low; it has no outputs to stop. */
 bool ft_chip_estop(void)

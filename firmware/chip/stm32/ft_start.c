@@ -18,9 +18,7 @@ int main(void);
 
 __attribute__((section(".noinit"))) ft_keepsake ft_kept;
 
-/****************************************************************
- * Vector table
- ****************************************************************/
+/* ---- Vector table ------------------------------------------------------- */
 
 typedef void (*ft_vector)(void);
 
@@ -52,9 +50,7 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
     .interrupts = { FT_VECTORS },
 };
 
-/****************************************************************
- * Reset
- ****************************************************************/
+/* ---- Reset -------------------------------------------------------------- */
 
 /* Set the core up: FPU, fault exceptions, priorities. */
 static void ft_core_start(void)
@@ -120,9 +116,7 @@ int main(void)
         ft_app_idle();
 }
 
-/****************************************************************
- * Faults
- ****************************************************************/
+/* ---- Faults ------------------------------------------------------------- */
 
 /* Continue on a fresh stack: the old one may be what failed. */
 __attribute__((naked)) void ft_crash_entry(void)

@@ -11,9 +11,7 @@ enum { FT_PIL_LATE_CYCLES = 128, FT_TRIAL_US = 10, FT_TRIAL_CYCLES = 60 };
 static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
 static uint32_t ft_last_word; /* remembered before it */
 
-/****************************************************************
- * What a reset leaves behind
- ****************************************************************/
+/* ---- What a reset leaves behind ----------------------------------------- */
 
 /* Take out of the kept memory what the last run left. Return what ended it. */
 static uint32_t ft_read_kept(void)
@@ -45,9 +43,7 @@ uint32_t ft_chip_remembered(void)
     return ft_last_word;
 }
 
-/****************************************************************
- * Bring-up
- ****************************************************************/
+/* ---- Bring-up ----------------------------------------------------------- */
 
 static uint32_t ft_tick_cycles(void)
 {
@@ -152,9 +148,7 @@ void ft_chip_run(void)
     ft_currents_run();
 }
 
-/****************************************************************
- * The tick
- ****************************************************************/
+/* ---- The tick ----------------------------------------------------------- */
 
 #if FT_PIL
 
@@ -223,9 +217,7 @@ uint32_t ft_chip_cycles(void)
     return DWT->CYCCNT;
 }
 
-/****************************************************************
- * Watchdog
- ****************************************************************/
+/* ---- Watchdog ----------------------------------------------------------- */
 
 void ft_watchdog_start(void)
 {

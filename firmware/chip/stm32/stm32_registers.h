@@ -10,18 +10,14 @@
 #define RESERVED(first, last) \
     const uint32_t reserved_##first[((last) - (first)) / 4 + 1]
 
-/****************************************************************
- * General-purpose pins: RM0090 section 8, RM0440 section 9
- ****************************************************************/
+/* ---- General-purpose pins: RM0090 section 8, RM0440 section 9 ----------- */
 
 typedef struct {
     volatile uint32_t MODER, OTYPER, OSPEEDR, PUPDR, IDR, ODR, BSRR, LCKR;
     volatile uint32_t AFR[2];
 } GPIO_TypeDef;
 
-/****************************************************************
- * Timers: RM0090 sections 17 to 19, RM0440 sections 28 to 30
- ****************************************************************/
+/* ---- Timers: RM0090 sections 17 to 19, RM0440 sections 28 to 30 --------- */
 
 typedef struct {
     volatile uint32_t CR1, CR2, SMCR, DIER, SR, EGR, CCMR1, CCMR2, CCER, CNT,
@@ -61,9 +57,7 @@ typedef struct {
 #define TIM_BDTR_BKE (1u << 12)
 #define TIM_BDTR_MOE (1u << 15)
 
-/****************************************************************
- * Independent watchdog: RM0090 section 21, RM0440 section 43
- ****************************************************************/
+/* ---- Independent watchdog: RM0090 section 21, RM0440 section 43 --------- */
 
 typedef struct {
     volatile uint32_t KR, PR, RLR, SR;
@@ -74,9 +68,7 @@ typedef struct {
 #define IWDG_KR_START 0xCCCCu
 #define IWDG_KR_FEED 0xAAAAu
 
-/****************************************************************
- * Core: SysTick, system control block, FPU, cycle counter
- ****************************************************************/
+/* ---- Core: SysTick, system control block, FPU, cycle counter ------------ */
 
 typedef struct {
     volatile uint32_t CTRL, LOAD, VAL;

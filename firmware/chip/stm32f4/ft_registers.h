@@ -5,9 +5,7 @@
 
 #include "stm32_registers.h" /* what the families share, and the core */
 
-/****************************************************************
- * Reset and clock control, RM0090 section 7
- ****************************************************************/
+/* ---- Reset and clock control, RM0090 section 7 -------------------------- */
 
 typedef struct {
     volatile uint32_t CR, PLLCFGR, CFGR, CIR;
@@ -83,9 +81,7 @@ typedef struct {
 #define RCC_CSR_IWDGRSTF (1u << 29)
 #define RCC_CSR_WWDGRSTF (1u << 30)
 
-/****************************************************************
- * Flash interface, section 3, and power control, section 5
- ****************************************************************/
+/* ---- Flash interface, section 3, and power control, section 5 ----------- */
 
 typedef struct {
     volatile uint32_t ACR;
@@ -120,9 +116,7 @@ typedef struct {
 #define PWR_PVD_PLS_2V9 PWR_CR_PLS_6
 #define PWR_PVD_PVDO PWR_CSR_PVDO
 
-/****************************************************************
- * External interrupts, section 12
- ****************************************************************/
+/* ---- External interrupts, section 12 ------------------------------------ */
 
 typedef struct {
     volatile uint32_t IMR, EMR, RTSR, FTSR, SWIER, PR;
@@ -134,9 +128,7 @@ typedef struct {
 #define EXTI_PR (EXTI->PR)
 #define EXTI_LINE_PVD (1u << 16)
 
-/****************************************************************
- * Debug unit, section 38. Only loss of power resets it.
- ****************************************************************/
+/* ---- Debug unit, section 38. Only loss of power resets it. -------------- */
 
 typedef struct {
     volatile uint32_t IDCODE, CR, APB1FZ, APB2FZ;
@@ -147,9 +139,7 @@ typedef struct {
 #define DBGMCU_APB2FZ_DBG_TIM1_STOP (1u << 0)
 #define DBGMCU_APB2FZ_DBG_TIM8_STOP (1u << 1)
 
-/****************************************************************
- * General-purpose pins, section 8
- ****************************************************************/
+/* ---- General-purpose pins, section 8 ------------------------------------ */
 
 /* Ports are numbered from A; their clocks are bits of this register. */
 #define FT_PORT_ENR (RCC->AHB1ENR)
@@ -189,9 +179,7 @@ typedef struct {
 #define FT_LSI_TIMER_CCR (TIM5->CCR[3])
 #define FT_LSI_TIMER_RANGE 0xFFFFFFFFu
 
-/****************************************************************
- * USART, section 30
- ****************************************************************/
+/* ---- USART, section 30 -------------------------------------------------- */
 
 typedef struct {
     volatile uint32_t SR, DR, BRR, CR1, CR2, CR3;
@@ -217,9 +205,7 @@ typedef struct {
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 
-/****************************************************************
- * Analogue-to-digital converter, section 13
- ****************************************************************/
+/* ---- Analogue-to-digital converter, section 13 -------------------------- */
 
 typedef struct {
     volatile uint32_t SR, CR1, CR2, SMPR1, SMPR2;
@@ -244,9 +230,7 @@ typedef struct {
 #define ADC_CCR_ADCPRE (3u << 16)
 #define ADC_CCR_DIV4 (1u << 16) /* ADCPRE: of APB2 */
 
-/****************************************************************
- * SPI, section 28
- ****************************************************************/
+/* ---- SPI, section 28 ---------------------------------------------------- */
 
 typedef struct {
     volatile uint32_t CR1, CR2, SR, DR;
@@ -263,9 +247,7 @@ typedef struct {
 #define SPI_SR_RXNE (1u << 0)
 #define SPI_SR_BSY (1u << 7)
 
-/****************************************************************
- * Controller area network, section 32. All filters are CAN1's.
- ****************************************************************/
+/* ---- Controller area network, section 32. All filters are CAN1's. ------- */
 
 typedef struct {
     volatile uint32_t IR, DTR, DLR, DHR;
@@ -343,9 +325,7 @@ typedef struct {
 #define DMA_SxCR_CHSEL_Pos 25u
 #define DMA_ALL_FLAGS 0x3Du /* FEIF DMEIF TEIF HTIF TCIF of a stream */
 
-/****************************************************************
- * What ST wrote into every chip: RM0090 section 39.1
- ****************************************************************/
+/* ---- What ST wrote into every chip: RM0090 section 39.1 ----------------- */
 
 #define UID_BASE 0x1FFF7A10u /* 96 bits */
 #define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */

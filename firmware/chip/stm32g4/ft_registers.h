@@ -5,9 +5,7 @@
 
 #include "stm32_registers.h" /* what the families share, and the core */
 
-/****************************************************************
- * Reset and clock control, RM0440 section 7
- ****************************************************************/
+/* ---- Reset and clock control, RM0440 section 7 -------------------------- */
 
 typedef struct {
     volatile uint32_t CR, ICSCR, CFGR, PLLCFGR;
@@ -86,9 +84,7 @@ typedef struct {
 #define RCC_CSR_IWDGRSTF (1u << 29)
 #define RCC_CSR_WWDGRSTF (1u << 30)
 
-/****************************************************************
- * Flash interface, section 3, and power control, section 6
- ****************************************************************/
+/* ---- Flash interface, section 3, and power control, section 6 ----------- */
 
 typedef struct {
     volatile uint32_t ACR;
@@ -148,9 +144,7 @@ typedef struct {
 
 #define SYSCFG_CFGR2_PVDL (1u << 2) /* the detector acts on break inputs */
 
-/****************************************************************
- * Debug unit, section 47. Only loss of power resets it.
- ****************************************************************/
+/* ---- Debug unit, section 47. Only loss of power resets it. -------------- */
 
 typedef struct {
     volatile uint32_t IDCODE, CR, APB1FZR1, APB1FZR2, APB2FZ;
@@ -163,9 +157,7 @@ typedef struct {
 #define DBGMCU_APB2FZ_DBG_TIM15_STOP (1u << 16)
 #define DBGMCU_APB2FZ_DBG_TIM20_STOP (1u << 20)
 
-/****************************************************************
- * General-purpose pins, section 9
- ****************************************************************/
+/* ---- General-purpose pins, section 9 ------------------------------------ */
 
 /* Ports are numbered from A; their clocks are bits of this register. */
 #define FT_PORT_ENR (RCC->AHB2ENR)
@@ -205,9 +197,7 @@ typedef struct {
 #define FT_LSI_TIMER_CCR (TIM16->CCR[0])
 #define FT_LSI_TIMER_RANGE 0xFFFFu
 
-/****************************************************************
- * USART, section 37, and LPUART, section 38
- ****************************************************************/
+/* ---- USART, section 37, and LPUART, section 38 -------------------------- */
 
 typedef struct {
     volatile uint32_t CR1, CR2, CR3, BRR;
@@ -233,9 +223,7 @@ typedef struct {
 #define USART_ISR_ORE (1u << 3)
 #define USART_ISR_IDLE (1u << 4)
 
-/****************************************************************
- * Analogue-to-digital converter, section 21
- ****************************************************************/
+/* ---- Analogue-to-digital converter, section 21 -------------------------- */
 
 typedef struct {
     volatile uint32_t ISR, IER, CR, CFGR, CFGR2, SMPR1, SMPR2;
@@ -367,9 +355,7 @@ typedef struct {
 } DMAMUX_TypeDef;
 #define DMAMUX1 ((DMAMUX_TypeDef *)0x40020800u)
 
-/****************************************************************
- * What ST wrote into every chip: RM0440 section 48.1
- ****************************************************************/
+/* ---- What ST wrote into every chip: RM0440 section 48.1 ----------------- */
 
 #define UID_BASE 0x1FFF7590u /* 96 bits */
 #define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */

@@ -8,7 +8,7 @@ import pytest
 
 from codegen.reference import discrete as discretisation
 from codegen.reference import flexible as elastic_reference
-from codegen.reference.discrete_flexible import Elastic, Motion
+from codegen.reference.discrete_flexible import Elastic, ModalMotion
 from codegen.step.scheme import model_of
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
@@ -32,7 +32,8 @@ def mass(step: Elastic, x: np.ndarray) -> np.ndarray:
     """Of joints and modes at positions x, from what unit accelerations need."""
     n, size = step.tree.n, len(x)
     at, unit, still = np.broadcast_to(x, (size, size)), np.eye(size), np.zeros((size, size))
-    found = step.dynamics.at(Motion(at[:, :n], still[:, :n], unit[:, :n], at[:, n:], still[:, n:], unit[:, n:]), 0.0)
+    motion = ModalMotion(at[:, :n], still[:, :n], unit[:, :n], at[:, n:], still[:, n:], unit[:, n:])
+    found = step.dynamics.at(motion, 0.0)
     return np.concatenate([found.joints, found.modes], axis=-1)
 
 
@@ -53,10 +54,10 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
     expected = (M @ changes + np.einsum("kij,k,j->i", slopes, velocities, velocities)
                 - 0.5 * np.einsum("kij,i,j->k", slopes, velocities, velocities))
     parts = [part for v in (x, velocities, changes) for part in (v[:n], v[n:])]
-    found = step.dynamics.at(Motion(*parts[0::2], *parts[1::2]), 0.0)
+    found = step.dynamics.at(ModalMotion(*parts[0::2], *parts[1::2]), 0.0)
     np.testing.assert_allclose(np.concatenate([found.joints, found.modes]), expected, atol=1e-7)
     still = np.zeros(size)
-    weight = step.dynamics.at(Motion(x[:n], still[:n], still[:n], x[n:], still[n:], still[n:]))
+    weight = step.dynamics.at(ModalMotion(x[:n], still[:n], still[:n], x[n:], still[n:], still[n:]))
     assert np.abs(weight.modes).max() > 1.0
 
 

@@ -36,7 +36,7 @@ QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory) -> reproduce.Report:
+def report(tmp_path_factory) -> reproduce.Reproduction:
     """The whole page, but only the quick subjects made anew; the others stand as if nothing made them."""
     subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
         (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
@@ -45,7 +45,7 @@ def report(tmp_path_factory) -> reproduce.Report:
         return reproduce.reproduce(out=tmp_path_factory.mktemp("page"), short=True)
 
 
-def looked_at(browser: Browser, report: reproduce.Report, shot: Path) -> None:
+def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> None:
     """No broken image, no word in the console, nothing wider than the page, every subject where its link leads."""
     browser.open(report.page)
     images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
