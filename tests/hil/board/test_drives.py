@@ -33,6 +33,7 @@ from tests.support import rig
 ROOT = Path(__file__).resolve().parents[3]
 ARM = ROOT / "mechanisms" / "damiao_arm.toml"
 PLACE = ROOT / "build" / "boards"
+START = [-1.5707963, 0.0, 0.0]  # it hangs
 
 
 @cache
@@ -44,7 +45,7 @@ def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
         file, text = PLACE / "robstride_arm.toml", ARM.read_text(encoding="utf-8")
         for was, becomes in (('name = "damiao_arm"', 'name = "robstride_arm"'), ("damiao-4340", "robstride-02"),
                              ("damiao-4310", "robstride-00"), ("effort = 20.0", "effort = 16.0"),
-                             (', pd = "board"', "")):
+                             (', pd = "board"', ""), (", inertia = 0.16", ""), (", inertia = 0.01", "")):
             assert was in text
             text = text.replace(was, becomes)
         file.write_text(text, encoding="utf-8")
@@ -69,9 +70,9 @@ def drives(on: VirtualBoard):
     return list(on.wiring.buses.drives.values())
 
 
-@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 0.03), ("robstride", 0.006)])
+@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 0.001), ("robstride", 0.001)])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest):
-    """The Damiao's rotors, of which the file tells nothing, are most of what its joints accelerate."""
+    """The Damiao's rotors are most of what its joints accelerate: the file's word on them and the plant's are two."""
     with board(kind) as on:
         result = moved(on)
         assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
@@ -87,7 +88,7 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         wire.log = passed.append
         session = session_with(on)
         session.connect()
-        session.home([0.0] * 3)
+        session.home(START)
         session.arm()
         on.run(0.05)
         assert all(drive.driving for drive in drives(on))
@@ -139,14 +140,14 @@ def test_a_drive_with_another_scale_is_not_armed_and_both_values_are_told():
         result = moved(on, "drive-rescaled")
         assert "DRIVE_SETTING" in result.ended and result.state == "DISARMED"
         assert drives(on)[0].commanded is not None and not any(drive.driving for drive in drives(on))
-        assert np.ptp(result.record.q) < 1e-6
+        assert np.ptp(result.record.q, axis=0).max() < 1e-6
 
 
 def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home([0.0] * 3)
+        session.home(START)
         session.arm()
         inject("bus-short", on, VirtualClock(on), 0.05)
         on.run(0.06)
@@ -154,12 +155,12 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
         on.run(0.4)
         assert not on.chip.cans["CAN1"].counters.off
         session.link.close()
-        on.plant.q[:] = 0.0
+        on.plant.q[:] = START
         on.plant.v[:] = 0.0
         again = session_with(on)
         again.connect()
         again.clear()
-        again.home([0.0] * 3)
+        again.home(START)
         again.arm()
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
@@ -171,7 +172,7 @@ def test_when_the_board_dies_the_drives_stop_by_themselves():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home([0.0] * 3)
+        session.home(START)
         session.arm()
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
@@ -187,7 +188,7 @@ def test_the_e_stop_loop_disables_the_drives():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home([0.0] * 3)
+        session.home(START)
         session.arm()
         on.run(0.02)
         on.estop(True)
