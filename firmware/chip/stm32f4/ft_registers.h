@@ -145,9 +145,9 @@ typedef struct {
 #define FT_PORT_ENR (RCC->AHB1ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x40020000u + 0x400u * (port)))
 
-/****************************************************************
- * Timers, sections 17 (TIM1, TIM8), 18 (TIM2 to TIM5), 19 (TIM9 to TIM14)
- ****************************************************************/
+/* ---- Timers ------------------------------------------------------------- */
+
+/* Sections 17 (TIM1, TIM8), 18 (TIM2 to TIM5), 19 (TIM9 to TIM14). */
 
 #define TIM1 ((TIM_TypeDef *)0x40010000u)
 #define TIM2 ((TIM_TypeDef *)0x40000000u)
@@ -302,10 +302,10 @@ typedef struct {
 #define CAN_TI0R_EXID_Pos 3u
 #define CAN_TI0R_STID_Pos 21u
 
-/****************************************************************
- * DMA, section 10. Flags and their clear bits: streams 0 to 3 in index 0,
- * 4 to 7 in index 1, at the same places.
- ****************************************************************/
+/* ---- DMA, section 10 ---------------------------------------------------- */
+
+/* Flags and their clear bits: streams 0 to 3 in index 0, 4 to 7 in index 1, at
+ * the same places. */
 
 typedef struct {
     volatile uint32_t CR, NDTR, PAR, M0AR, M1AR, FCR;

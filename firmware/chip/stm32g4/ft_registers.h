@@ -123,9 +123,7 @@ typedef struct {
 #define PWR_PVD_PLS_2V9 PWR_CR2_PLS_6
 #define PWR_PVD_PVDO PWR_SR2_PVDO
 
-/****************************************************************
- * External interrupts, section 15, system configuration, section 10
- ****************************************************************/
+/* ---- External interrupts, section 15, system, section 10 ---------------- */
 
 typedef struct {
     volatile uint32_t IMR1, EMR1, RTSR1, FTSR1, SWIER1, PR1;
@@ -163,9 +161,9 @@ typedef struct {
 #define FT_PORT_ENR (RCC->AHB2ENR)
 #define GPIO(port) ((GPIO_TypeDef *)(0x48000000u + 0x400u * (port)))
 
-/****************************************************************
- * Timers, sections 28 (TIM1, TIM8, TIM20), 29 (TIM2 to TIM5), 30 (TIM15)
- ****************************************************************/
+/* ---- Timers ------------------------------------------------------------- */
+
+/* Sections 28 (TIM1, TIM8, TIM20), 29 (TIM2 to TIM5), 30 (TIM15). */
 
 #define TIM1 ((TIM_TypeDef *)0x40012C00u)
 #define TIM2 ((TIM_TypeDef *)0x40000000u)
@@ -327,10 +325,10 @@ typedef struct {
 #define FDCAN_DLC_BRS (1u << 20)
 #define FDCAN_DLC_FDF (1u << 21)
 
-/****************************************************************
- * DMA, section 12, and its request multiplexer, section 13. Four flags and
- * their clear bits per channel. Channels of DMA2 follow those of DMA1.
- ****************************************************************/
+/* ---- DMA, section 12, and its request multiplexer, section 13 ----------- */
+
+/* Four flags and their clear bits per channel. Channels of DMA2 follow those
+ * of DMA1. */
 
 typedef struct {
     volatile uint32_t CCR, CNDTR, CPAR, CMAR;
