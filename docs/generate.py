@@ -371,8 +371,8 @@ worked out as said, or missing: a rotor's inertia that is not told stands as 0 i
 measures it. What a gear loses at stall is written as dry friction. Data sheets change: look at that of your motor.
 
 """ + table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",
-             "output for good, N m",
-             "current for good, A", "winding, s", "counts a turn of the motor", "source", "worked out"),
+             "continuous output, N m",
+             "continuous current, A", "winding, s", "counts per turn of the motor", "source", "worked out"),
             [row(sold) for sold in MOTORS])
 
 

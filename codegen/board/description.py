@@ -227,7 +227,7 @@ class Board:
 
     @property
     def core_hz(self) -> int:
-        """Cycles a second, as the control tick's cost is counted."""
+        """Cycles per second, as the control tick's cost is counted."""
         return self.chip.sysclk_hz
 
     @property

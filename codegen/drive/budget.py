@@ -20,7 +20,7 @@ SERVO_DELAY = 20e-6  # s from a packet's end to the first answer with return del
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus: kind "can", "can-fd" or "sts"; bits a second, in CAN FD's data phase data_bitrate."""
+    """A bus: kind "can", "can-fd" or "sts"; bits per second, in CAN FD's data phase data_bitrate."""
 
     kind: str
     bitrate: float
@@ -36,11 +36,11 @@ class Load:
 
     @property
     def fastest(self) -> float:
-        """Rounds a second."""
+        """Rounds per second."""
         return USABLE / self.worst
 
     def share(self, rate: float) -> float:
-        """Of the bus, at `rate` rounds a second."""
+        """Of the bus, at `rate` rounds per second."""
         return rate * self.worst
 
 

@@ -19,7 +19,7 @@ from codegen.mechanism.description import Joint, Mechanism
 
 SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
-PIL_HZ = 4000  # SysTick's interrupts a second, at least, where ticks are granted by the host
+PIL_HZ = 4000  # SysTick's interrupts per second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
 
 
@@ -199,7 +199,7 @@ def _held_low(used: list[Use]) -> list[Use]:
 
 
 def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
-    """Enable bits a bus: every peripheral that this image uses, but for the ports."""
+    """Enable bits per bus: every peripheral that this image uses, but for the ports."""
     enables = sorted({bit for use in used for bit in use.clocks})
     found = {bus: " | ".join(f"RCC_{bit}" for bit in enables if bit.startswith(f"{bus}_")) for bus in board.chip.buses}
     return {bus: bits for bus, bits in found.items() if bits}

@@ -65,7 +65,7 @@ def _pololu(number: int, ratio: float, stall: float) -> Sold:
     R = 12.0 / POLOLU_STALL_A
     K = (12.0 - R * POLOLU_IDLE_A) / POLOLU_IDLE
     efficiency = stall * 1e-3 * KGF / (K * POLOLU_STALL_A * ratio)
-    return Sold(f"pololu-37d-{number}", f"Pololu 37D {number}:1, 12 V, 64 counts a turn", 12.0, R, R * ELECTRICAL, K,
+    return Sold(f"pololu-37d-{number}", f"Pololu 37D {number}:1, 12 V, 64 counts per turn", 12.0, R, R * ELECTRICAL, K,
                 None, POLOLU_37D, ratio, efficiency, 10.0 * 1e-2 * KGF, counts=64,
                 worked_out="R, K and efficiency from stall and no load; L as 1 ms of R; rotor's inertia not told")
 

@@ -119,7 +119,7 @@ def _bus_table(report: Report) -> Table:
 def motor_table(motors: Sequence[Sold]) -> Table:
     """The catalogue: what each is, and what it gives at its nominal voltage."""
     table = _table("motors", "name", "V", "R, ohm", "L, mH", "K, N m/A", "rotor, kg m^2", "gear", "stall, N m",
-                   "no load, rad/s", "for good, A", "source")
+                   "no load, rad/s", "continuous, A", "source")
     for sold in motors:
         table.add_row(sold.name, f"{sold.volts:g}", f"{sold.R:.3g}", f"{1e3 * sold.L:.3g}", f"{sold.K:.3g}",
                       "not told" if sold.inertia is None else f"{sold.inertia:.3g}", f"{sold.gear:g}",

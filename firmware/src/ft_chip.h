@@ -116,7 +116,7 @@ void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
 
 /* How a bus is; counts wrap. off: the controller has left it after too many
- * errors, or finds no pause to join it in; ten times a second it is let back.
+ * errors, or finds no pause to join it in; ten times per second it is let back.
  */
 typedef struct {
     bool off;

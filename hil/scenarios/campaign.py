@@ -638,7 +638,7 @@ def table(outcomes: list[CaseOutcome]) -> str:
 
 
 def totals(of_board: dict[str, list[CaseOutcome]]) -> str:
-    """A line a board: how many, how many of them not good, the largest current."""
+    """A line per board: how many, how many of them not good, the largest current."""
     rows = [*of_board.items(), ("all", [o for outcomes in of_board.values() for o in outcomes])]
     lines = [f"{'board':24} {'done':>5} {'unsafe':>7} {'worst':>8}"]
     for name, own in rows:

@@ -30,7 +30,7 @@ from host.show.scene.page import scripts
 
 ADDRESS = "127.0.0.1"
 HISTORY = 60  # s
-BATCH = 5  # samples an event: 20 events a second
+BATCH = 5  # samples per event: 20 events per second
 BEHIND = 200  # events a page may be behind before it is let go
 GONE = "event: gone"  # the last one that a page gets
 ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed

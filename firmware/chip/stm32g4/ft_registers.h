@@ -249,9 +249,7 @@ typedef struct {
 #define ADC_SMPR_92_CYCLES 5u
 #define ADC_CCR_CKMODE_DIV4 (3u << 16)
 
-/****************************************************************
- * Controller area network with flexible data rate, section 44
- ****************************************************************/
+/* ---- Controller area network with flexible data rate, section 44 -------- */
 
 typedef struct {
     RESERVED(0x00, 0x08);

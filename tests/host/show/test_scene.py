@@ -124,7 +124,7 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 
 def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
-    """What 30 frames a second take on any machine: 29 joints with all meshes, as measured and as desired."""
+    """What 30 frames per second take on any machine: 29 joints with all meshes, as measured and as desired."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 2.0, 121)
@@ -162,7 +162,7 @@ def test_a_humanoid_plays_at_thirty_frames_a_second(browser, open_page, capsys):
     rate, sharp = browser.run("const [n, t] = first, v = femtorque.view;"
                               "return [1000 * (v.frames - n) / (performance.now() - t), v.scale]")
     with capsys.disabled():
-        print(f"{rate:.1f} frames a second at {sharp:.2f} of the screen's sharpness")
+        print(f"{rate:.1f} frames per second at {sharp:.2f} of the screen's sharpness")
     assert rate > 30.0
 
 

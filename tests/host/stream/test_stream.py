@@ -425,7 +425,7 @@ def test_a_joint_that_turns_without_end_begins_in_the_turn_that_it_is_in(turns):
 
 
 def test_turns_go_on_being_counted_where_the_boards_own_count_begins_anew():
-    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns a second go 26 times
+    """Fifteen binary digits of turns each way, then the other end of them: 24 h at ten turns per second go 26 times
     round."""
     session, board = a_session()
     whole, seen, status = board.target, [], board.status
