@@ -5,6 +5,7 @@ from __future__ import annotations
 EXTRAS = {
     "hil": {"unicorn": "unicorn>=2.1", "capstone": "capstone>=5", "trimesh": "trimesh>=4.4",
             "collada": "pycollada>=0.8", "fast_simplification": "fast-simplification>=0.1.7"},
+    "mujoco": {"mujoco": "mujoco>=3.3"},
     "parquet": {"pyarrow": "pyarrow>=15"},
 }
 

@@ -193,6 +193,7 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
 def generate(
     mech: Mech,
     out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
+    mjcf: Annotated[bool, typer.Option("--mjcf", help="NAME.xml too: the mechanism for MuJoCo")] = False,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -200,11 +201,19 @@ def generate(
 
     The folder stands on its own, and the same input gives the same bytes.
     """
+    from codegen.common.output import claim, write_text
     from codegen.emit import sources as emit
+    from codegen.mechanism.mjcf import mjcf as mjcf_of
     from codegen.mechanism.reader import load_mechanism
 
+    mechanism = load_mechanism(mech)
+    text = mjcf_of(mechanism) if mjcf else None
     claim_folder(out, "ft_model.h", GENERATED, force)
-    files = emit.generate(load_mechanism(mech), out, force)
+    files = emit.generate(mechanism, out, force)
+    if text is not None:
+        claim(path := out / f"{mechanism.name}.xml", GENERATED, force)
+        write_text(path, text)
+        files.append(path)
     return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
 
 

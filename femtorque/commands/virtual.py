@@ -49,6 +49,10 @@ def hil(
         help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
     only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
                                              help="with --scenario: only this run of it")] = None,
+    plant: Annotated[str, typer.Option(metavar="auto|mujoco", help="what the board moves")] = "auto",
+    scene: Annotated[Path | None, typer.Option(metavar="SCENE.xml", show_default=False,
+                                               help="with --plant mujoco: an MJCF file with what the arm may touch"
+                                               )] = None,
     short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
     web: Web = None,
     force: Force = False,
@@ -64,6 +68,7 @@ def hil(
     """
     from codegen.mechanism.reader import load_mechanism
     from codegen.motion.trajectory import Trajectory
+    from hil.plant.choose import plant_of
     from hil.play import run as virtual
     from host.record.log import claim_log
     from host.show.display import stream_bar, tracking_table
@@ -72,6 +77,8 @@ def hil(
     if web is not None and (scenario is not None or serve is not None):
         raise BadInput("command line", "--web", web, "goes with MECH and TRAJ",
                        "of a board that is served the page is that of `femtorque stream --web`")
+    if (serve is not None or scenario is not None) and (plant != "auto" or scene is not None):
+        raise BadInput("command line", "--plant", plant, "goes with MECH and TRAJ")
     if scenario is not None:
         from hil.scenarios.performance import perform
 
@@ -96,9 +103,11 @@ def hil(
     if log is not None:
         claim_log(log, force)
     run = virtual.run if board is None else partial(import_module("hil.play.pil").run, board)
+    world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
-                     log=log, on_progress=on_progress, watch=None if web is None else _page(mechanism, web))
+                     plant=world, log=log, on_progress=on_progress,
+                     watch=None if web is None else _page(mechanism, web))
     unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"

@@ -2,25 +2,29 @@
 
 Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, whose beam
 keeps its length, of third order in the deflection. Loops,
-modes and all other flexible links move as articulated points, with large rotations and with tension.
+modes and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo moves what
+is asked of it, among things that can be touched.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
+from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import BASE, Mechanism
+from hil.plant import mujoco
 from hil.plant import rigid as minimal
 from hil.plant.articulated import plant as articulated
 from hil.plant.flexible import FlexibleArmPlant
 
 Array = NDArray[np.float64]
-Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant
+Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
+KINDS = ("auto", "mujoco")
 FINER = 2  # elements of the plant's flexible links to one of the inverse model's
 
 
@@ -47,8 +51,18 @@ class Driven(Protocol):
         """The same, with torques of drives beside them."""
 
 
-def plant_of(mechanism: Mechanism) -> Plant:
-    """The plant at its start. Flexible links have twice the elements of the inverse model."""
+def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
+    """The plant at its start. kind: auto, or mujoco, in a scene of its own kind. Flexible links have twice the elements
+    of the inverse model.
+
+    Raises BadInput for a kind that is not there and as hil.plant.mujoco does.
+    """
+    if kind not in KINDS:
+        raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))
+    if scene is not None and kind != "mujoco":
+        raise BadInput("command line", "--scene", scene, "goes with --plant mujoco")
+    if kind == "mujoco":
+        return mujoco.Plant(mechanism, scene)
     beams = [link.beam for link in mechanism.links if link.beam]
     if beams and is_arm(mechanism):
         return FlexibleArmPlant(mechanism, FINER * beams[0].elements)

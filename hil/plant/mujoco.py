@@ -1,0 +1,124 @@
+"""MuJoCo as the world that a board moves: the mechanism as `codegen.mechanism.mjcf` says it, in a scene of contacts.
+
+A third opinion beside the rigid and the articulated plant, and the only one in which an arm touches things: a table, a
+peg, whatever an MJCF file of the user's holds. Motors and encoders are those of the other plants. Loops, limits, dry
+friction and contacts are MuJoCo's, and as soft as it makes them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.errors import BadInput, Refused
+from codegen.common.extras import installing
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.mjcf import mjcf
+from codegen.model.bodies import Model
+from codegen.model.loop_assembly import assemble
+from hil.plant.drive_rotors import reflected
+from hil.plant.driven import Driven
+from hil.plant.encoders import Encoders
+from hil.plant.motors import Motors
+
+Array = NDArray[np.float64]
+
+MAX_STEP = 5e-4  # s: a quarter of the time constant of the constraints
+
+
+class Plant(Driven):
+    """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, of all its moving joints; time s.
+
+    scene: an MJCF file with what stands around it. start (n,): where it begins, by default where the file says, loops
+    closed. model, data: MuJoCo's own. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does; Refused
+    without MuJoCo.
+    """
+
+    max_step = MAX_STEP
+
+    def __init__(self, mechanism: Mechanism, scene: Path | None = None, start: Array | None = None) -> None:
+        mujoco = _mujoco()
+        self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
+        prefix = "" if scene is None else f"{mechanism.name}/"  # a scene has names of its own
+        self.model = _compiled(mujoco, mechanism, scene, prefix)
+        self.data, self._mujoco = mujoco.MjData(self.model), mujoco
+        numbers = [self.model.joint(prefix + joint.name).id for joint in self.joints]
+        self._q, self._v = self.model.jnt_qposadr[numbers], self.model.jnt_dofadr[numbers]
+        self._viscous = self.model.dof_damping[self._v].copy()
+        self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
+        self.model.dof_armature[self._v] = self.motors.inertia
+        pose = assemble(Model.of(mechanism)).start if start is None else start
+        self.data.qpos[self._q] = pose
+        mujoco.mj_forward(self.model, self.data)
+        self.encoders = Encoders(self.joints, self.q)
+
+    @property
+    def q(self) -> Array:
+        return np.array(self.data.qpos[self._q])
+
+    @property
+    def v(self) -> Array:
+        return np.array(self.data.qvel[self._v])
+
+    @property
+    def time(self) -> float:
+        return float(self.data.time)
+
+    @property
+    def touching(self) -> float:
+        """The sum of the contacts' normal forces, N."""
+        force, total = np.zeros(6), 0.0
+        for number in range(self.data.ncon):
+            self._mujoco.mj_contactForce(self.model, self.data, number, force)
+            total += float(force[0])
+        return total
+
+    def counts(self) -> NDArray[np.int64]:
+        """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
+        return self.encoders.counts(self.q)
+
+    def _step(self, h: float, torque: Array) -> None:
+        before = self.q
+        self.model.opt.timestep = h
+        self.model.dof_damping[self._v] = self._viscous + self.motors.damping
+        self.data.qfrc_applied[self._v] = self.motors.torque() + torque
+        self._mujoco.mj_step(self.model, self.data)
+        if any(warning.number for warning in self.data.warning):
+            raise Refused(f"MuJoCo's world became unstable {self.time:.3f} s after its start")
+        self.motors.turn((self.q - before) / h)
+
+
+def _mujoco() -> Any:
+    try:
+        import mujoco  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise Refused(f"MuJoCo is not installed: {installing('mujoco')}") from None
+    mujoco.set_mju_user_warning(lambda text: None)  # it would write a file into the folder it is run in
+    return mujoco
+
+
+def _compiled(mujoco: Any, mechanism: Mechanism, scene: Path | None, prefix: str) -> Any:
+    """The model of the mechanism, in the scene where there is one."""
+    robot = mujoco.MjSpec.from_string(mjcf(mechanism))
+    if scene is None:
+        return _checked(robot, mechanism.source or mechanism.name)
+    if not scene.is_file():
+        raise BadInput(scene, "file", None, "does not exist")
+    try:
+        world = mujoco.MjSpec.from_file(str(scene))
+        world.option.gravity, world.option.integrator = robot.option.gravity, robot.option.integrator
+        world.compiler.boundinertia = robot.compiler.boundinertia
+        world.attach(robot, frame=world.worldbody.add_frame(), prefix=prefix)
+    except ValueError as error:
+        raise BadInput(scene, "file", None, f"MuJoCo does not read it: {' '.join(str(error).split())}") from None
+    return _checked(world, scene)
+
+
+def _checked(spec: Any, source: Path | str) -> Any:
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise BadInput(source, "file", None, f"MuJoCo does not take it: {' '.join(str(error).split())}") from None
