@@ -95,6 +95,16 @@ not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `br
 they can. An e-stop is seen by the tick, by software, and disables them with frames: where that is not enough the loop
 must cut their supply. When the board itself dies a drive stops by its own time limit.
 
+## Drives on the virtual board
+
+`femtorque hil` runs the same image on a model of the chip's controller, a wire on which every frame takes its bits and
+the lowest identifier goes first, and models of the drives: their frames, written from other sources than the firmware's
+and tried with other people's clients (`damiao-motor`, `robstride`); inner loops at 20 to 40 kHz with a current that
+follows at 1 kHz; positions of one turn; own time limits, faults and heat. What goes wrong there has names for
+`--fault`: `drive-silent`, `drive-late`, `drive-rescaled`, `drive-ails`, `drive-restarts`, `bus-babble`, `bus-foreign`,
+`bus-short`, `bus-open-end`. Of the drives' current loops and rotors little is published: what was chosen is marked in
+`hil/drives/`. No drive has been on a real bus with this firmware.
+
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
 every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the
 catalogue.

@@ -15,5 +15,6 @@ REFLECTED = {"damiao-4310": 0.01, "damiao-4310-48v": 0.01, "damiao-4340": 0.16, 
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:
-    """Of every joint's drive on a bus, kg m^2; 0 where it has none."""
-    return [REFLECTED.get(joint.drive.type.name, 0.0) if joint.drive else 0.0 for joint in joints]
+    """Of every joint's drive on a bus, kg m^2, as the mechanism file has it, or the table; 0 where there is none."""
+    return [joint.drive.inertia or REFLECTED.get(joint.drive.type.name, 0.0) if joint.drive else 0.0
+            for joint in joints]

@@ -33,7 +33,6 @@ from tests.support import rig
 ROOT = Path(__file__).resolve().parents[3]
 ARM = ROOT / "mechanisms" / "damiao_arm.toml"
 PLACE = ROOT / "build" / "boards"
-START = [-1.5707963, 0.0, 0.0]  # it hangs
 
 
 @cache
@@ -66,17 +65,22 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
     return play(on, m, knots(short_motion(m), m), feedforward=True, fault=fault)
 
 
+def start(on: VirtualBoard) -> list[float]:
+    return [joint.start for joint in on.mechanism.streamed]
+
+
 def drives(on: VirtualBoard):
     return list(on.wiring.buses.drives.values())
 
 
-@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 0.001), ("robstride", 0.001)])
+@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 1e-3), ("robstride", 1e-3)])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest):
-    """The Damiao's rotors are most of what its joints accelerate: the file's word on them and the plant's are two."""
+    """The Damiaos' rotors, of which the file tells, are most of what their joints accelerate. A RobStride that is
+    switched on below its zero finds itself a turn further on."""
     with board(kind) as on:
         result = moved(on)
         assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
-        assert np.all(result.tracking_max < nearest) and np.ptp(result.record.q) > 0.04
+        assert np.all(result.tracking_max < nearest) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
         assert result.outputs_safe and not any(drive.driving for drive in drives(on))
 
 
@@ -88,7 +92,7 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         wire.log = passed.append
         session = session_with(on)
         session.connect()
-        session.home(START)
+        session.home(start(on))
         session.arm()
         on.run(0.05)
         assert all(drive.driving for drive in drives(on))
@@ -117,13 +121,16 @@ STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-re
           "bus-babble": "DRIVE_SILENT", "bus-foreign": "DRIVE_SILENT", "bus-short": "BUS_OFF"}
 
 
-@pytest.mark.parametrize("fault", STATES)
-def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(fault):
-    """Within the drives' own timeout too, where the board reaches them no more."""
-    with board() as on:
+@pytest.mark.parametrize(("kind", "fault", "name"), [
+    *(("damiao", *pair) for pair in STATES.items()),
+    ("robstride", "drive-silent", "DRIVE_SILENT"), ("robstride", "bus-foreign", "ENCODER")])
+def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, fault, name):
+    """Within the drives' own timeout too, where the board reaches them no more. Foreign frames of a RobStride's
+    identifier get through, as extended identifiers of two nodes meet less often than replies of one schedule."""
+    with board(kind) as on:
         result = moved(on, fault)
-        assert result.state == "FAULT" and STATES[fault] in (result.faults[0], *result.faults)
-        assert any(drive.registers[9] for drive in drives(on))
+        assert result.state == "FAULT" and result.faults[0] == name
+        assert all(drive.timeout < 0.2 for drive in drives(on))
         on.run(0.1)
         assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
 
@@ -140,14 +147,15 @@ def test_a_drive_with_another_scale_is_not_armed_and_both_values_are_told():
         result = moved(on, "drive-rescaled")
         assert "DRIVE_SETTING" in result.ended and result.state == "DISARMED"
         assert drives(on)[0].commanded is not None and not any(drive.driving for drive in drives(on))
-        assert np.ptp(result.record.q, axis=0).max() < 1e-6
+        assert "its VMAX is 8, and must be 10" in result.ended
+        assert np.all(np.ptp(result.record.q, axis=0) < 1e-6)
 
 
 def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home(START)
+        session.home(start(on))
         session.arm()
         inject("bus-short", on, VirtualClock(on), 0.05)
         on.run(0.06)
@@ -155,12 +163,10 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
         on.run(0.4)
         assert not on.chip.cans["CAN1"].counters.off
         session.link.close()
-        on.plant.q[:] = START
-        on.plant.v[:] = 0.0
         again = session_with(on)
         again.connect()
         again.clear()
-        again.home(START)
+        again.home(start(on))
         again.arm()
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
@@ -172,7 +178,7 @@ def test_when_the_board_dies_the_drives_stop_by_themselves():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home(START)
+        session.home(start(on))
         session.arm()
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
@@ -188,7 +194,7 @@ def test_the_e_stop_loop_disables_the_drives():
     with board() as on:
         session = session_with(on)
         session.connect()
-        session.home(START)
+        session.home(start(on))
         session.arm()
         on.run(0.02)
         on.estop(True)
