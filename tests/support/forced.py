@@ -29,7 +29,8 @@ RETRACTING = 3  # FT_RETRACTING
 HALF_ONE = 15625  # path units in half a tick at pace 1
 LENGTH = 8 * HALF_ONE  # of a segment, which takes four ticks
 NO_INDEX = 16  # FT_NO_INDEX
-FAULT_RULE = 8  # bytes of one of ft_faults: three numbers and a pointer
+NO_EVENT = 0xFF  # FT_NO_EVENT
+RULE = 8  # bytes of one of ft_faults or ft_conditions: some numbers and a pointer
 SENSE = 0x4001213C  # of ADC2, read for the bus voltage: before the path is sampled
 Values = dict[str, float]
 
@@ -47,8 +48,13 @@ class Forced(Tour):
 
     def finds_no_fault(self) -> None:
         """No rule counts anywhere."""
-        rules = self.board.image.symbol("ft_faults").size // FAULT_RULE
+        rules = self.board.image.symbol("ft_faults").size // RULE
         self.put({f"ft_faults[{i}].where": 0 for i in range(rules)})
+
+    def permits_everything(self) -> None:
+        """No condition is one of any event; but the compiler may know the first one's."""
+        rules = self.board.image.symbol("ft_conditions").size // RULE
+        self.put({f"ft_conditions[{i}].event": NO_EVENT for i in range(rules)})
 
     def look(self, name: str) -> float:
         return self.memory.read(self.board.chip.core, name)
@@ -261,7 +267,7 @@ class Forced(Tour):
         self.ready()
         self.buffer(self.motion(self.start, self.start, 1.0), 150)
         first = f"ft.control.motion.queue.ring[{int(self.look('ft.control.motion.queue.tail')) % 256}].flags"
-        self.put({"ft_conditions[0].event": 0xFF})
+        self.permits_everything()
         with self.each_tick({"ft.control.motion.queue.entered": 0, first: 0}):
             assert self.take("START")
 
@@ -335,7 +341,7 @@ class Forced(Tour):
     def table_has_nothing(self) -> None:
         """Of faults: none is found. Of conditions: everything is permitted."""
         self.session.connect()
-        self.put({"ft_conditions[0].event": 0xFF})
+        self.permits_everything()
         assert self.take("ARM")
         self.finds_no_fault()
         self.board.encoder_faults[0].offset += 2000
@@ -440,7 +446,8 @@ class Forced(Tour):
         self.board.kill_crystal()
         self.board.run(0.5)
         assert self.witness.state == "FAULT"
-        self.put({"ft_conditions[0].event": 0xFF, "ft.safety.state": messages.STATES["DISARMED"][0],
+        self.permits_everything()
+        self.put({"ft.safety.state": messages.STATES["DISARMED"][0],
                   "ft.safety.fault": 0, "ft.safety.request.posted": 1,
                   "ft.safety.request.event": messages.COMMANDS["ARM"][0]})
         self.board.run(0.05)

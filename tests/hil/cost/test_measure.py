@@ -102,10 +102,10 @@ def test_the_short_motion_stays_within_the_limits_of_every_example():
 
 
 def test_an_image_whose_tick_does_not_fit_is_refused_with_the_cycles_it_waits_for_flash(tmp_path):
-    """At 60 kHz the worst tick fits into a period as long as flash is not counted."""
+    """At 70 kHz the worst tick fits into a period as long as flash is not counted."""
     mechanism = rig.three_link()
-    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=60_000, knot_hz=200),
-                        board=replace(mechanism.board, pwm_hz=60_000))
+    mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=70_000, knot_hz=200),
+                        board=replace(mechanism.board, pwm_hz=70_000))
     with pytest.raises(Refused, match=r"a control tick takes \d+ cycles, \d{3,4} of them waiting for flash, and a "
-                                      r"control period has 2800"):
+                                      r"control period has 2400"):
         measure(mechanism, build.build(mechanism, tmp_path))

@@ -65,11 +65,12 @@ def on_loops(name, folder):
 
 @pytest.mark.parametrize(("name", "kinds"), [
     ("f405rg-4",
-     ("shorted cable", "sensor backwards", "amplifier saturated", "converter of currents", "sensor off its zero")),
-    ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor backwards", "sensor shows nothing")),
-    ("odrive-v3.6", ("much asked, low R", "sensor backwards")),
+     ("shorted cable", "amplifier saturated", "converter of currents", "sensor off its zero", "much asked, low R")),
+    ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor shows nothing")),
+    ("odrive-v3.6", ("sensor backwards",)),
 ])
 def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows(name, kinds, tmp_path):
+    """Each kind on one board; the bench has all of each on every board."""
     mechanism, own = on_loops(name, tmp_path)
     outcomes = campaign.run(mechanism, ROOT / "build" / f"campaign-{name}-current",
                             lambda _: [next(i for i in own if i.kind == kind) for kind in kinds])
