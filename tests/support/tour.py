@@ -167,12 +167,11 @@ class Tour(Course):
     def is_wanted_when_unwell(self) -> None:
         self.session.connect()
         self.session.home(self.start)
-        for name, bad, good in (("bus_voltage", 5.0, 24.0), ("bus_voltage", 40.0, 24.0),
-                                ("temperatures", [99.0], [25.0])):
-            setattr(self.board, name, bad)
+        for volts, celsius in ((5.0, 25.0), (40.0, 25.0), (24.0, 99.0)):
+            self.board.bus_voltage, self.board.temperatures[0] = volts, celsius
             self.wait(0.05)
             assert not self.take("ARM")
-            setattr(self.board, name, good)
+            self.board.bus_voltage, self.board.temperatures[0] = 24.0, 25.0
             self.wait(0.05)
         for ill in (self.board.driver_fault, self.board.estop):
             ill(True)
