@@ -34,6 +34,7 @@ COUNTER_MAX = 0xFFFF  # output timers have 16 bits
 PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign
 PULSE_MOST = 0.1  # of the bus voltage, for that
 PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring; and at least
+JUMP, JUMP_LEAST = 3.0, 0.1  # times the most that an inductance lets through in a PWM period; and of the range
 AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
 
 
@@ -174,8 +175,9 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 class CurrentLoop:
     """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
     may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
-    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. patience:
-    PWM periods in which a current must follow."""
+    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. jump: A from
+    one PWM period to the next that no sound winding lets through. patience: PWM periods in which a current must
+    follow."""
 
     joint: int
     name: str
@@ -189,6 +191,7 @@ class CurrentLoop:
     bound: float
     pulse: float
     rise: float
+    jump: float
     patience: int
 
 
@@ -233,7 +236,17 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
         round(CURRENT_ZERO * sense.range_a / abs(amperes)), amperes, current_range(board, joint),
         bandwidth * motor.L / bus,
         bandwidth * motor.R / bus / pwm_hz, bound, pulse, rise,
+        _jump(mechanism, joint, current_range(board, joint)),
         math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz))
+
+
+def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
+    """A from one PWM period to the next that a winding cannot let through: all of the bus voltage and as much back-EMF
+    behind it, thrice over for an inductance that is less at 20 kHz, or in saturation, than the file says. Not less than
+    a sensor's noise may be. full: A at a duty of 1."""
+    assert mechanism.board is not None and joint.motor is not None
+    sound = 2.0 * mechanism.board.bus_voltage / joint.motor.L / mechanism.board.pwm_hz
+    return max(JUMP * sound, JUMP_LEAST * full)
 
 
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:

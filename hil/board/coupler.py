@@ -53,7 +53,10 @@ class PlantCoupler:
             volts = floating(self._terminals)
             if self._wiring.brakes.closed(self._plant_at):
                 self._plant.v[:] = 0.0  # without slip: how much torque they hold is not modelled
-            elif not (self._let_be(volts) and np.all(np.abs(self._plant.v) < GRIP)):
+                self._plant.hold(until - self._plant_at, volts)
+            elif self._let_be(volts) and np.all(np.abs(self._plant.v) < GRIP):
+                self._plant.hold(until - self._plant_at, volts)
+            else:
                 self._move(until, volts)
             self._plant_at = until
 

@@ -50,6 +50,9 @@ class Driven(Protocol):
     def move(self, seconds: float, voltage: Array, torque: Array) -> None:
         """The same, with torques of drives beside them."""
 
+    def hold(self, seconds: float, voltage: Array) -> None:
+        """The same with brakes on the joints: only currents change."""
+
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
     """The plant at its start. kind: auto, or mujoco, in a scene of its own kind. Flexible links have twice the elements
@@ -131,9 +134,16 @@ class Wired:
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
         """As the plant's, voltage (J,); what has no motor floats."""
+        self.plant.drive(seconds, self._terminals(voltage))
+
+    def _terminals(self, voltage: ArrayLike) -> Array:
         terminals = np.full(self.plant.n, np.nan)
         terminals[self.places] = voltage
-        self.plant.drive(seconds, terminals)
+        return terminals
+
+    def hold(self, seconds: float, voltage: ArrayLike) -> None:
+        """As the plant's, voltage (J,); what has no motor floats."""
+        self.plant.hold(seconds, self._terminals(voltage))
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
         """As the plant's, voltage and torque (J,)."""

@@ -54,6 +54,11 @@ class Motors:
         self.R[j], self.L[j], self.constant[j] = ohm, henry, turns * self.constant[j]
         self._step = 0.0
 
+    def hold(self, t: float, voltage: Array) -> None:
+        """Let t seconds pass with joints that do not move: only currents change."""
+        self.connect(t, voltage)
+        self.turn(np.zeros_like(self.current))
+
     def torque(self) -> Array:
         """Mean torque (n,) of the coming step, at the joint, but for the damping."""
         return self._live * (self._lag * self.current + (1.0 - self._lag) * self._steady)

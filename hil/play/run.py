@@ -122,6 +122,9 @@ class Idle:
     def move(self, seconds: float, voltage: NDArray[np.float64], torque: NDArray[np.float64]) -> None:
         """Time passes."""
 
+    def hold(self, seconds: float, voltage: NDArray[np.float64]) -> None:
+        """Time passes."""
+
 
 class Witness:
     """Reads every STATUS the board sends, whatever becomes of it on the line."""

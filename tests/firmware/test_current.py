@@ -17,6 +17,8 @@ from codegen.board import reader as boards
 from codegen.common.errors import BadInput, Refused
 from codegen.control.constants import current_range, joint_constants, render
 from codegen.emit import board_header
+from codegen.mechanism.description import Brake
+from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
 from codegen.wire.messages import FAULTS
 from hil.board.bridges import Bridge
@@ -30,7 +32,7 @@ from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import QUIET, START, Machine, mutate
 from tests.hil.board.test_boards import armed
-from tests.support.boards import driven, image, three_link
+from tests.support.boards import FILE, IMAGES, driven, image, three_link
 
 BUS, PERIOD, TICK = 24.0, 1.0 / 20_000, 1e-3
 SHOULDER, ELBOW, WRIST = (1.6, 2.5e-3), (2.4, 2.0e-3), (3.0, 1.2e-3)  # ohm, henry, as in three_link
@@ -69,6 +71,7 @@ class Bench:
         self.bridges = [Bridge(board, chip, j, c) for j, c in joints]
         self.windings = [(motor["R"], motor["L"]) if motor else w for w in (SHOULDER, ELBOW, WRIST)][:len(joints)]
         self.amperes, self.at, self.worst = [0.0] * len(joints), 0.0, 0.0
+        self.back_emf = 0.0  # V, of the shoulder
         self.history: list[tuple[float, float]] = []
         self.told = 0.0
         self.drivers = [Drv8301() for _ in (board.gate_driver.selects if board.gate_driver else ())]
@@ -95,7 +98,8 @@ class Bench:
         now = self.machine.chip.seconds
         for i, ((ohm, henry), bridge) in enumerate(zip(self.windings, self.bridges, strict=True)):
             share = bridge.share if self.machine.drivers_on else None
-            steady = 0.0 if share is None else share * BUS / ohm
+            against = 0.0 if i else self.back_emf
+            steady = 0.0 if share is None else (share * BUS - against) / ohm
             decay = 0.0 if share is None else math.exp(-ohm / henry * (now - self.at))
             self.amperes[i] = steady + (self.amperes[i] - steady) * decay
         self.at, self.worst = now, max(self.worst, *map(abs, self.amperes))
@@ -327,6 +331,43 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
     assert (coil.ended(OVER) or coil.ended(LOOP)) and coil.worst < 110.0
 
 
+@pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
+@pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
+def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
+    """Of the first two readings between which no sound winding's current could have changed so much, were all of the
+    bus voltage and as much back-EMF behind it, thrice over. Before it too little flows to tell: a short carries
+    nothing where no voltage is asked for."""
+    coil = inline().on().ask(amperes).run(0.01)
+    coil.sensor.noise = 4e-3
+    coil.windings[0] = winding
+    first = len(coil.history)
+    coil.until_off(0.02)
+    sound = 3.0 * 2.0 * BUS * PERIOD / SHOULDER[1]
+    after = coil.history[first - 1:]
+    jump = next(at for (_, was), (at, now) in zip(after, after[1:], strict=False) if abs(now - was) > sound)
+    assert coil.machine.chip.seconds - jump < 5 * PERIOD
+    assert coil.ended(OVER) or coil.ended(LOOP)
+
+
+@pytest.mark.parametrize("amperes", [5.0, 10.0])
+def test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(inline, amperes):
+    """It reads its zero from one period to the next, as behind a bridged conductor, while the loop gives all it may."""
+    coil = inline().on().ask(amperes).run(0.01)
+    coil.sensor.stuck = 1.65
+    assert coil.until_off(0.02) < 2.1e-3  # V/R comes with 1.6 ms
+    assert coil.ended(LOOP) and coil.worst < amperes + 0.8 * (BUS / SHOULDER[0] - amperes)
+
+
+@pytest.mark.parametrize("emf", [12.0, -12.0])
+def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
+    """Half the bus voltage of back-EMF from one period to the next, and away again."""
+    coil = inline().on().ask(5.0).run(0.01)
+    for volts in (emf, 0.0, -emf, emf, 0.0):
+        coil.back_emf = volts
+        coil.run(4 * PERIOD)
+    assert coil.run(0.01).driving and coil.machine["cause"] == GOOD
+
+
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_that_is_there_before_is_found_by_the_pulse(inline, winding):
     coil = inline()
@@ -424,6 +465,31 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
         session.pump()
         assert session.status.fault == FAULTS["OVER_CURRENT"][0] and board.outputs_safe()
         session.link.close()
+
+
+def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same():
+    """Joints stand while the pulse is given. And what a motor carried when the outputs went off is gone when they come
+    on again, though something holds the arm in between."""
+    mechanism = driven(load_mechanism(FILE), "current")
+    braked = replace(mechanism, name="three-link-braked",
+                     safety=replace(mechanism.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
+    for arm in (braked, mechanism):
+        built = build.build(arm, IMAGES / f"{arm.name}-current" / "image")
+        with VirtualBoard(built.elf, arm, Plant(arm)) as board:
+            board.brakes = arm.safety.brake is None
+            session = armed(board, arm)
+            board.plant.hand = lambda p: np.array([1.0, 0.0, 0.0])
+            board.run(0.2)
+            assert abs(board.plant.current[0]) > 0.1
+            session.pump()
+            assert session.in_state("HOLD")
+            board.plant.hand = None
+            session.disarm()
+            session.arm()
+            board.run(0.05)
+            session.pump()
+            assert session.in_state("HOLD")
+            session.link.close()
 
 
 def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(tmp_path):
@@ -527,10 +593,10 @@ MUTATIONS = {
                                                                                                         SHORTED_CABLE,
                                                                                                         85.0)),
     "the memory of a reading beyond the trip": (
-        "f405rg-4", LOOP_C, "l->far--;", "l->far = 0;",
+        "f405rg-4", LOOP_C, "(*count)--;", "*count = 0;",
         lambda bench: test_a_current_that_is_too_large_every_other_period_ends_the_drive(bench)),
     "the second reading beyond the trip": (
-        "f405rg-4", LOOP_C, "l->far > FT_FAR;", "l->far >= FT_FAR;",
+        "f405rg-4", LOOP_C, "*count > most * FT_FAR;", "*count >= most * FT_FAR;",
         lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
     "the outputs' drop in the interrupt": (
         "f405rg-4", LOOP_C, "    ft_chip_safe();\n    if (ft_loops_state.cause != FT_CURRENT_GOOD)\n        return;",
@@ -566,6 +632,17 @@ MUTATIONS = {
         "f405rg-4", LOOP_C, "if (ft_loop_swings(l, error < 0.0f) ||",
         "if ((ft_loop_swings(l, error < 0.0f) && false) ||",
         lambda bench: test_a_loop_that_swings_from_bound_to_bound_is_ended(bench)),
+    "the current that jumps as no winding lets it": (
+        "f405rg-4", LOOP_C, "return ft_too_often(&l->jumps, jumps, FT_JUMPS);", "return false;",
+        lambda bench: test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(bench, 1.0, SHORTED_WINDING)),
+    "the third jump": (
+        "f405rg-4", LOOP_C, "return ft_too_often(&l->jumps, jumps, FT_JUMPS);",
+        "return ft_too_often(&l->jumps, jumps, 1u);",
+        lambda bench: test_one_reading_that_is_off_ends_nothing(bench)),
+    "the shorter wait for a current that has gone at once": (
+        "f405rg-4", LOOP_C, "l->idle = c->patience - c->patience / FT_GONE;", "l->idle = 0;",
+        lambda bench: test_a_sensor_that_goes_blind_under_current_ends_the_drive_before_the_bus_is_on_the_motor(bench,
+                                                                                                                5.0)),
     "the zero that is far off, before arming": (
         "f405rg-4", LOOP_C, "        if (ft_loops[i].bad >= FT_BAD_ZEROS)\n            return false;", "",
         lambda bench: test_a_zero_that_is_far_off_is_told_before_the_outputs_come_on_and_keeps_them_off(bench)),

@@ -25,6 +25,10 @@
 
 enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
                       takes one away: two in eight periods are too many */
+       FT_JUMPS = 2,     /* three in eight periods are too many: one reading
+                            that is off is two */
+       FT_GONE = 5,      /* a current that has gone at once has a fifth of
+                            the time to come back */
        FT_MEAN = 4,      /* readings that judge the pulse */
        FT_AGAINST = 4,   /* periods in a row against the voltage */
        FT_SWINGS = 6,    /* from bound to bound, none in more than */
@@ -42,6 +46,7 @@ typedef struct {
     float full;          /* A that 1 asks for */
     float kp, ki, bound; /* of the duty */
     float pulse, rise;   /* duty; A that it brings */
+    float jump;          /* A per period: more is more than L lets through */
     uint32_t patience;   /* periods in which a current must follow */
 } ft_loop_config;
 
@@ -49,8 +54,9 @@ typedef struct {
     volatile float asked; /* share of the range */
     float integral, error;
     float zero;           /* counts, as found while the outputs were off */
+    float amperes;        /* of the last period */
     float sum;            /* A, of the last readings of the pulse */
-    uint32_t far;         /* see FT_FAR */
+    uint32_t far, jumps;  /* see FT_FAR */
     uint32_t against, idle;  /* periods in a row */
     uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
     bool down;               /* the last bound was the negative one */
@@ -58,8 +64,9 @@ typedef struct {
 } ft_loop;
 
 #define FT_CURRENT(joint, zero, off, amperes, full, kp, ki, bound, pulse, \
-                   rise, patience) \
-    { joint, zero, off, amperes, full, kp, ki, bound, pulse, rise, patience },
+                   rise, jump, patience) \
+    { joint, zero, off, amperes, full, kp, ki, bound, pulse, rise, jump, \
+      patience },
 static const ft_loop_config ft_loop_table[] = { FT_CURRENTS };
 #undef FT_CURRENT
 enum { FT_LOOPS = sizeof ft_loop_table / sizeof ft_loop_table[0] };
@@ -95,8 +102,8 @@ void ft_currents_on(void)
 {
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
         ft_loop *l = &ft_loops[i];
-        l->sum = l->integral = l->error = 0.0f;
-        l->far = l->against = l->idle = l->swings = 0;
+        l->sum = l->integral = l->error = l->amperes = 0.0f;
+        l->far = l->jumps = l->against = l->idle = l->swings = 0;
     }
     ft_loops_state.pulse = FT_CURRENT_PULSE;
     ft_loops_state.cause = FT_CURRENT_GOOD;
@@ -203,6 +210,30 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
 }
 
+/* Count what seldom happens where nothing is wrong: eight good periods make up
+ * for a bad one. Return whether it has happened more often than `most`. */
+static bool ft_too_often(uint32_t *count, bool bad, uint32_t most)
+{
+    if (bad)
+        *count += FT_FAR;
+    else if (*count > 0u)
+        (*count)--;
+    return *count > most * FT_FAR;
+}
+
+/* The inductance bounds how far a current comes in a period, whatever the
+ * voltage. Return whether it has jumped too often: a short. After a jump to
+ * next to none a cable is off or a sensor blind, and the wait for the current
+ * is short: all the voltage is on the motor by then. */
+static bool ft_loop_jumps(const ft_loop_config *c, ft_loop *l, float amperes)
+{
+    bool jumps = __builtin_fabsf(amperes - l->amperes) > c->jump;
+    if (jumps)
+        l->idle = c->patience - c->patience / FT_GONE;
+    l->amperes = amperes;
+    return ft_too_often(&l->jumps, jumps, FT_JUMPS);
+}
+
 /* A duty is at its bound. Count how often it has come there from the other
  * one, as it does where a winding has much less inductance than the file says.
  * Return whether that is too often. */
@@ -246,6 +277,7 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
     float error = l->asked * c->full - amperes;
     float duty = c->kp * error + l->integral;
     bool inside = __builtin_fabsf(duty) <= c->bound;
+    bool jumps = ft_loop_jumps(c, l, amperes);
     uint32_t wrong = FT_CURRENT_GOOD;
     l->since++;
     if (inside || duty * error < 0.0f)
@@ -254,6 +286,8 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
         l->against = l->idle = 0;
     else
         wrong = ft_loop_judge(c, l, amperes, error);
+    if (jumps)
+        wrong = FT_CURRENT_LOOP;
     l->error = error;
     ft_output_write(c->joint, inside ? duty : duty > 0.0f ? c->bound
                                                           : -c->bound);
@@ -263,11 +297,8 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
 /* Return whether a current has been too large too often. */
 static bool ft_loop_trips(const ft_loop_config *c, ft_loop *l, float amperes)
 {
-    if (__builtin_fabsf(amperes) > FT_CURRENT_TRIP * c->full)
-        l->far += FT_FAR;
-    else if (l->far > 0u)
-        l->far--;
-    return l->far > FT_FAR;
+    bool far = __builtin_fabsf(amperes) > FT_CURRENT_TRIP * c->full;
+    return ft_too_often(&l->far, far, 1u);
 }
 
 /* Serve one joint for a PWM period. */

@@ -176,6 +176,11 @@ class Plant:
         """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
         self._advance(seconds, np.asarray(voltage, float), np.zeros(self.n))
 
+    def hold(self, seconds: float, voltage: ArrayLike) -> None:
+        """Let time pass with `voltage` (n,) V at the motors' terminals and brakes on the joints: only currents
+        change."""
+        self.motors.hold(seconds, np.asarray(voltage, float))
+
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._advance(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
