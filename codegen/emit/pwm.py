@@ -175,8 +175,8 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 class CurrentLoop:
     """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
     may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
-    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. jump: A from
-    one PWM period to the next that no sound winding lets through. patience: PWM periods in which a current must
+    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. jump: A
+    from one PWM period to the next that no sound winding lets through. patience: PWM periods in which a current must
     follow."""
 
     joint: int

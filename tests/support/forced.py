@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import numpy as np
 
+from codegen.common.errors import Refused
 from codegen.mechanism.description import Mechanism
 from codegen.wire import messages
 from codegen.wire.codec import Float, Gains, Jog, Knot, Probe, Seek
@@ -24,7 +25,7 @@ from tests.support.tour import Tour
 CYCLES = 0xE0001004  # read when a tick begins, before anything else
 BREAK = 0x40010444  # of TIM8, read when the outputs are looked at: behind the law, before duties are written
 COAST, BRAKE, HOLD = (messages.REACTIONS[name][0] for name in ("coast", "brake", "hold"))
-ALARM_KNOT = 1  # FT_ALARM_KNOT
+ALARM_KNOT, ALARM_BOARD, ALARM_MEMORY = 1, 2, 3  # FT_ALARM_
 RETRACTING = 3  # FT_RETRACTING
 HALF_ONE = 15625  # path units in half a tick at pace 1
 LENGTH = 8 * HALF_ONE  # of a segment, which takes four ticks
@@ -111,6 +112,18 @@ class Forced(Tour):
         self.ready()
         assert self.ask(Float(0, 40))
         self.put({"ft.control.lab.friction": math.nan})
+        self.ends_in("FAULT", "NOT_FINITE")
+
+    def torque_of_each_mode_is_no_number(self) -> None:
+        """Of a probe what is asked for; of a search what its gains come to."""
+        self.session.connect()
+        self.session.home(self.start)
+        assert self.ask(Probe(0, 2, 0.0))
+        self.put({"ft.control.lab.torque": math.nan})
+        self.ends_in("FAULT", "NOT_FINITE")
+        self.cleared()
+        self.seeks(0)
+        self.put({f"ft_joint[{j}].ku": math.nan for j in range(3)})
         self.ends_in("FAULT", "NOT_FINITE")
 
     def torque_of_a_mode_is_beyond_its_bound(self) -> None:
@@ -330,6 +343,72 @@ class Forced(Tour):
             assert self.session.status.refusal == messages.REFUSALS["UNKNOWN"][0]
         self.cleared()
 
+    def command_has_no_conditions(self) -> None:
+        """The table of conditions ends before any that would be this command's."""
+        self.ready()
+        self.put({"ft_conditions_count": 1})
+        assert self.take("DISARM")
+
+    def chip_runs_low(self) -> None:
+        """Its supply is too low to be armed on, and high enough not to be reset."""
+        self.session.connect()
+        self.board.chip.supply(2.8)
+        self.ends_in("FAULT", "SUPPLY")
+        with suppress(Refused):  # which says that the board was reset
+            self.session.connect()
+        self.session.clear()
+        self.session.home(self.start)
+        for wanted in ("ARM", Seek(0, 0), Probe(0, 2, 0.0)):
+            assert not (self.take(wanted) if isinstance(wanted, str) else self.ask(wanted))
+        self.board.chip.supply(3.3)
+
+    def clear_is_asked_for_what_stays(self) -> None:
+        """Faults of the chip itself, which only a reset ends, and another one."""
+        self.ready()
+        self.board.encoder_faults[0].offset += 2000
+        self.ends_in("FAULT", "ENCODER")
+        for name in ("STACK", "CODE", "CRYSTAL", "ENCODER"):
+            with self.each_tick({"ft.safety.fault": messages.FAULTS[name][0]}):
+                assert self.take("CLEAR") == (name == "ENCODER")
+
+    def motor_is_too_warm(self) -> None:
+        """As after an overload, which keeps an arm from being armed until it has cooled."""
+        self.session.connect()
+        self.session.home(self.start)
+        overload = messages.FAULTS["OVERLOAD"][0]
+        with self.each_tick({f"ft.safety.alarms.set.of[{ALARM_BOARD}]": overload, "ft.safety.alarms.warm_joint": 1}):
+            for wanted in ("ARM", Seek(0, 0), Probe(0, 2, 0.0)):
+                assert not (self.take(wanted) if isinstance(wanted, str) else self.ask(wanted))
+
+    def faults_have_come_often(self) -> None:
+        """Counts of them end at 255."""
+        faults = range(max(number for number, _, _ in messages.FAULTS.values()) + 1)
+        self.ready()
+        self.put({f"ft.safety.latched[{n}]": 255 for n in faults})
+        self.board.encoder_faults[0].offset += 2000
+        self.ends_in("FAULT", "ENCODER")
+        for enter in (self.ready, self.tracks):
+            self.cleared()
+            enter()
+            self.put({f"ft.safety.latched[{n}]": 255 for n in faults})
+            with self.each_tick({"ft.safety.silent": 60000}):
+                self.ends_in("FAULT", "HOST_LOST", seconds=2.0)
+
+    def brakes_are_closing_when_it_is_disarmed(self) -> None:
+        """As on a board that has any."""
+        self.ready()
+        with self.each_tick({"ft.safety.closing": 10}):
+            self.take("DISARM")
+        self.clock.sleep(0.1)
+        self.cleared()
+
+    def joint_turns_without_end(self) -> None:
+        """By constants that are not those of the image, which is not to be heard."""
+        self.ready()
+        with self.each_tick({"ft_joint[1].room": 2**32 - 1, f"ft.safety.alarms.set.of[{ALARM_MEMORY}]": 0}):
+            assert self.ask(Jog(0, 1, 0.5))
+            self.keep_asking(lambda: Jog(0, 1, 0.5), 0.2)
+
     def command_comes_with_a_fault(self) -> None:
         self.ready()
         with self.each_tick({"ft.safety.request.event": messages.COMMANDS["STOP"][0], "ft.safety.request.posted": 1}):
@@ -455,12 +534,15 @@ class Forced(Tour):
 
 
 LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
-    Forced.torque_is_no_number, Forced.torque_of_a_mode_is_no_number, Forced.torque_of_a_mode_is_beyond_its_bound,
+    Forced.torque_is_no_number, Forced.torque_of_a_mode_is_no_number, Forced.torque_of_each_mode_is_no_number,
+    Forced.torque_of_a_mode_is_beyond_its_bound,
     Forced.duties_are_out_of_bounds, Forced.error_comes_and_goes, Forced.gains_differ,
     Forced.knots_are_not_prepared, Forced.motion_ends_early, Forced.knots_vanish, Forced.pace_bends_the_other_way,
     Forced.motion_is_not_what_it_was, Forced.search_runs_out_of_time, Forced.index_is_sought_where_there_is_none,
     Forced.press_has_a_gap, Forced.joint_stands_before_it_is_back, Forced.others_have_no_zero, Forced.command_is_none,
-    Forced.command_comes_with_a_fault, Forced.column_is_none, Forced.knot_is_not_bad_after_all,
+    Forced.command_has_no_conditions, Forced.chip_runs_low, Forced.clear_is_asked_for_what_stays,
+    Forced.motor_is_too_warm, Forced.faults_have_come_often, Forced.brakes_are_closing_when_it_is_disarmed,
+    Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none, Forced.knot_is_not_bad_after_all,
     Forced.arms_without_a_clock, Forced.table_has_nothing, Forced.outputs_are_not_wanted,
     Forced.is_driven_where_it_is_not, Forced.pace_has_nothing_left_to_lose)} | {
     f"torque leads joint {joint} farther out": partial(Forced.torque_leads_farther_out, joint=joint)
