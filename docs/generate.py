@@ -255,8 +255,9 @@ silicon is in [first-power-up.md](first-power-up.md).
     ("STM32G474", "trigger of injected channels by TIM1, sampling times", "ST's stm32g4xx_ll_adc.h"),
     ("STM32G474", "at most 3.125 clocks from the trigger to the sample (2.125 where nothing else is converted)",
      "DS12288 rev 4, table 66, as another design for the chip quotes it"),
-    ("STM32F405", "3 clocks from the trigger to the sample",
-     "DS8626, table of the ADC, by memory: step 14 of [first-power-up.md](first-power-up.md) shows it"),
+    ("STM32F405", "3 clocks from the trigger to the sample, at most",
+     "DS8626, table of the ADC, by memory (RM0090 13.3.9 refers to it; no second source was found): step 14 of "
+     "[first-power-up.md](first-power-up.md) shows it"),
     ("STM32G474", "LSI at the input of TIM16 (TISEL 6); filter of the break inputs",
      "ST's stm32g4xx_hal_tim_ex.h and stm32g4xx_ll_tim.h"),
     ("f405rg-4, nucleo-g474re-6",

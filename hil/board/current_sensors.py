@@ -41,7 +41,8 @@ class LowShunt:
 
 
 # Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A about half the supply, +-20 A, so that its output has to go from 0.33 to
-# 2.97 V. Here it ends just beyond, 0.3 V from the rails; what is asked for (14.3 A) and the trip (17.2 A) lie within.
+# 2.97 V. Here it ends just beyond, 0.3 V from the rails: a choice, no source was found for how near it comes to them.
+# What is asked for (14.3 A) and the trip (17.2 A) lie within +-20 A, which the part number says.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
 # ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware

@@ -39,7 +39,9 @@ class Adc(Injected):
     """hz: of its bus."""
 
     CONVERSION = 12.0
-    LATENCY = 3.0  # DS8626 table 67, injection trigger conversion latency
+    # DS8626, table of the ADC, injection trigger conversion latency: by memory. RM0090 13.3.9 draws it and refers to
+    # that table for the longest; no second source for the number was found.
+    LATENCY = 3.0
     REGISTERS = {
         0x00: Register("SR", 0, 0x3F), 0x04: Register("CR1", 0, _SCAN | _JEOCIE),
         0x08: Register("CR2", 0, _ADON | _JSWSTART | _JEXTSEL | _JEXTEN),
