@@ -293,6 +293,8 @@ def test_that_a_good_board_comes_up_disarmed_with_outputs_off():
 
 @pytest.mark.parametrize("fault, mends, chip", [
     ("CLOCK", False, {"errors": 1}), ("CHIP", False, {"errors": 2}), ("CHIP", False, {"errors": 4}),
+    ("CHIP", False, {"errors": 16}), ("CONVERTER", False, {"errors": 32}), ("CRYSTAL", False, {"errors": 64}),
+    ("SUPPLY", True, {"errors": 128}), ("PWM_UPDATE", False, {"errors": 256}), ("TICK_TIMER", False, {"errors": 512}),
     ("HARD_FAULT", True, {"errors": 8}), ("WATCHDOG", True, {"reset_cause": messages.RESETS["WATCHDOG"]}),
 ])
 def test_that_what_went_wrong_before_the_first_tick_is_a_fault(fault, mends, chip):
