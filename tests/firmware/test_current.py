@@ -477,7 +477,7 @@ def test_an_arm_that_its_brakes_hold_shows_its_sensors_by_the_pulse_all_the_same
         built = build.build(arm, IMAGES / f"{arm.name}-current" / "image")
         with VirtualBoard(built.elf, arm, Plant(arm)) as board:
             board.brakes = arm.safety.brake is None
-            session = armed(board, arm)
+            session = armed(board)
             board.plant.hand = lambda p: np.array([1.0, 0.0, 0.0])
             board.run(0.2)
             assert abs(board.plant.current[0]) > 0.1
