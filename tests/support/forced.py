@@ -542,7 +542,8 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
     Forced.press_has_a_gap, Forced.joint_stands_before_it_is_back, Forced.others_have_no_zero, Forced.command_is_none,
     Forced.command_has_no_conditions, Forced.chip_runs_low, Forced.clear_is_asked_for_what_stays,
     Forced.motor_is_too_warm, Forced.faults_have_come_often, Forced.brakes_are_closing_when_it_is_disarmed,
-    Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none, Forced.knot_is_not_bad_after_all,
+    Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none,
+    Forced.knot_is_not_bad_after_all,
     Forced.arms_without_a_clock, Forced.table_has_nothing, Forced.outputs_are_not_wanted,
     Forced.is_driven_where_it_is_not, Forced.pace_has_nothing_left_to_lose)} | {
     f"torque leads joint {joint} farther out": partial(Forced.torque_leads_farther_out, joint=joint)
