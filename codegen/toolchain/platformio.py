@@ -97,7 +97,7 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
-_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_bus_ask.c", "src/chip/ft_buses.c", "src/chip/ft_can.c")
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/chip/ft_buses.c", "src/chip/ft_can.c")
 _OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",)}
 
 

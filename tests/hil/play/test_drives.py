@@ -1,0 +1,74 @@
+"""Arms with drives on buses, played by their images: seven joints on CAN FD, and motors and drives side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import MECHANISMS
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Bus, Drive, Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import knots
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard
+from hil.cost.measure import short_motion
+from hil.plant.choose import plant_of
+from hil.play.run import Result, play
+from tests.support.boards import IMAGES
+
+
+def mixed() -> Mechanism:
+    """three_link with a drive in place of its last motor."""
+    m = load_mechanism(MECHANISMS / "three_link.toml")
+    drive = Drive(DRIVES["damiao-4310"], "can1", 1, 0x11, pd="board", inertia=0.01)
+    joints = [replace(j, motor=None, encoder=None, drive=drive) if j.name == "wrist" else j for j in m.joints]
+    return replace(m, name="mixed", joints=tuple(joints), buses=(Bus("can1"),))
+
+
+def seven() -> Mechanism:
+    return load_mechanism(MECHANISMS / "openarm_like.toml")
+
+
+def on_can_fd() -> Mechanism:
+    """The small arm of drives, which get torques alone, on the G4's CAN FD."""
+    m = load_mechanism(MECHANISMS / "damiao_arm.toml")
+    bus = replace(m.buses[0], kind="can-fd", data_bitrate=5_000_000)
+    return replace(m, name="damiao_fd", board=replace(m.board, use="nucleo-g474re-6"), buses=(bus,))
+
+
+def played(m: Mechanism) -> tuple[Result, float]:
+    """A short motion, and how much of the time the bus was busy."""
+    image = build.build(m, IMAGES / m.name)
+    with VirtualBoard(image.elf, m, plant_of(m)) as board:
+        board.brakes = True
+        result = play(board, m, knots(short_motion(m), m), feedforward=True)
+        return result, board.wiring.buses.wires["can1"].busy_seconds / board.seconds
+
+
+@pytest.mark.parametrize(("arm", "nearest", "busy"), [(mixed, 1e-3, 0.3), (seven, 4e-3, 0.75), (on_can_fd, 1e-3, 0.35)])
+def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
+    result, share = played(arm())
+    assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+    assert result.bit_identical is True and result.outputs_safe
+    assert np.all(result.tracking_max < nearest)
+    assert 0.5 * busy < share < busy
+
+
+def test_that_an_image_without_drives_has_nothing_of_buses():
+    """Neither code nor tables: no function of the rooms that speak to drives, no row of them."""
+    m = load_mechanism(MECHANISMS / "three_link.toml")
+    project = build.project(m)
+    names = {path.rsplit("/", 1)[-1] for path in project.files}
+    assert not names & {"ft_bus.c", "ft_dialect.c", "ft_damiao.c", "ft_mit.c", "ft_robstride.c", "ft_buses.c",
+                        "ft_can.c"}
+    config = project.files["src/emitted/ft_config.h"].decode() + project.files["src/emitted/ft_config.c"].decode()
+    assert "#define FT_BUS_DRIVES 0" in config and "ft_drive" not in config
+    assert "FT_BUS(" not in project.files["src/emitted/ft_board.h"].decode()
+
+
+def test_that_an_image_has_the_dialects_of_its_drives_alone():
+    names = {path.rsplit("/", 1)[-1] for path in build.project(seven()).files}
+    assert {"ft_bus.c", "ft_damiao.c", "ft_mit.c", "ft_can.c"} <= names and "ft_robstride.c" not in names
