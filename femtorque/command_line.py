@@ -7,6 +7,7 @@ and an exit status: 0 good, 1 the answer is no, 2 bad input.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -127,6 +128,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return f"{error.format_message().rstrip('.')}; try `{asked} --help`", 2
     if isinstance(error, OSError) and error.filename:  # a path that cannot be read or written
         return f"{error.filename}: {error.strerror}", 2
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return f"a file cannot be written: {os.strerror(error.errno)}", 1
     if isinstance(error, Refused):
         return str(error), 1
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):

@@ -62,9 +62,10 @@ class Mechanism(description.Mechanism):
         return tau + motor_torque(self, velocities, changes) if total else tau
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
-        """Joint torques (..., J), N m or N, that hold weight and springs at rest at positions q (..., J), rad or m.
+        """Gravity's torque: joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J).
 
-        As inverse_dynamics without velocities and accelerations; ft_gravity in C. Raises as it does.
+        q in rad or m. What springs in joints ask for there is in it. As inverse_dynamics without velocities and
+        accelerations; ft_gravity in C. Raises as it does.
         """
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)

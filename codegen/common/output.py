@@ -129,7 +129,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         _settle(part, place)
     except OSError as error:
-        if error.filename in (str(part), part):
+        if error.filename in (str(part), part, None):  # none: a full disk
             error.filename = str(path)
         raise
     finally:

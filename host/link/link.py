@@ -153,6 +153,8 @@ def _reason(error: BaseException) -> str:
             return cause.strerror or str(cause)
         if isinstance(cause, OSError) and cause.errno:
             return os.strerror(cause.errno)
+        if cause.args[:1] == (errno.ENOTTY,):  # of termios, whose errors are not the operating system's
+            return "it is no serial port"
         cause = cause.__context__
     return str(error)
 

@@ -283,3 +283,11 @@ def test_who_cannot_be_written_to_is_named(here, tmp_path):
     for place, why in ((tmp_path / "no" / "x.csv", "No such file"), (tmp_path, "")):
         refused = here("torque", MECHANISM, MOTION, "-o", place)
         assert refused.returncode == 2 and refused.stderr.startswith(f"femtorque: {place}: {why}"), refused.stderr
+
+
+def test_a_disk_that_fills_up_names_the_file_and_leaves_nothing_of_it(tmp_path):
+    place = tmp_path / "page.html"
+    with pytest.raises(OSError) as full, output.replacing(place) as part:
+        part.write_text("half of it")
+        raise OSError(28, "No space left on device")
+    assert full.value.filename == str(place) and not list(tmp_path.iterdir())

@@ -98,6 +98,18 @@ def test_a_port_without_rights_names_the_group_that_has_them(tmp_path, monkeypat
     assert f"`sudo usermod -aG {device.group()} $USER`" in words and "log out and in" in words
 
 
+def test_a_file_that_is_no_port_is_said_to_be_none(here, tmp_path):
+    (tmp_path / "arm.log").touch()
+    for place in (tmp_path / "arm.log", "/dev/null"):
+        shown = here("monitor", "--port", place)
+        assert shown.returncode == 2 and f"{place}: port: cannot be opened (it is no serial port)" in shown.stderr
+
+
+def test_a_device_that_is_full_is_said_in_one_line(here):
+    shown = here("torque", ARM, ARM.with_suffix(".csv"), "-o", "/dev/full")
+    assert shown.returncode == 1 and shown.stderr == "femtorque: a file cannot be written: No space left on device\n"
+
+
 def test_a_port_that_another_program_has_open_says_so():
     main, device = pty.openpty()
     name = os.ttyname(device)
