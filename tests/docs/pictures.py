@@ -1,4 +1,4 @@
-"""The pictures of README and docs, made anew: python -m tests.docs.pictures [plan monitor closed_loops three_link].
+"""The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor closed_loops three_link].
 
 Each comes from what the text beside it tells the reader to type, in a folder of its own. The live page is looked at in
 Chromium, on a board that is served in real time: a busy machine makes gaps in it.
@@ -18,6 +18,8 @@ import time
 from contextlib import chdir
 from pathlib import Path
 
+from PIL import Image
+
 from codegen.common.firmware import MECHANISMS
 from hil.papers import closed
 from hil.scenarios import demo
@@ -27,6 +29,14 @@ from tests.support.browser import chromium
 
 HERE = ROOT / "docs"
 COMMAND = [sys.executable, str(ROOT / "femtorque")]
+WIDE = """
+[[waypoint]]
+joints = { shoulder_pan = -0.7, shoulder_lift = 0.5, elbow_flex = -0.3, wrist_flex = 0.6, wrist_roll = 0.4 }
+stop = false
+
+[[waypoint]]
+joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
+"""  # waypoints of the run that is shown
 SIZE = (1200, 880)  # of the live page that is shown, px
 FULL = 450  # STATUS, at 100 a second: the page shows the last five seconds
 
@@ -42,6 +52,23 @@ def plan() -> None:
     for line in lines:
         subprocess.run([*COMMAND, *line.split()], check=True)
     shutil.copy("reach.png", HERE / "plan.png")
+
+
+def run_page() -> None:
+    """The page of a run of the tour's arm on the virtual board, in the light. The meshes are those of
+    https://github.com/TheRobotStudio/SO-ARM100 (Apache-2.0)."""
+    Path("wide.toml").write_text(WIDE, encoding="utf-8")
+    for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",
+                 "plan so101.toml wide.toml -o wide.csv --back --speed 0.7",
+                 "hil so101.toml wide.csv --log run.mcap", "plot run.mcap -o run.html"):
+        subprocess.run([*COMMAND, *line.split()], check=True)
+    with chromium() as browser:
+        browser.look(1500, 860, finer=2.0)
+        browser.open(Path("run.html"))
+        browser.run("femtorque.seek(1.12); document.getElementById('torque-shares').scrollIntoView()")
+        time.sleep(1.5)  # until it is drawn
+        large = Image.open(browser.shown(Path("large.png"))).convert("RGB")
+    large.resize((1500, 860), Image.Resampling.LANCZOS).save(HERE / "run_page.png", optimize=True)
 
 
 def monitor() -> None:
@@ -86,7 +113,7 @@ def three_link() -> None:
     shutil.copy(demo.FIGURE, HERE / "three_link.png")
 
 
-ALL = {make.__name__: make for make in (plan, monitor, closed_loops, three_link)}
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):

@@ -44,6 +44,19 @@ class Browser:
         """What the page, and the browser about it, has logged since the last look."""
         return self._call("se/log", {"type": "browser"})
 
+    def look(self, width: int, height: int, finer: float = 1.0, dark: bool = False) -> None:
+        """Pages have so many pixels from now on, `finer` dots each, and are to be light or dark."""
+        self._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
+            "width": width, "height": height, "deviceScaleFactor": finer, "mobile": False}})
+        self._call("goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
+
+    def shown(self, path: Path) -> Path:
+        """What is in the window as PNG."""
+        shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})
+        path.write_bytes(base64.b64decode(shot["data"]))
+        return path
+
     def screenshot(self, path: Path) -> Path:
         """The whole page as PNG."""
         height = self.run("return document.documentElement.scrollHeight")

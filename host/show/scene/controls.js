@@ -83,7 +83,7 @@ class Player {
     }
     view.reach = reach;
     view.home();
-    this.seek(Number(/^#t=([\d.]+)$/.exec(location.hash)?.[1] ?? 0));
+    this.seek(Number(new URLSearchParams(location.search).get("t")) || 0);  // run.html?t=1.2
   }
 
   named(kind, time) {
