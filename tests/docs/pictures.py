@@ -1,4 +1,4 @@
-"""The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor closed_loops three_link].
+"""The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor ...].
 
 Each comes from what the text beside it tells the reader to type, in a folder of its own. The live page is looked at in
 Chromium, on a board that is served in real time: a busy machine makes gaps in it.
