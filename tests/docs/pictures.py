@@ -1,7 +1,7 @@
 """The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor ...].
 
-Each comes from what the text beside it tells the reader to type, in a folder of its own. The live page is looked at in
-Chromium, on a board that is served in real time: a busy machine makes gaps in it.
+Each comes from what the text beside it tells the reader to type, in a folder of its own. Pages are looked at in
+Chromium.
 """
 
 from __future__ import annotations
@@ -10,21 +10,29 @@ import base64
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import chdir
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from itertools import count
 from pathlib import Path
 
 from PIL import Image
 
 from codegen.common.firmware import MECHANISMS
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory
 from hil.papers import closed
+from hil.play.run import run as play
 from hil.scenarios import demo
+from host.link.session import Session
+from host.record.log import Truth
+from host.scene.description import scene
+from host.show.web import serving
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import HANG, ROOT
+from tests.conftest import ROOT
 from tests.support.browser import chromium
 
 HERE = ROOT / "docs"
@@ -38,7 +46,7 @@ stop = false
 joints = { shoulder_pan = 0.7, shoulder_lift = -0.6, elbow_flex = 0.5, wrist_flex = -0.5, gripper = 0.9 }
 """  # waypoints of the run that is shown
 SIZE = (1200, 880)  # of the live page that is shown, px
-FULL = 450  # STATUS, at 100 a second: the page shows the last five seconds
+SEEN = 290  # STATUS, at 100 a second
 
 
 def plan() -> None:
@@ -72,33 +80,26 @@ def run_page() -> None:
 
 
 def monitor() -> None:
-    """In the middle of a motion."""
-    mechanism, motion = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.csv"
-    board = subprocess.Popen([*COMMAND, "hil", mechanism, "--serve", "0"], stderr=subprocess.PIPE, text=True)
-    assert board.stderr is not None
-    port = ["--port", board.stderr.readline().strip()]
-    subprocess.run([*COMMAND, "home", mechanism, *port], check=True)
-    player = subprocess.Popen([*COMMAND, "stream", mechanism, motion, *port, "--approach", "--web", "0", "--resume",
-                               "99", "--speed", "0.4"], stderr=subprocess.PIPE, text=True)
-    try:
-        assert player.stderr is not None
-        with chromium() as browser:
-            browser.go(player.stderr.readline().strip())
-            until = time.monotonic() + HANG
-            while not browser.run(f"return received > {FULL}"):
-                assert time.monotonic() < until and player.poll() is None
-                time.sleep(0.05)
-            browser._call("goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
-                "width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}})
-            time.sleep(0.5)  # drawn anew at that size
-            shot = browser._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})
-            (HERE / "monitor.png").write_bytes(base64.b64decode(shot["data"]))
-    finally:
-        for process in (player, board):
-            process.send_signal(signal.SIGINT)
-        player.send_signal(signal.SIGINT)
-        player.communicate()
-        board.communicate()
+    """Towards the end of a motion, in the virtual board's own time: a busy machine makes no gaps in it."""
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    told = count()
+    with chromium() as browser:
+        def look(_: object) -> None:
+            if next(told) == SEEN:
+                browser.run("const s = byId('span'); s.value = 5; s.dispatchEvent(new Event('change'))")
+                time.sleep(1.5)  # until it is drawn
+                large = Image.open(browser.shown(Path("large.png"))).convert("RGB")
+                large.resize(SIZE, Image.Resampling.LANCZOS).save(HERE / "monitor.png", optimize=True)
+
+        @contextmanager
+        def watch(session: Session, truth: Truth) -> Iterator[None]:
+            with serving(session, 0, arm=scene(mechanism), truth=truth) as url:
+                browser.look(*SIZE, finer=2.0)
+                browser.go(url)
+                session.listeners.append(look)
+                yield
+
+        play(mechanism, Trajectory.load(MECHANISMS / "three_link.csv", mechanism), watch=watch)
 
 
 def closed_loops() -> None:

@@ -375,6 +375,17 @@ class View {
     return found;
   }
 
+  // Keep all that the arm reaches in view, as it goes there.
+  follow() {
+    const corners = this.corners(), seen = this.seen || new THREE.Box3(), size = () => seen.isEmpty() ? 0 : seen.getSize(new THREE.Vector3()).length();
+    const before = size();
+    for (const corner of corners) seen.expandByPoint(corner);
+    if (size() < 1.02 * before) return;
+    this.seen = seen;
+    this.reach = [...(this.reach || []), ...corners];
+    if (!this.touched) this.home();
+  }
+
   // All of the arm, or of where a motion takes it (`reach`), as near as it fits.
   home() {
     if (!this.controls) return;
@@ -384,9 +395,11 @@ class View {
     const right = new THREE.Vector3(away.z, 0, -away.x).normalize(), up = new THREE.Vector3().crossVectors(away, right);
     const tall = Math.tan(OPENING / 2), wide = tall * this.camera.aspect;
     let far = 0.3 * this.data.size;
-    for (const point of points) {
-      const p = point.clone().sub(middle), near = p.dot(away);
-      far = Math.max(far, near + 1.12 * Math.abs(p.dot(right)) / wide, near + 1.12 * Math.abs(p.dot(up)) / tall);
+    for (let round = 0; round < 6; round++) {  // what is nearer looks larger: the middle of the picture moves with it
+      const seen = points.map((point) => point.clone().sub(middle)).map((p) => [p.dot(right), p.dot(up), p.dot(away)]);
+      far = Math.max(0.3 * this.data.size, ...seen.map(([x, y, z]) => z + 1.08 * Math.max(Math.abs(x) / wide, Math.abs(y) / tall)));
+      const centre = (k) => [Math.min, Math.max].map((of) => of(...seen.map((p) => p[k] / (far - p[2])))).reduce((a, b) => a + b) / 2;
+      middle.addScaledVector(right, far * centre(0)).addScaledVector(up, far * centre(1));
     }
     this.camera.position.copy(middle).addScaledVector(away, far);
     this.controls.target.copy(middle);
