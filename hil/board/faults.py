@@ -162,7 +162,7 @@ def _babble(board: VirtualBoard) -> None:
 def _foreign(board: VirtualBoard) -> None:
     """Its position and all else at the lower end of their ranges."""
     drive = _first(board)
-    _intrude(board, drive.told(bytes(8)), 2.3e-3)
+    _intrude(board, drive.told(bytes(7)), 2.3e-3)
 
 
 def _rescale(board: VirtualBoard) -> None:

@@ -68,7 +68,7 @@ class Drive(Node):
 
     @abstractmethod
     def told(self, data: bytes) -> Frame:
-        """A frame as its own answers are, with other data."""
+        """An answer as its own are while it drives, with seven other bytes of state."""
 
     def rescale(self, share: float) -> None:
         """Somebody sets it to another range of velocity."""

@@ -57,7 +57,7 @@ class MiniCheetah(Drive):
         return answer
 
     def told(self, data: bytes) -> Frame:
-        return Frame(self.master, data)
+        return Frame(self.master, bytes([self.id]) + data)
 
     def _special(self, code: int) -> None:
         if code == ZERO:

@@ -69,7 +69,7 @@ class RobStride(Drive):
         return answer
 
     def told(self, data: bytes) -> Frame:
-        return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data, extended=True)
+        return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
 
     def _operate(self, torque: int, data: bytes) -> None:
         r = self.ranges

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -37,7 +38,8 @@ PLACE = ROOT / "build" / "boards"
 
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
-    """The mechanism and its image. robstride: the same arm with other drives, which close their loops themselves."""
+    """The mechanism and its image. robstride: the same arm with other drives, which close their loops themselves; fd:
+    on another chip, with CAN FD."""
     file = ARM
     if kind == "robstride":
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -49,6 +51,10 @@ def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
             text = text.replace(was, becomes)
         file.write_text(text, encoding="utf-8")
     mechanism = load_mechanism(file)
+    if kind == "fd":
+        bus = replace(mechanism.buses[0], kind="can-fd", data_bitrate=5_000_000)
+        mechanism = replace(mechanism, name="damiao_fd", board=replace(mechanism.board, use="nucleo-g474re-6"),
+                            buses=(bus,))
     return mechanism, build.build(mechanism, PLACE / mechanism.name).elf
 
 
@@ -73,7 +79,7 @@ def drives(on: VirtualBoard):
     return list(on.wiring.buses.drives.values())
 
 
-@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 1e-3), ("robstride", 1e-3)])
+@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 1e-3), ("robstride", 1e-3), ("fd", 1e-3)])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest):
     """The Damiaos' rotors, of which the file tells, are most of what their joints accelerate. A RobStride that is
     switched on below its zero finds itself a turn further on."""
@@ -84,9 +90,10 @@ def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest)
         assert result.outputs_safe and not any(drive.driving for drive in drives(on))
 
 
-def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says():
+@pytest.mark.parametrize("kind", ["damiao", "fd"])
+def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(kind):
     """At rest with kp = kd = 0, whose zeros bring more stuffed bits than the random numbers that check takes."""
-    with board() as on:
+    with board(kind) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
         wire.log = passed.append
@@ -102,7 +109,10 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         assert all(p.error is None for p in passed)
         ids = [p.frame.id for p in passed]
         assert all(abs(ids.count(k) - 100) <= 1 for k in (1, 2, 3, 0x11, 0x12, 0x13))
-        said = load(Wire("can", 1e6), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+        if kind == "fd":
+            assert all(p.frame.fast for p in passed)
+        told = Wire("can", 1e6) if kind == "damiao" else Wire("can-fd", 1e6, 5e6)
+        said = load(told, [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
         assert said.mean / 1.1 < (wire.busy_seconds - busy) / 100 < 1.05 * said.worst
         session.link.close()
 
@@ -118,15 +128,15 @@ def test_commands_leave_at_equal_times():
 
 
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
-          "bus-babble": "DRIVE_SILENT", "bus-foreign": "DRIVE_SILENT", "bus-short": "BUS_OFF"}
+          "bus-babble": "DRIVE_SILENT", "bus-foreign": "ENCODER", "bus-short": "BUS_OFF"}
 
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
     *(("damiao", *pair) for pair in STATES.items()),
-    ("robstride", "drive-silent", "DRIVE_SILENT"), ("robstride", "bus-foreign", "ENCODER")])
+    ("robstride", "drive-silent", "DRIVE_SILENT"), ("robstride", "bus-foreign", "ENCODER"),
+    *(("fd", fault, STATES[fault]) for fault in ("drive-silent", "bus-foreign", "bus-short"))])
 def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, fault, name):
-    """Within the drives' own timeout too, where the board reaches them no more. Foreign frames of a RobStride's
-    identifier get through, as extended identifiers of two nodes meet less often than replies of one schedule."""
+    """Within the drives' own timeout too, where the board reaches them no more."""
     with board(kind) as on:
         result = moved(on, fault)
         assert result.state == "FAULT" and result.faults[0] == name
@@ -151,17 +161,18 @@ def test_a_drive_with_another_scale_is_not_armed_and_both_values_are_told():
         assert np.all(np.ptp(result.record.q, axis=0) < 1e-6)
 
 
-def test_the_bus_is_back_after_a_short_and_the_arm_moves_again():
-    with board() as on:
+@pytest.mark.parametrize(("kind", "controller"), [("damiao", "CAN1"), ("fd", "FDCAN1")])
+def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller):
+    with board(kind) as on:
         session = session_with(on)
         session.connect()
         session.home(start(on))
         session.arm()
         inject("bus-short", on, VirtualClock(on), 0.05)
         on.run(0.06)
-        assert on.chip.cans["CAN1"].counters.off
+        assert on.chip.cans[controller].counters.off
         on.run(0.4)
-        assert not on.chip.cans["CAN1"].counters.off
+        assert not on.chip.cans[controller].counters.off
         session.link.close()
         again = session_with(on)
         again.connect()
