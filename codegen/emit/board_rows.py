@@ -8,7 +8,7 @@ from codegen.board.chip import Chip
 from codegen.board.description import Channel, GateDriver, Outputs
 from codegen.board.fieldbus import Wired
 from codegen.drive.bit_timing import BitTiming
-from codegen.emit.pwm import Drive, PwmTimer
+from codegen.emit.pwm import CurrentLoop, Drive, PwmTimer
 from codegen.mechanism.description import Joint
 
 Served = Sequence[tuple[Joint, Channel | None]]
@@ -52,6 +52,12 @@ def drives(chip: Chip, joints: Served, found: Iterable[Drive]) -> str:
     return table(
         f"FT_DRIVE({d.kind}, {d.compare}, {d.opposite}, {d.neutral}, {d.span}, {at(chip, d.direction)}, "
         f"{_boolean(d.looped)}) /* {joint.name} */" for (joint, _), d in zip(joints, found, strict=True))
+
+
+def currents(loops: Iterable[CurrentLoop]) -> str:
+    return table(
+        f"FT_CURRENT({c.joint}, {c.zero}, {c.off}, {c.amperes}f, {c.full}f, {c.proportional}f, {c.integral}f, "
+        f"{c.bound}f, {c.pulse}f, {c.rise}f, {c.jump}f, {c.patience}) /* {c.name} */" for c in loops)
 
 
 def estops(chip: Chip, outputs: Outputs) -> str:

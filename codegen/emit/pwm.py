@@ -106,6 +106,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
     return {
         "hz": pwm_hz,
         "timers": list(found.values()),
+        "timer_count": len(found),
         "drives": [_drive(joint, c, found) for joint, c in joints],
         "tick_preload": int(preload),
         "currents": _currents(mechanism, board, joints),
@@ -205,7 +206,8 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
     if len(looped) > sampling.places:
         raise BadInput(file_of(mechanism), f"joint.{looped[sampling.places][1].name}.motor.drive", "current",
                        f"the converter's sequence has {sampling.places} places")
-    return {"loops": [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)],
+    loops = [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)]
+    return {"loops": loops, "channels": ", ".join(str(loop.channel) for loop in loops),
             "trigger": sampling.trigger, "interrupt": sampling.interrupt, "trip": repr(CURRENT_TRIP),
             "pulse_periods": round(PULSE_S * mechanism.board.pwm_hz),
             "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}

@@ -78,9 +78,7 @@ static struct {
     uint32_t pulse, off;            /* periods left; since outputs went off */
 } ft_loops_state;
 
-/****************************************************************
- * Start, and what others ask
- ****************************************************************/
+/* ---- Start, and what others ask ----------------------------------------- */
 
 bool ft_currents_start(void)
 {
@@ -154,9 +152,7 @@ bool ft_chip_current_zero(uint32_t *joint)
     return true;
 }
 
-/****************************************************************
- * Outputs off
- ****************************************************************/
+/* ---- Outputs off -------------------------------------------------------- */
 
 /* What is read without a current is the zero. */
 static void ft_loop_rest(const ft_loop_config *c, ft_loop *l, uint32_t raw)
@@ -181,9 +177,7 @@ static void ft_loops_rest(const uint32_t raw[])
         ft_loops_state.off++;
 }
 
-/****************************************************************
- * Outputs on
- ****************************************************************/
+/* ---- Outputs on --------------------------------------------------------- */
 
 /* Return what the pulse shows of a sensor. */
 static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
