@@ -1,6 +1,8 @@
 """Logs written by a run and read back: by our reader, by MCAP's own, by a spreadsheet."""
 
 import csv
+import gzip
+import json
 
 import matplotlib.image
 import numpy as np
@@ -11,10 +13,15 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from codegen.common.errors import BadInput
+from codegen.mechanism.reader import load_mechanism
+from host.link.configuration import Configuration
 from host.record import log as logs
+from host.scene.description import scene
 from host.show import plot
 from host.stream.stream import stream
+from tests.conftest import ROOT
 from tests.host.stream.test_stream import a_motion, a_session
+from tests.support.fake_board import FakeBoard, ManualClock
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +104,22 @@ def test_the_file_is_packed_as_viewers_want_it(a_run):
     assert len(summary.chunk_indexes) == 1 and summary.chunk_indexes[0].compression == "zstd"
     assert summary.chunk_indexes[0].uncompressed_size < 4e6 and len(summary.chunk_indexes[0].message_index_offsets) == 4
     assert not list(path.parent.glob("*.packed"))
+
+
+def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_it(tmp_path):
+    arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
+    conf = Configuration.of(arm)
+    board = FakeBoard(ManualClock(), conf)
+    with logs.Log(tmp_path / "run.mcap", conf, mechanism=arm) as log:
+        log.write(board.status())
+    with (tmp_path / "run.mcap").open("rb") as file:
+        (attached,) = make_reader(file).iter_attachments()
+    assert attached.name == "arm.json.gz" and attached.media_type == "application/gzip"
+    assert json.loads(gzip.decompress(attached.data)) == logs.read(tmp_path / "run.mcap").arm == scene(arm)
+    whole = (tmp_path / "run.mcap").read_bytes()
+    at = whole.index(attached.data)
+    (tmp_path / "bad.mcap").write_bytes(whole[:at] + bytes(len(attached.data)) + whole[at + len(attached.data):])
+    assert logs.read(tmp_path / "bad.mcap").arm is None and len(logs.read(tmp_path / "bad.mcap").t) == 1
 
 
 def test_the_csv_has_the_same_numbers(a_run):

@@ -15,8 +15,11 @@ from codegen.model.loop_assembly import assemble
 from codegen.motion.trajectory import Trajectory
 from codegen.reference import flexible
 from hil.papers.isobe import MECHANISMS
+from host.plan import plan as planning
+from host.plan import waypoints
 from host.scene import description, meshes
 from host.scene.motion import Motion
+from host.show import planned
 from host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
@@ -279,3 +282,30 @@ def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
     found = browser.run("return window.femtorque.positions()")
     assert (found["other"], found["thumb"]) == (-0.5, pytest.approx(0.03))
     assert browser.run("return window.femtorque.close()") == 0  # nothing is left to be found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pages_fit_a_narrow_screen_and_follow_the_systems_colours(dark, browser, tmp_path):
+    """Nothing sticks out at 400 px, the arm and its slider stay in view while the curves are scrolled."""
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
+    way = tmp_path / "way.toml"
+    way.write_text(f'tip = {{ link = "{mechanism.links[-1].name}" }}\n[[waypoint]]\nxyz = [0.25, 0.2, 0.0]\n')
+    plan = planning.plan(mechanism, waypoints.load(way, mechanism, None))
+    planned.write(tmp_path / "plan.html", mechanism, plan)
+    page.write(page.of_motion(mechanism, motion), "a test", "check", tmp_path / "check.html")
+    browser.console()
+    browser.look(400, 800, dark=dark)
+    try:
+        for name in ("plan", "check"):
+            browser.open(tmp_path / f"{name}.html")
+            assert browser.run("return document.documentElement.scrollWidth") <= 400, name
+            ground = browser.run("return getComputedStyle(document.body).backgroundColor")
+            assert ground == ("rgb(22, 27, 34)" if dark else "rgb(255, 255, 255)"), name
+        browser.open(tmp_path / "plan.html")
+        browser.run("window.scrollTo(0, 1500)")
+        box = browser.run("const b = document.getElementById('time').getBoundingClientRect(); return [b.top, b.bottom]")
+        assert 0.0 <= box[0] < box[1] <= 800.0
+    finally:
+        browser.look(1300, 1000)
+    assert not [entry for entry in browser.console() if "GPU stall" not in entry["message"]]
