@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ def __getattr__(name: str) -> Any:
 
 def main(arguments: list[str] | None = None) -> None:
     """The command line: run one verb, as `femtorque VERB ...` does, and exit with its status."""
-    from femtorque import command_line
-
+    try:
+        from femtorque import command_line
+    except KeyboardInterrupt:  # before there is anything that could answer it
+        sys.exit("femtorque: interrupted")
     command_line.main(arguments)

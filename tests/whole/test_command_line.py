@@ -322,3 +322,11 @@ def test_a_silent_port_is_refused_in_bounded_time():
 def test_lab_verbs_say_in_one_line_what_is_wrong(here, arguments, line):
     done = here(*arguments)
     assert done.returncode == 2 and line in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_while_the_program_still_starts_is_one_line():
+    code = ("import sys\nclass Hurried:\n    def find_spec(self, name, path=None, target=None):\n"
+            "        if name == 'femtorque.command_line':\n            raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Hurried())\nimport femtorque\nfemtorque.main(['check', 'arm.toml'])")
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (1, "femtorque: interrupted\n")
