@@ -35,8 +35,8 @@ def compiler_identity() -> str:
 
 @cache
 def firmware_files() -> tuple[Path, ...]:
-    """The hand-written sources that take part in an image, sorted; tests and build leftovers do not."""
-    skip = {"test", ".pio", "__pycache__"}
+    """The hand-written sources that take part in an image, sorted; tests, proofs and build leftovers do not."""
+    skip = {"test", "proof", ".pio", "__pycache__"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 
