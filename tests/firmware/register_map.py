@@ -143,6 +143,7 @@ def core() -> Map:
     for word in range(4):
         address = 0xE000E100 + 4 * word
         found[address] = Reg(f"NVIC.ISER{word}", address, "rw", 0, {"SETENA": (0, 32)})
+        found[address + 0x100] = Reg(f"NVIC.ISPR{word}", address + 0x100, "rw", 0, {"SETPEND": (0, 32)})
     for word in range(32):  # four priorities a register, of which the upper four bits count
         address = 0xE000E400 + 4 * word
         found[address] = Reg(f"NVIC.IPR{word}", address, "rw", 0, {f"PRI_{i}": (8 * i + 4, 4) for i in range(4)})

@@ -20,6 +20,7 @@ from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, lost_reset_bits, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
 from tests.support.boards import DRIVING, image
+from tests.support.bus_arm import arm
 
 MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
@@ -49,6 +50,28 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
 
 
+@pytest.mark.parametrize("kind", ["damiao", "fd"])
+def test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes(kind):
+    """Through a motion that a short of the bus ends, bus off, the way back, and a dying crystal."""
+    mechanism, elf = arm(kind)
+    seen = Accesses()
+    with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
+        board.brakes = True
+        board.chip.bus.watch = seen.note
+        board.chip.reset("power")
+        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault="bus-short")
+        assert result.faults == ("BUS_OFF",)
+        board.run(0.5)
+        board.kill_crystal()
+        board.run(0.3)
+    family = board.board.chip.name
+    registers = MAPS[family]()
+    assert violations(seen, registers, family) == []
+    assert len({a for a in seen.writes if "CAN" in registers[a].name}) > 12
+    lost = lost_reset_bits(seen, registers, after_reset(family))
+    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
+
+
 # Bits that are 1 out of reset and that an image clears on purpose: register, bits, why. All others must stay.
 WORD = 0xFFFFFFFF
 DEBUG_PINS = 0xF << 26  # PA13 and PA14: SWDIO and SWCLK
@@ -61,6 +84,10 @@ CLEARED = [
     (r"RCC\.CFGR", 0xF, "another clock than HSI"),
     (r"PWR\.CR5", 1 << 8, "the regulator's boost, for 170 MHz"),
     (r"ADC1\.CR", 1 << 29, "out of deep power-down"),
+    (r"CAN1\.(MCR|FMR)", 3, "out of sleep; filters at work"),
+    (r"CAN1\.TSR", 7 << 26, "status, at whose other bits a one clears"),
+    (r"FDCAN1\.CCCR", 1, "out of initialisation"),
+    (r"(CAN1\.BTR|FDCAN1\.[DN]BTP)", WORD, "the parts of a bit"),
 ]
 
 

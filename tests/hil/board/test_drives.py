@@ -8,19 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from codegen.common.errors import BadInput
 from codegen.drive.budget import Wire, load
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
 from hil.board.faults import FAULTS, inject
 from hil.board.played import VirtualClock
 from hil.board.virtual import VirtualBoard
@@ -30,32 +24,7 @@ from hil.plant.choose import plant_of
 from hil.play.connect import session_with
 from hil.play.run import Result, play
 from tests.support import rig
-
-ROOT = Path(__file__).resolve().parents[3]
-ARM = ROOT / "mechanisms" / "damiao_arm.toml"
-PLACE = ROOT / "build" / "boards"
-
-
-@cache
-def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
-    """The mechanism and its image. robstride: the same arm with other drives, which close their loops themselves; fd:
-    on another chip, with CAN FD."""
-    file = ARM
-    if kind == "robstride":
-        PLACE.mkdir(parents=True, exist_ok=True)
-        file, text = PLACE / "robstride_arm.toml", ARM.read_text(encoding="utf-8")
-        for was, becomes in (('name = "damiao_arm"', 'name = "robstride_arm"'), ("damiao-4340", "robstride-02"),
-                             ("damiao-4310", "robstride-00"), ("effort = 20.0", "effort = 16.0"),
-                             (', pd = "board"', ""), (", inertia = 0.16", ""), (", inertia = 0.01", "")):
-            assert was in text
-            text = text.replace(was, becomes)
-        file.write_text(text, encoding="utf-8")
-    mechanism = load_mechanism(file)
-    if kind == "fd":
-        bus = replace(mechanism.buses[0], kind="can-fd", data_bitrate=5_000_000)
-        mechanism = replace(mechanism, name="damiao_fd", board=replace(mechanism.board, use="nucleo-g474re-6"),
-                            buses=(bus,))
-    return mechanism, build.build(mechanism, PLACE / mechanism.name).elf
+from tests.support.bus_arm import arm
 
 
 @contextmanager
