@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | ^\#if\ FT_PIL\n.*?^\#endif | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
+    (?P<skip> \s+ | ^\#if\ (?:FT_PIL|FT_BUS_DRIVES\ >\ 0)\n.*?^\#endif
+      | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
       | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
   | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])*

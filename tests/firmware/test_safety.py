@@ -597,7 +597,7 @@ CAUSES = {
     "KNOT": lambda app: app.send(Knot(2, [0] * 3, [0.0] * 3, [0.0] * 3), seq=app.see().ack),
 }
 # brought about elsewhere; see their own tests
-NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE"}
+NOT_HERE = {"OVERLOAD", "ENCODER_STUCK", "HOMING", "LOOPS_SINGULAR", "MODE", "DRIVE_SILENT", "DRIVE_FAULT", "BUS_OFF"}
 
 
 def test_that_every_fault_of_a_class_has_a_cause_here():
