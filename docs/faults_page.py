@@ -30,7 +30,9 @@ name and changes nothing.
 `[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for
 `host`: there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its
 friction holds is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes
-while another is latched can only take away more: hold gives way to brake, brake to coast.
+while another is latched can only take away more: hold gives way to brake, brake to coast. While the motors brake,
+faults of supply, drivers, currents and memory go on counting; those of sensing and motion do not, as braking rests on
+no encoder and makes no torque of its own, nor do HOST_LOST and OVERLOAD, which are there to stop a motion.
 
     [safety]
     host = "coast"         # though gravity loads it: it drops its load when the cable is pulled

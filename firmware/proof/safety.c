@@ -274,10 +274,12 @@ static bool stops_first(uint32_t fault_)
            || fault_ == FT_FAULT_KNOT;
 }
 
-/* Return whether a rule of the table asks for safe outputs now. */
+/* Return whether a rule of the table asks for safe outputs now. What tells of
+ * supply and drivers does while the outputs are on, what tells of joints while
+ * torques are made. */
 static bool must_go(const ft_fault_rule *f)
 {
-    bool counts = (f->where & (FT_ARMED | FT_OF_JOINTS)) == 0u
+    bool counts = f->where == FT_ALWAYS || (f->where == FT_POWERED && commanded)
                   || ft_safety_armed(&s);
 
     return !stops_first(f->fault) && counts && f->check(&v) != FT_GOOD;
@@ -295,11 +297,14 @@ static bool noted(void)
                       && f->misfit == FT_GOOD);
 }
 
-/* Any fault of the table but OVERLOAD, HOST_LOST and KNOT, found in any state in
- * which it counts, leads to safe outputs within the same tick: off, or without
- * voltage or held where the mechanism's file says so for its class. One that
- * lets the joints coast is never answered by holding them; if another of the
- * same tick, that comes before it in the table, brakes, it brakes.
+/* Any fault of the table but OVERLOAD, HOST_LOST and KNOT leads to safe outputs
+ * within the same tick: off, or without voltage or held where the mechanism's
+ * file says so for its class. Those of supply and drivers do so while the
+ * outputs are on, those of the joints while torques are made, those of memory
+ * and missed ticks always. One that lets the joints coast switches the outputs
+ * off, though another brakes or holds, in the same tick or since one before; but
+ * one of the joints is content with braking, which rests on none of what
+ * it tells of.
  * Assumes: what is found is noted by ft_found(), as everywhere; a current
  * fault's number is one of ft_chip.h.
  * Run: unwind=27 mechanisms=three_link,braked */
@@ -315,7 +320,8 @@ void prove_safety_faults(void)
           || (s.state == FAULT && s.reaction != FT_REACTION_COAST));
     CLAIM(s.drive == FT_DRIVE_OFF
           || (s.state == FAULT && s.reaction == FT_REACTION_HOLD));
-    CLAIM(ft_reaction[ft_faults[i].fault] != FT_REACTION_COAST
-          || !commanded || s.reaction == FT_REACTION_BRAKE);
+    CLAIM(ft_reaction[ft_faults[i].fault] != FT_REACTION_COAST || !commanded
+          || (ft_faults[i].where == FT_OF_JOINTS
+              && s.reaction == FT_REACTION_BRAKE));
     END;
 }

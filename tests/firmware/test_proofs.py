@@ -7,9 +7,10 @@ import pytest
 from codegen.common.errors import Refused
 from docs import proofs_page
 from tests.firmware.app import replace
+from tests.firmware.proofs import prove as prover_of
 from tests.firmware.proofs import prover
 from tests.firmware.proofs.harness import every
-from tests.firmware.proofs.prove import RESULTS, jobs, prove
+from tests.firmware.proofs.prove import RESULTS, digest, jobs, prove
 from tests.firmware.proofs.seeded import SEEDED
 
 QUICK = jobs([], quick=True)
@@ -69,3 +70,21 @@ def test_that_the_page_says_what_is_proved():
     assert {(row["theorem"], row["mechanism"]) for row in rows} == {(t.name, m)
                                                                     for t, m in jobs([], quick=False)}, "run make prove"
     assert all(row["outcome"] == "proved" for row in rows)
+
+
+def test_that_every_result_is_of_the_sources_that_there_are_now():
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    kept = {(row["theorem"], row["mechanism"]): row.get("digest") for row in rows}
+    changed = [f"{theorem.name} ({mechanism})" for theorem, mechanism in jobs([], quick=False)
+               if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]
+    assert not changed, "their sources have changed since they were proved: run make prove"
+
+
+def test_that_a_result_follows_from_code_that_is_included_and_from_nothing_else(monkeypatch):
+    texts = prover_of._texts(THEOREMS["crc_step"], "three_link")
+    before = digest(THEOREMS["crc_step"], "three_link")
+    for name, old, new, same in (("ft_crc.c", "0x1db71064u", "0x1db71065u", False), ("ft_cobs.c", "code", "cede", True),
+                                 ("ft_crc.c", "/* ", "/* not ", True), ("proof.h", "GIVEN(x)", "GIVEN(x) ", True)):
+        other = texts | {name: replace(old, new)(texts[name])}
+        monkeypatch.setattr(prover_of, "_texts", lambda theorem, mechanism, other=other: other)
+        assert (digest(THEOREMS["crc_step"], "three_link") == before) == same, (name, old)

@@ -649,6 +649,33 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
     assert (app.state, app.chip.outputs) == ("ESTOP", 0)
 
 
+# Faults of what makes the outputs, all of which let the joints coast here: braking rests on it, too.
+OF_OUTPUTS = {name: CAUSES[name] for name in ("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER")} | {
+    "BREAK": lambda app: setattr(app.chip, "dropped", 1)}
+
+
+@pytest.mark.parametrize("fault", OF_OUTPUTS)
+@pytest.mark.parametrize("before", [0, 20], ids=["same tick", "later"])
+def test_that_a_braking_arm_lets_go_when_its_outputs_cannot_be_trusted(fault, before):
+    app = in_hold(in_lab(sensing="brake"))
+    CAUSES["ENCODER"](app)
+    if before:
+        app.run(before)
+        assert (app.state, app.fault[0], app.chip.outputs) == ("FAULT", "ENCODER", 1)
+    OF_OUTPUTS[fault](app)
+    app.run(3)
+    assert (app.state, app.chip.outputs, app.flags) == ("FAULT", 0, {"HOMED"})
+
+
+def test_that_a_braking_arm_goes_on_braking_when_its_host_is_lost():
+    """HOST_LOST stops the arm on its path first; where it brakes already there is no path to stop on."""
+    app = in_hold(in_lab(electrical="brake", host="coast"))
+    app.chip.bus_voltage = 33.0
+    app.run(20)
+    app.run(1200, alive=False)
+    assert (app.state, app.chip.outputs, app.fault[0]) == ("FAULT", 1, "OVER_VOLTAGE")
+
+
 def test_that_a_mode_without_a_law_coasts_where_it_cannot_hold():
     app = App(in_lab(motion="hold"))
     probing(app)

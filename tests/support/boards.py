@@ -10,6 +10,7 @@ from codegen.board import reader as boards
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
+from codegen.toolchain.built import BuildResult
 
 FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
 IMAGES = FILE.parents[1] / "build" / "boards"
@@ -20,6 +21,7 @@ def three_link(name: str, folder: Path) -> Mechanism:
     """three_link with another board; on one of two channels its last joint is locked."""
     if len(boards.load(name).channels) != 2:
         mechanism = load_mechanism(FILE)
+        assert mechanism.board is not None
         return replace(mechanism, board=replace(mechanism.board, use=name))
     text = re.sub(r"^(gravity.*)$", r"\1\nlock = { wrist = 0.0 }", FILE.read_text(encoding="utf-8"),
                   count=1, flags=re.M)
@@ -34,7 +36,7 @@ def driven(mechanism: Mechanism, drive: str) -> Mechanism:
         replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 
 
-def image(name: str, drive: str = "voltage") -> tuple[Mechanism, build.BuildResult]:
+def image(name: str, drive: str = "voltage") -> tuple[Mechanism, BuildResult]:
     """three_link for a board and its image, built where every test finds it."""
     folder = IMAGES / f"{name}-{drive}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -477,14 +477,14 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_STACK, FT_ALWAYS, FT_OFF, stack_whole },
     { FT_FAULT_TICK_OVERRUN, FT_ALWAYS, FT_OFF, tick_in_time },
 #if FT_CURRENT_LOOPS
-    { FT_FAULT_OVER_CURRENT, FT_ARMED, FT_OFF, current_bounded },
-    { FT_FAULT_CURRENT_SENSOR, FT_ARMED, FT_OFF, current_told },
-    { FT_FAULT_CURRENT_SIGN, FT_ARMED, FT_OFF, current_sign },
-    { FT_FAULT_CURRENT_LOOP, FT_ARMED, FT_OFF, current_comes },
+    { FT_FAULT_OVER_CURRENT, FT_POWERED, FT_OFF, current_bounded },
+    { FT_FAULT_CURRENT_SENSOR, FT_POWERED, FT_OFF, current_told },
+    { FT_FAULT_CURRENT_SIGN, FT_POWERED, FT_OFF, current_sign },
+    { FT_FAULT_CURRENT_LOOP, FT_POWERED, FT_OFF, current_comes },
 #endif
-    { FT_FAULT_BREAK, FT_ARMED, FT_OFF, outputs_as_commanded },
-    { FT_FAULT_UNDER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_low },
-    { FT_FAULT_OVER_VOLTAGE, FT_ARMED, FT_OFF, bus_not_high },
+    { FT_FAULT_BREAK, FT_POWERED, FT_OFF, outputs_as_commanded },
+    { FT_FAULT_UNDER_VOLTAGE, FT_POWERED, FT_OFF, bus_not_low },
+    { FT_FAULT_OVER_VOLTAGE, FT_POWERED, FT_OFF, bus_not_high },
 #if FT_STEP_CLOSED
     { FT_FAULT_LOOPS_SINGULAR, FT_OF_JOINTS, FT_OFF, loops_regular },
 #endif
@@ -503,8 +503,8 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_OVERSPEED, FT_OF_JOINTS, FT_OFF, not_too_fast },
     { FT_FAULT_POSITION, FT_OF_JOINTS, FT_OFF, not_far_outside },
     { FT_FAULT_FOLLOWING, FT_OF_JOINTS, FT_OFF, following },
-    { FT_FAULT_OVER_TEMPERATURE, FT_ARMED, FT_OFF, not_hot },
-    { FT_FAULT_DRIVER, FT_ARMED, FT_OFF, drivers_well },
+    { FT_FAULT_OVER_TEMPERATURE, FT_POWERED, FT_OFF, not_hot },
+    { FT_FAULT_DRIVER, FT_POWERED, FT_OFF, drivers_well },
     { FT_FAULT_OVERLOAD, FT_ARMED, FT_STOP, not_overloaded },
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
     { FT_FAULT_KNOT, FT_OF_KNOTS, FT_STOP, knots_good },
@@ -528,20 +528,32 @@ static uint32_t alarms(const ft_view *v)
     return kinds;
 }
 
+/* Return which kinds of faults count in a state. */
+uint32_t ft_counting(const ft_safety *s)
+{
+    uint32_t kinds = FT_ALWAYS | FT_OF_KNOTS;
+
+    if (ft_safety_powered(s))
+        kinds |= FT_POWERED;
+    if (ft_safety_armed(s))
+        kinds |= FT_ARMED | FT_OF_JOINTS;
+    return kinds;
+}
+
 /* Return which kinds of faults a look at the table could find, as bits. */
 uint32_t ft_suspects(const ft_view *v)
 {
     uint32_t kinds = alarms(v);
 
-    if (!ft_safety_armed(v->safety))
+    if (!ft_safety_powered(v->safety))
         return kinds;
     if (v->found->any)
         kinds |= FT_OF_JOINTS;
     if (v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u
         || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
         || outputs_as_commanded(v) != FT_GOOD)
-        kinds |= FT_ARMED;
-    return kinds;
+        kinds |= FT_POWERED | FT_ARMED;
+    return kinds & ft_counting(v->safety);
 }
 
 /* What the chip says of its start, causes before what follows from them. */

@@ -16,10 +16,12 @@ typedef struct {
     ft_check check;
 } ft_condition;
 
-/* Where a fault counts (FT_OF_JOINTS: armed, and one of ft_findings;
- * FT_OF_KNOTS: always, once), and
- * what is done about it: outputs off at once, or after a stop on the path. */
-enum { FT_ALWAYS = 1, FT_ARMED = 2, FT_OF_JOINTS = 4, FT_OF_KNOTS = 8 };
+/* Where a fault counts, and what is done about it: outputs off at once, or
+ * after a stop on the path. FT_POWERED: while the outputs are on; FT_ARMED:
+ * while torques are made, as they are not while a fault brakes; FT_OF_JOINTS:
+ * likewise, and one of ft_findings; FT_OF_KNOTS: always, once. */
+enum { FT_ALWAYS = 1, FT_ARMED = 2, FT_OF_JOINTS = 4, FT_OF_KNOTS = 8,
+       FT_POWERED = 16 };
 enum { FT_OFF, FT_STOP };
 
 typedef struct {
@@ -35,6 +37,7 @@ extern const ft_condition ft_conditions[]; /* in the order of the events */
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 
+uint32_t ft_counting(const ft_safety *s);
 uint32_t ft_suspects(const ft_view *v);
 uint32_t ft_fault_of_start(uint32_t chip_errors);
 

@@ -590,8 +590,8 @@ static void take_coming(ft_safety *s, ft_control *c)
 }
 
 /* Look for faults, in the order of the table: the first is latched, a later
- * one may ask for more to be done. With the outputs off those of an armed board
- * no longer count. */
+ * one may ask for more to be done. Once the outputs are off, or brake, only
+ * those that count then go on doing so. */
 static void look_for_faults(ft_safety *s, ft_control *c, const ft_view *v)
 {
     uint32_t kinds = ft_suspects(v), joint;
@@ -609,8 +609,7 @@ static void look_for_faults(ft_safety *s, ft_control *c, const ft_view *v)
             fault_at_rest(s, c, f->fault, joint);
         else
             fault(s, c, f->fault, joint);
-        if (!ft_safety_armed(s))
-            kinds &= ~(uint32_t)(FT_ARMED | FT_OF_JOINTS);
+        kinds &= ft_counting(s);
     }
 }
 

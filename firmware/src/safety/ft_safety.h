@@ -99,4 +99,10 @@ static inline bool ft_safety_armed(const ft_safety *s)
     return s->drive != FT_DRIVE_OFF;
 }
 
+/* Return whether the outputs are on: torques act, or a fault brakes. */
+static inline bool ft_safety_powered(const ft_safety *s)
+{
+    return (s->flags & FT_FLAG_OUTPUTS) != 0u;
+}
+
 #endif

@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from codegen.board import reader as boards
+from codegen.common.firmware import FIRMWARE
 from codegen.emit import sources as emit
 from codegen.mechanism.description import Brake, Home, Mechanism
 from codegen.mechanism.reader import load_mechanism
+from tests.support import boards as on_boards
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 
 def mechanism(name: str) -> Mechanism:
-    """One of mechanisms/; `braked`: three links with all that they may have besides."""
-    return _braked() if name == "braked" else load_mechanism(MECHANISMS / f"{name}.toml")
+    """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
+    `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    own = {"braked": _braked, "warm": _warm}
+    if ":" in name:
+        return _on_board(name)
+    return own[name]() if name in own else load_mechanism(MECHANISMS / f"{name}.toml")
 
 
 def _braked() -> Mechanism:
@@ -27,6 +34,28 @@ def _braked() -> Mechanism:
     safety = replace(it.safety, brake=Brake(0.2, 0.3), electrical="brake", motion="hold", host="hold",
                      gain_overlay=(0.25, 2.0))
     return replace(it, joints=joints, safety=safety)
+
+
+def _warm() -> Mechanism:
+    """Motors that may carry 2 A for good, and take half a minute to warm up."""
+    it = load_mechanism(MECHANISMS / "three_link.toml")
+    joints = tuple(replace(joint, motor=joint.motor and replace(joint.motor, continuous=2.0, thermal_s=30.0))
+                   for joint in it.joints)
+    return replace(it, joints=joints)
+
+
+def _on_board(name: str) -> Mechanism:
+    board, _, drive = name.partition(":")
+    with TemporaryDirectory() as folder:
+        return on_boards.driven(on_boards.three_link(board, Path(folder)), drive)
+
+
+def chip_sources(name: str) -> dict[str, str]:
+    """The chip's files of the mechanism's board: {file name: text}; none where it has no board."""
+    board = mechanism(name).board
+    folders = boards.load(board.use).chip.folders if board else ()
+    return {path.name: path.read_text(encoding="utf-8")
+            for folder in folders for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
 
 
 @cache

@@ -38,13 +38,15 @@ Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its t
 
 _PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
 _REACHED = "the end is reached"
-_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # defined by the compiler
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
 
 
 @dataclass(frozen=True)
 class Result:
-    """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked for.
-    seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found."""
+    """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked
+    for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found."""
 
     theorem: str
     mechanism: str
@@ -76,12 +78,36 @@ def _write(folder: Path, result: Result) -> None:
     (folder / "result.json").write_text(json.dumps(asdict(result)), encoding="utf-8")
 
 
+def digest(theorem: Theorem, mechanism: str) -> str:
+    """What the result rests on: the harness, all of the project that it includes, without comments, how it is run."""
+    texts = _texts(theorem, mechanism)
+    read: dict[str, str] = {}
+    ahead = ["harness.c"]
+    while ahead:
+        name = ahead.pop()
+        if name in texts and name not in read and _guard(name) not in texts["harness.c"]:
+            read[name] = _COMMENT.sub(" ", texts[name])
+            ahead += _INCLUDE.findall(read[name])
+    words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
+    return key_of(FORMAT, str(prover.PINNED), str(CHECKS), theorem.name, repr(theorem.run), *words)
+
+
+def _guard(name: str) -> str:
+    """What a harness defines that stands for a header itself."""
+    return f"#define {re.sub(r'[^A-Za-z0-9]', '_', name).upper()} "
+
+
+def _texts(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """{file name: text} of all that a harness may include, and of itself."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in
+             [*application().values(), *FOLDER.glob("*.[ch]"), FOLDER / "exhaustive" / "exhaust.h"]}
+    texts |= mechanisms.chip_sources(mechanism)
+    return texts | mechanisms.sources(mechanism) | {"harness.c": theorem.harness.read_text(encoding="utf-8")}
+
+
 def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path) -> str:
     """Lay out the sources, patched, and preprocess the harness for the chip."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in
-             [*application().values(), FOLDER / "proof.h", FOLDER / "exhaustive" / "exhaust.h"]}
-    texts |= mechanisms.sources(mechanism)
-    texts["harness.c"] = theorem.harness.read_text(encoding="utf-8")
+    texts = _texts(theorem, mechanism)
     for name, patch in patches.items():
         texts[name], before = patch(texts[name]), texts[name]
         if texts[name] == before:
@@ -97,7 +123,7 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
     return (folder / "it.i").read_text(encoding="utf-8")
 
 
-# -- one proof ----------------------------------------------------------------------------------------------------------
+# -- one proof --------------------------------------------------------------------------------------------------------
 
 
 def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
@@ -131,7 +157,8 @@ def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
     checks, seconds = int(figures.get("checks", 0)), round(used.ru_utime, 1)
     outcome = "proved" if code == 0 and checks else "refuted" if "refuted" in figures else "open"
     failed = () if outcome == "proved" else (figures.get("refuted") or _why(code, said),)
-    return Result(theorem.name, mechanism, outcome, checks, seconds, used.ru_maxrss // 1024, failed, figures.get("note", ""))
+    note = figures.get("note", "")
+    return Result(theorem.name, mechanism, outcome, checks, seconds, used.ru_maxrss // 1024, failed, note)
 
 
 def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:
@@ -177,12 +204,13 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
     return outcome, len(claims), failed
 
 
-# -- all of them --------------------------------------------------------------------------------------------------------
+# -- all of them ------------------------------------------------------------------------------------------------------
 
 
 def jobs(names: list[str], quick: bool) -> list[tuple[Theorem, str]]:
     """What to prove: (theorem, mechanism). A name may be the beginning of several."""
-    wanted = [t for t in every() if (not names or any(t.name.startswith(n) for n in names)) and (t.run.quick or not quick)]
+    named = [t for t in every() if not names or t.name.startswith(tuple(names))]
+    wanted = [t for t in named if t.run.quick or not quick]
     if not wanted:
         raise Refused(f"no proof is named {' or '.join(names)}")
     return [(theorem, mechanism) for theorem in wanted for mechanism in theorem.run.mechanisms]
@@ -196,16 +224,21 @@ def run(work: list[tuple[Theorem, str]], fresh: bool = False, workers: int = WOR
 
 
 def _told(result: Result) -> Result:
+    note = f"; {result.note}" if result.note else ""
     print(f"{result.outcome:8} {result.theorem} ({result.mechanism}): {result.checks} checks, "
-          f"{result.seconds:.1f} s, {result.megabytes} MB{'; ' * bool(result.note)}{result.note}", *(f"\n         {what}" for what in result.failed[:8]), flush=True)
+          f"{result.seconds:.1f} s, {result.megabytes} MB{note}",
+          *(f"\n         {what}" for what in result.failed[:8]), flush=True)
     return result
 
 
 def _keep(results: list[Result]) -> None:
     """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
+    everything = jobs([], quick=False)
+    digests = {(theorem.name, mechanism): digest(theorem, mechanism) for theorem, mechanism in everything}
     new = {(result.theorem, result.mechanism): asdict(result) for result in results}
+    new = {which: row | {"digest": digests[which]} for which, row in new.items()}
     old = {(row["theorem"], row["mechanism"]): row for row in json.loads(RESULTS.read_text(encoding="utf-8"))}
-    rows = [(old | new).get((theorem.name, mechanism)) for theorem, mechanism in jobs([], quick=False)]
+    rows = [(old | new).get(which) for which in digests]
     RESULTS.write_text(json.dumps([row for row in rows if row], indent=1) + "\n", encoding="utf-8")
 
 

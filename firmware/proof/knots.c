@@ -1,0 +1,214 @@
+/* The knot gate and the ring behind it, wire/ft_knots.c and
+ * control/ft_queue.c.
+ *
+ * How a segment is fitted and what its speed and span are is here anything: what
+ * the gate asked of it is noted. The ring has 8 segments here: its length is
+ * used for nothing but that it is a power of two. */
+#include "proof.h"
+
+#include "ft_config.h"
+#undef FT_RING
+#define FT_RING 8u
+
+#include "ft_config.c"
+#include "ft_knots.c"
+#include "ft_queue.c"
+
+static ft_queue q;
+static ft_alarms alarms;
+static ft_msg_knot message;
+static int32_t coarse[FT_JOINTS];
+
+/* ---- what is asked of a segment ----------------------------------------- */
+
+static uint32_t built;
+static const ft_quintic *asked[FT_JOINTS]; /* those whose span was asked for */
+static uint32_t spans;
+static bool fast, far; /* one of the answers was beyond its bound */
+
+void ft_segment_build(ft_segment *g, const ft_knot *from, const ft_knot *to)
+{
+    CLAIM(g == &q.ring[q.head & (FT_RING - 1u)]);
+    CLAIM(from == &q.last && to != from);
+    built++;
+}
+
+ft_real ft_segment_velocity(const ft_quintic *p, ft_real t)
+{
+    const ft_real v = nondet_float();
+    const uint32_t j = (uint32_t)(p - q.ring[q.head & (FT_RING - 1u)].joint);
+
+    CLAIM(j < FT_JOINTS && t > FT_C(0.0) && t < T);
+    fast = fast || !(ft_size(v) <= FT_C(1.05) * ft_joint[j].speed);
+    return v;
+}
+
+ft_real ft_segment_span(const ft_quintic *p)
+{
+    const ft_real span = nondet_float();
+    const uint32_t j = (uint32_t)(p - q.ring[q.head & (FT_RING - 1u)].joint);
+
+    CLAIM(j < FT_JOINTS);
+    asked[j] = p;
+    spans++;
+    far = far || !(span <= ft_joint[j].span);
+    return span;
+}
+
+void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
+                    const ft_segment *after, const ft_crossing *step)
+{
+    (void)t;
+    (void)next;
+    (void)before;
+    (void)after;
+    (void)step;
+}
+
+void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
+                           const ft_segment *before, const ft_segment *after,
+                           int32_t from, int32_t to)
+{
+    (void)du;
+    (void)bend;
+    (void)before;
+    (void)after;
+    (void)from;
+    (void)to;
+}
+
+void ft_step_pairs(const ft_turn at[FT_JOINTS], ft_pair pairs[FT_STEP_PAIRS])
+{
+    (void)at;
+    (void)pairs;
+}
+
+static void any_state(void)
+{
+    ANYTHING(q);
+    ANYTHING(alarms);
+    ANYTHING(message);
+    ANYTHING(coarse);
+    ANYTHING(place);
+    mode = nondet_u8();
+    GIVEN(ft_queue_buffered(&q) <= FT_RING);
+}
+
+/* Return whether a knot of one joint is within the joint's limits, and near
+ * enough to the one before it to be reached on one way. */
+static bool within_limits(uint32_t j, int32_t before)
+{
+    const ft_joint_config *c = &ft_joint[j];
+    const int32_t at =
+        (int32_t)(uint32_t)((uint64_t)message.position[j] >> FT_COARSE);
+    const int32_t on = (int32_t)((uint32_t)at - (uint32_t)before);
+    const int32_t half = (int32_t)1 << (31 - FT_COARSE); /* a turn */
+    const bool still =
+        (message.flags & (FT_KNOT_START | FT_KNOT_END)) != 0;
+    const float most = c->speed * (still ? FT_C(0.001) : FT_C(1.001));
+
+    return at >= c->lower && at <= c->upper
+           && on < half && on >= -half
+           && ft_size(message.rate[j]) <= most
+           && ft_size(message.acceleration[j]) < FT_C(1e30);
+}
+
+/* Whatever a message says: a knot that is taken lies within every joint's
+ * limits of position and velocity, has an acceleration that is a number, is less
+ * than half a turn from the one before it, counted in whole turns, and at rest
+ * where a motion begins or ends; the segment that leads to it was asked for its
+ * speed at three places and for its span, every joint of it, and none was beyond
+ * its bound. A knot that is not taken changes no segment that waits, and is
+ * either told as a fault of a joint that there is, or comes again.
+ * Positions are told modulo 256 turns: that is where the joint is sent.
+ * Run: unwind=12 mechanisms=three_link,six_axis */
+void prove_knots_taken(void)
+{
+    const uint32_t j = nondet_u32(), i = nondet_u32();
+    const bool starts = (any_state(),
+                         (message.flags & FT_KNOT_START) != 0);
+    const uint32_t head = q.head, tail = q.tail;
+    const bool empty = head == tail;
+    int32_t before;
+    ft_real waits;
+    bool taken;
+
+    GIVEN(j < FT_JOINTS && i < FT_RING);
+    before = starts && empty ? coarse[j] : place[j];
+    GIVEN(i < ft_queue_buffered(&q));
+    waits = q.ring[(tail + i) & (FT_RING - 1u)].joint[j].c[0];
+    alarms.set.of[FT_ALARM_KNOT] = 0;
+    taken = ft_knots_take(&q, &message, coarse, &alarms);
+    CLAIM(q.tail == tail && ft_queue_buffered(&q) <= FT_RING);
+    CLAIM(q.head == head + (taken && !starts ? 1u : 0u));
+    CLAIM(!taken || within_limits(j, before));
+    CLAIM(!taken || starts || (built == 1u && spans == FT_JOINTS
+                               && asked[j] != 0 && !fast && !far));
+    CLAIM(!taken || alarms.set.of[FT_ALARM_KNOT] == 0u);
+    CLAIM(alarms.set.of[FT_ALARM_KNOT] == 0u
+          || alarms.knot_joint < FT_JOINTS
+          || alarms.knot_joint == FT_NO_JOINT);
+    CLAIM(waits != waits
+          || waits == q.ring[(tail + i) & (FT_RING - 1u)].joint[j].c[0]);
+    END;
+}
+
+/* A knot that is not wanted or for which there is no room is not taken, and no
+ * fault: it is to come again.
+ * Run: unwind=12 quick */
+void prove_knots_full(void)
+{
+    any_state();
+    alarms.set.of[FT_ALARM_KNOT] = 0;
+    GIVEN(q.flush || ((message.flags & FT_KNOT_START) == 0
+                      && (!q.open || ft_queue_buffered(&q) == FT_RING)));
+    CLAIM(!ft_knots_take(&q, &message, coarse, &alarms));
+    CLAIM(alarms.set.of[FT_ALARM_KNOT] == 0u);
+    END;
+}
+
+/* The main loop's side of the ring: a push makes one more segment wait, at any
+ * number of it, from 2^32 - 1 on to 0 too; motions that wait whole are counted;
+ * forgetting leaves none, and never moves the tail.
+ * Run: unwind=10 quick */
+void prove_queue_push(void)
+{
+    const ft_knot knot = q.last;
+    uint32_t buffered, ends;
+    bool end;
+
+    any_state();
+    buffered = ft_queue_buffered(&q);
+    GIVEN(buffered < FT_RING);
+    CLAIM(ft_queue_credit(&q) == FT_RING - buffered);
+    end = (ft_queue_slot(&q)->flags & FT_KNOT_END) != 0;
+    ends = q.ends - q.ended;
+    ft_queue_push(&q, &knot);
+    CLAIM(ft_queue_buffered(&q) == buffered + 1u);
+    CLAIM(q.ends - q.ended == ends + (end ? 1u : 0u) && q.open == !end);
+    q.flush = nondet_bool();
+    end = q.flush;
+    ft_queue_idle(&q);
+    CLAIM(!q.flush && (!end || (ft_queue_buffered(&q) == 0u && !q.open
+                                && !ft_queue_whole(&q))));
+    END;
+}
+
+/* What is formed ahead of a knot is marked as formed for exactly that step, and
+ * while it is being formed for none.
+ * Run: unwind=10 quick */
+void prove_queue_prepare(void)
+{
+    ft_crossing step;
+
+    any_state();
+    ANYTHING(step);
+    GIVEN(step.to > 0);
+    ft_queue_prepare(&q, &step);
+    CLAIM((ft_queue_segment(&q, step.segment)->flags & FT_KNOT_START) != 0
+          || ft_path_same(&ft_queue_opening(&q, step.segment)->of, &step));
+    ft_queue_prepare_entry(&q);
+    CLAIM((ft_queue_tail(&q)->flags & FT_KNOT_START) == 0
+          || q.entered == q.tail + 1u);
+    END;
+}

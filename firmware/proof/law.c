@@ -1,0 +1,191 @@
+/* The control law and the observer that it rests on, control/ft_law.c and
+ * ft_observer.c. */
+#include "proof.h"
+
+#include "ft_config.c"
+#include "ft_law.c"
+#undef BOUNDLESS
+#include "ft_observer.c"
+
+#define BOUNDLESS FT_C(1e30)
+
+static ft_law law_;
+static ft_observer seen;
+static ft_findings found;
+static ft_target target;
+static ft_real before[FT_JOINTS], after[FT_JOINTS], tau[FT_JOINTS];
+static int32_t counts[FT_JOINTS];
+
+static void anything(void)
+{
+    ANYTHING(law_);
+    ANYTHING(seen);
+    ANYTHING(found);
+    ANYTHING(target);
+    ANYTHING(before);
+    ANYTHING(after);
+    ANYTHING(tau);
+    ANYTHING(counts);
+}
+
+/* Whatever is measured, planned and left behind by the tick before, numbers or
+ * not, a joint's torque is a number no larger than the joint may be given, and
+ * its duty a number no larger than 2; angles_duty has the duty's exact bound, at
+ * a voltage no larger than its own.
+ * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
+ * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
+ * app_outputs).
+ * Run: unwind=8 floats mechanisms=three_link,braked,six_axis */
+void prove_law_torque(void)
+{
+    const ft_real bus = nondet_float();
+    const ft_law_input in = { before, after, tau, &target, &seen, counts,
+                              nondet_u32(), bus };
+    uint32_t j;
+
+    anything();
+    GIVEN(bus >= FT_BUS_LOW && bus <= FT_BUS_HIGH);
+    ft_law_tick(&law_, &in, &found);
+    for (j = 0; j < FT_JOINTS; j++) {
+        CLAIM(ft_size(law_.torque[j]) <= ft_joint[j].effort);
+        CLAIM(ft_size((ft_real)law_.duty[j]) <= FT_C(2.0));
+    }
+    END;
+}
+
+/* A torque that is asked for and is no number is no torque, and is noted: the
+ * fault NOT_FINITE, in the same tick.
+ * Assumes: likewise.
+ * Run: unwind=6 floats */
+void prove_law_wild(void)
+{
+    const ft_real bus = nondet_float();
+    const ft_law_input in = { before, after, tau, &target, &seen, counts,
+                              nondet_u32(), bus };
+    const uint32_t j = nondet_u32();
+
+    anything();
+    GIVEN(bus >= FT_BUS_LOW && bus <= FT_BUS_HIGH && j < FT_JOINTS);
+    GIVEN(tau[j] != tau[j] || seen.u[j] != seen.u[j] || after[j] != after[j]);
+    law_.fresh = false;
+    found.any = false;
+    ft_law_tick(&law_, &in, &found);
+    CLAIM(law_.torque[j] == FT_C(0.0));
+    CLAIM(found.any && found.wild <= j);
+    END;
+}
+
+/* Gains that the host overlays are those of the file times at most what the file
+ * allows, and stay so; what it says of itself is what is in force.
+ * Run: unwind=6 floats mechanisms=braked */
+void prove_law_overlay(void)
+{
+    const uint32_t j = nondet_u32();
+    uint8_t share[3] = { nondet_u8(), nondet_u8(), nondet_u8() };
+
+    anything();
+    GIVEN(j < FT_JOINTS);
+    GIVEN(share[0] <= FT_OVERLAY_MOST && share[1] <= FT_OVERLAY_MOST
+          && share[2] <= FT_OVERLAY_MOST);
+    ft_law_overlay(&law_, j, share);
+    CLAIM(law_.overlay[0][j] == share[0] && law_.overlay[1][j] == share[1]
+          && law_.overlay[2][j] == share[2]);
+#if FT_OVERLAY
+    {
+        const ft_real most = (ft_real)FT_OVERLAY_MOST / FT_C(64.0);
+
+        CLAIM(ft_size(law_.gains[j].ku) <= ft_size(ft_joint[j].ku) * most);
+        CLAIM(ft_size(law_.gains[j].kv) <= ft_size(ft_joint[j].kv) * most);
+    }
+#endif
+    END;
+}
+
+/* Starting, resting and telling of limits are free of run-time errors, and no
+ * torque is left where none is asked for.
+ * Run: unwind=6 quick */
+void prove_law_rest(void)
+{
+    uint32_t j;
+
+    anything();
+    ft_law_boot(&law_);
+    ft_law_start(&law_);
+    ft_law_rest(&law_);
+    (void)ft_law_take_limits(&law_);
+    CLAIM(law_.limits == 0u && law_.fresh);
+    for (j = 0; j < FT_JOINTS; j++)
+        CLAIM(law_.torque[j] == FT_C(0.0) && law_.duty[j] == 0.0f);
+    END;
+}
+
+/* Whatever the encoders count, a joint's position moves by exactly that many
+ * steps, modulo the range of a fine position; more counts than the joint can
+ * move are noted, and so is a velocity above its limit, or one that is no
+ * number.
+ * Run: unwind=6 floats quick */
+void prove_observer_tick(void)
+{
+    const uint32_t j = nondet_u32();
+    uint64_t was;
+    int64_t n;
+
+    anything();
+    GIVEN(j < FT_JOINTS);
+    was = seen.fine[j];
+    n = counts[j];
+    found.any = false;
+    found.jump = found.fast = FT_GOOD;
+    ft_observer_tick(&seen, counts, before, after, &found);
+    CLAIM(seen.fine[j] == was + (uint64_t)(n * ft_joint[j].step));
+    CLAIM((n <= ft_joint[j].counts && n >= -(int64_t)ft_joint[j].counts)
+          || (found.any && found.jump <= j));
+    CLAIM(ft_size(seen.u[j]) <= ft_joint[j].overspeed
+          || (found.any && found.fast <= j));
+    END;
+}
+
+/* A joint that is put to a place of the wire is there, if a fine position holds
+ * it: 2^20 turns at least.
+ * Run: unwind=6 quick */
+void prove_observer_place(void)
+{
+    const uint32_t j = nondet_u32();
+    const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
+
+    anything();
+    GIVEN(j < FT_JOINTS && wire >= -most && wire < most);
+    ft_observer_place(&seen, j, wire);
+    CLAIM(ft_observer_wire(&seen, j) == wire);
+    CLAIM(seen.q[j] == (ft_turn)(uint32_t)wire);
+    CLAIM(seen.coarse[j] == (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE));
+    END;
+}
+
+/* Something that holds in every tick is counted tick by tick, twice in one tick
+ * once, and from 1 again after a tick without it: at any number of the tick,
+ * from the last one on to 0 too.
+ * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
+ * Run: quick */
+void prove_law_streak(void)
+{
+    ft_streak s = { nondet_u32(), nondet_u32() };
+    const ft_streak was = s;
+
+    GIVEN(was.ticks != 0u && was.ticks != UINT32_MAX);
+    switch (nondet_u8() % 3u) {
+    case 0:
+        CLAIM(ft_streak_count(&s, was.last) == was.ticks);
+        break;
+    case 1:
+        CLAIM(ft_streak_count(&s, was.last + 1u) == was.ticks + 1u);
+        break;
+    default: {
+        const uint32_t later = nondet_u32();
+
+        GIVEN(later > 1u);
+        CLAIM(ft_streak_count(&s, was.last + later) == 1u);
+    }
+    }
+    END;
+}

@@ -1,0 +1,61 @@
+/* Duties on their way to the timers, chip/stm32/ft_outputs.c, on every board
+ * that drives motors. */
+#include "proof.h"
+
+#include "ft_outputs.c"
+
+static float ratio; /* of the bus voltage to the nominal one */
+
+float ft_bus_ratio(void) { return ratio; }
+
+/* Return the width that is the whole period of the timer that a compare
+ * register belongs to: one that only counts up takes one more. */
+static uint32_t whole(volatile uint32_t *compare)
+{
+    const uint32_t at = (uint32_t)compare;
+    uint32_t i;
+
+    for (i = 0; i < FT_PWM_TIMER_COUNT; i++) {
+        const uint32_t timer = (uint32_t)ft_pwm_table[i].timer;
+
+        if (at >= timer && at < timer + sizeof(TIM_TypeDef))
+            return ft_pwm_table[i].top
+                   + (ft_pwm_table[i].alignment == (uint16_t)FT_EDGE ? 1u : 0u);
+    }
+    return 0u;
+}
+
+/* Whatever a duty is, a number or not: what its bridge is given is a width
+ * between none and the timer's whole period, as far from neutral as the bound of
+ * the board allows and no farther, and neutral if the duty is no number; the
+ * word for its direction changes the pin of that bridge alone. What a current
+ * loop is asked for is a share of at most 1, whatever the bus voltage is.
+ * Run: unwind=8 floats mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current */
+void prove_outputs_duties(void)
+{
+    float duty[FT_TABLE_SIZE];
+    uint32_t i;
+
+    ratio = nondet_float();
+    ft_wanted = nondet_bool();
+    for (i = 0; i < FT_TABLE_SIZE; i++)
+        duty[i] = nondet_float();
+    ft_chip_duties(duty);
+    for (i = 0; i < FT_TABLE_SIZE; i++) {
+        const ft_drive *d = &ft_drive_table[i];
+        const float most = d->span * FT_DUTY_BOUND + 0.5f;
+
+        if (d->looped) {
+            CLAIM(__builtin_fabsf(ft_asked[i]) <= 1.0f);
+            CLAIM(duty[i] == duty[i] || ft_asked[i] == 0.0f);
+        } else if (d->kind != FT_NO_DRIVE) {
+            CLAIM(ft_width[i] <= whole(d->compare));
+            CLAIM((float)ft_width[i] <= (float)d->neutral + most);
+            CLAIM((float)ft_width[i] >= (float)d->neutral - most);
+            CLAIM(duty[i] == duty[i] || ft_width[i] == d->neutral);
+            CLAIM(ft_direction[i] == 0u || ft_direction[i] == 1u << d->pin
+                  || ft_direction[i] == 1u << (d->pin + 16u));
+        }
+    }
+    END;
+}

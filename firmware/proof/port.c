@@ -1,0 +1,270 @@
+/* The port to the host, wire/ft_port.c: frames in and out.
+ *
+ * What the decoder and the check sum make of bytes is here anything of the right
+ * size, so a frame may say anything. Bytes come one at a time: from one to the
+ * next nothing is kept but the state, which is any. */
+#include "proof.h"
+
+#define FT_DIGEST_H /* any image's tag */
+#define FT_TAG tag
+#define FT_PIL 0
+static uint16_t tag;
+
+#include "ft_config.c"
+#include "ft_messages.c"
+#include "ft_port.c"
+
+static ft_safety safety;
+static ft_control control;
+static ft_findings findings;
+static ft_time time_;
+static ft_sensors sensors;
+static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
+static const ft_port_ends ends = { &safety, &control, &view };
+
+/* ---- neighbours --------------------------------------------------------- */
+
+static uint32_t took, takes, sent, looked;
+static uint8_t sent_type;
+static bool room; /* the chip has room for what is sent */
+
+size_t ft_chip_receive(uint8_t *bytes, size_t most)
+{
+    CLAIM(most >= 1u && __CPROVER_w_ok(bytes, most));
+    bytes[0] = nondet_u8();
+    return 1u;
+}
+
+bool ft_chip_send(const uint8_t *bytes, size_t size)
+{
+    CLAIM(size <= FT_FRAME_TX_STUFFED_MAX && __CPROVER_r_ok(bytes, size));
+    sent++;
+    return room;
+}
+
+void ft_chip_drivers_look(bool all)
+{
+    (void)all;
+    looked++;
+}
+
+size_t ft_cobs_decode(uint8_t *bytes, size_t size)
+{
+    const size_t n = nondet_size();
+
+    CLAIM(__CPROVER_w_ok(bytes, size));
+    GIVEN(n <= size || n == FT_COBS_BAD);
+    ANYTHING(rx.bytes);
+    return n;
+}
+
+size_t ft_cobs_encode(const uint8_t *bytes, size_t size, uint8_t *out)
+{
+    const size_t n = nondet_size();
+
+    CLAIM(size <= FT_FRAME_TX_MAX && __CPROVER_r_ok(bytes, size));
+    CLAIM(__CPROVER_w_ok(out, FT_FRAME_TX_STUFFED_MAX));
+    GIVEN(n <= size + size / 254u + 2u && n <= FT_FRAME_TX_STUFFED_MAX);
+    sent_type = bytes[0];
+    return n;
+}
+
+uint32_t ft_crc32(const void *bytes, size_t size)
+{
+    CLAIM(__CPROVER_r_ok(bytes, size));
+    return nondet_u32();
+}
+
+bool ft_knots_take(ft_queue *q, const ft_msg_knot *m,
+                   const int32_t coarse[FT_JOINTS], ft_alarms *alarms)
+{
+    CLAIM(q == &control.motion.queue && alarms == &safety.alarms);
+    CLAIM(coarse == control.seen.coarse && m != 0);
+    CLAIM(ft_safety_takes_knots(&safety));
+    takes++;
+    took = nondet_bool() ? 1u : 0u;
+    return took != 0u;
+}
+
+static bool wants_knots;
+
+bool ft_safety_takes_knots(const ft_safety *s)
+{
+    (void)s;
+    return wants_knots;
+}
+
+void ft_queue_idle(ft_queue *q) { (void)q; }
+void ft_motion_prepare(ft_motion *m) { (void)m; }
+void ft_capture_start(const ft_msg_capture *m) { (void)m; }
+void ft_capture_read(uint32_t first, ft_msg_data *m)
+{
+    (void)first;
+    ANYTHING(*m);
+}
+
+uint32_t ft_law_take_limits(ft_law *l)
+{
+    (void)l;
+    return nondet_u32();
+}
+
+void ft_report_ident(ft_msg_ident *m) { ANYTHING(*m); }
+void ft_report_about(ft_msg_about *m, const ft_view *v)
+{
+    (void)v;
+    ANYTHING(*m);
+}
+
+void ft_report_status(ft_msg_status *m, const ft_view *v)
+{
+    ANYTHING(*m);
+    m->tick = v->time->tick - 1u;
+}
+
+/* ---- any state ---------------------------------------------------------- */
+
+static bool well(void)
+{
+    return rx.size <= sizeof rx.bytes;
+}
+
+static void any_state(void)
+{
+    ANYTHING(rx);
+    ANYTHING(safety);
+    ANYTHING(control);
+    ANYTHING(time_);
+    tag = nondet_u16();
+    room = nondet_bool();
+    wants_knots = nondet_bool();
+    GIVEN(well());
+}
+
+/* What is received in a round, whatever bytes came before and come now, is
+ * taken in without reading or writing beyond what is its own.
+ * Run: unwind=9 */
+void prove_port_receive(void)
+{
+    any_state();
+    receive(&ends);
+    CLAIM(well());
+    END;
+}
+
+/* What is sent in a round keeps to its buffers, whatever is due; what the chip
+ * has no room for is due still.
+ * Run: unwind=70 quick */
+void prove_port_send(void)
+{
+    bool ident;
+
+    any_state();
+    ident = rx.ident_due;
+    send_due(&ends);
+    CLAIM(well() && sent <= 4u);
+    CLAIM(room ? !rx.ident_due : !ident || rx.ident_due);
+    END;
+}
+
+/* A knot is looked at only if its number is the one that is wanted, and another
+ * one is wanted only once it has been taken: at any number, from 65535 on to 0
+ * too. One from beyond it, up to half of all numbers, is counted as out of
+ * order, one that was sent before is not.
+ * Run: unwind=10 quick */
+void prove_port_sequence(void)
+{
+    const uint16_t seq = nondet_u16();
+    uint8_t payload[FT_MSG_KNOT_SIZE];
+    uint16_t wanted, lost, beyond;
+
+    any_state();
+    ANYTHING(payload);
+    wanted = rx.wanted;
+    lost = rx.out_of_order;
+    takes = took = 0;
+    on_knot(&ends, seq, payload);
+    beyond = (uint16_t)(seq - wanted);
+    CLAIM(takes == (beyond == 0u && wants_knots ? 1u : 0u));
+    CLAIM(rx.wanted == (uint16_t)(wanted + took));
+    CLAIM(rx.out_of_order
+          == (uint16_t)(lost + (took == 0u && beyond < 0x8000u ? 1u : 0u)));
+    END;
+}
+
+/* What the host asks for is posted only if its token is a new one and nothing
+ * is posted still; then it is exactly that. Nothing else of safety is changed.
+ * Run: unwind=10 quick */
+void prove_port_request(void)
+{
+    uint8_t payload[FT_FRAME_RX_MAX];
+    const uint8_t type = nondet_u8();
+    ft_safety before;
+
+    any_state();
+    ANYTHING(payload);
+    before = safety;
+    request(&ends, type, payload);
+    CLAIM(safety.state == before.state && safety.fault == before.fault
+          && safety.flags == before.flags && safety.drive == before.drive
+          && safety.silent == before.silent && safety.token == before.token);
+    CLAIM(!before.request.posted || safety.request.posted);
+    CLAIM(before.request.posted || !safety.request.posted
+          || (safety.request.token == payload[0]
+              && safety.request.token != before.token
+              && safety.request.event <= FT_EVENT_GAINS));
+    CLAIM(!before.request.posted
+          || (safety.request.token == before.request.token
+              && safety.request.event == before.request.event));
+    END;
+}
+
+/* The host is heard by a good frame of this image's tag alone, or a HELLO; and a
+ * frame whose check sum, type or length is wrong does nothing but be counted.
+ * Run: unwind=70 seconds=600 */
+void prove_port_heard(void)
+{
+    const size_t size = nondet_size();
+    uint32_t silent, bad, other;
+    ft_safety before;
+
+    any_state();
+    GIVEN(size <= sizeof rx.bytes);
+    silent = safety.silent = nondet_u32();
+    GIVEN(silent != 0u);
+    bad = rx.bad_frames;
+    other = rx.wrong_tag;
+    before = safety;
+    takes = 0;
+    take_frame(&ends, rx.bytes, size);
+    CLAIM(safety.silent == 0u || safety.silent == silent);
+    CLAIM(safety.silent != 0u || rx.bytes[0] == FT_MSG_HELLO
+          || ft_msg_get_u16(rx.bytes + 3) == FT_TAG);
+    CLAIM(rx.bad_frames == (uint16_t)bad
+          || (safety.silent == silent && takes == 0u
+              && safety.request.posted == before.request.posted));
+    CLAIM(rx.wrong_tag == (uint16_t)other
+          || (safety.silent == silent && takes == 0u
+              && safety.request.posted == before.request.posted));
+    END;
+}
+
+/* STATUS is sent once STATUS_TICKS have gone by since the last, and not before,
+ * at any number of the tick.
+ * Assumes: less than 2^32 ticks between two rounds.
+ * Run: unwind=70 */
+void prove_port_status(void)
+{
+    uint32_t since;
+
+    any_state();
+    rx.ident_due = rx.about_due = rx.data_due = false;
+    since = time_.tick - rx.status_at;
+    sent = 0;
+    room = true;
+    send_due(&ends);
+    CLAIM(sent == (since >= STATUS_TICKS ? 1u : 0u));
+    CLAIM(sent == 0u || (sent_type == FT_MSG_STATUS
+                         && rx.status_at == time_.tick));
+    END;
+}

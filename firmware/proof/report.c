@@ -1,0 +1,106 @@
+/* What the board tells of itself and what it records, wire/ft_report.c and
+ * ft_capture.c: whatever it is that they tell of. The recording has 8 samples
+ * here: their number is used for nothing but that it is a power of two. */
+#include "proof.h"
+
+#define FT_DIGEST_H /* who this image is says nothing of how that is told */
+#define FT_DIGEST_BYTES { 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 12u, \
+    13u, 14u, 15u, 16u, 17u, 18u, 19u, 20u, 21u, 22u, 23u, 24u, 25u, 26u, 27u, \
+    28u, 29u, 30u, 31u, 32u }
+#define FT_NAME "a name of any length, as long as it is a text of some kind"
+#define FT_BOARD "f405rg-4"
+#define FT_VERSION "0.2.0"
+
+#include "ft_capture.h"
+#undef FT_CAPTURE_SAMPLES /* 1024: used for nothing but as a power of two */
+#define FT_CAPTURE_SAMPLES 8u
+
+#include "ft_capture.c"
+#include "ft_config.c"
+#include "ft_report.c"
+
+static ft_safety safety;
+static ft_control control;
+static ft_findings findings;
+static ft_time time_;
+static ft_sensors sensors;
+static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
+
+uint32_t ft_chip_driver_status(void) { return nondet_u32(); }
+uint32_t ft_chip_line_errors(void) { return nondet_u32(); }
+uint32_t ft_chip_reset_cause(void) { return nondet_u32(); }
+uint32_t ft_chip_remembered(void) { return nondet_u32(); }
+ft_history nondet_history(void);
+void ft_chip_history(ft_history *h) { *h = nondet_history(); }
+
+int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
+{
+    const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
+
+    CLAIM(o == &control.seen && joint < FT_JOINTS);
+    GIVEN(wire >= -most && wire < most); /* see observer_place */
+    return wire;
+}
+
+uint32_t ft_safety_unhomed(const ft_safety *s)
+{
+    (void)s;
+    return nondet_u32();
+}
+
+static void any_state(void)
+{
+    ANYTHING(safety);
+    ANYTHING(control);
+    ANYTHING(findings);
+    ANYTHING(time_);
+    ANYTHING(sensors);
+    ANYTHING(capture);
+    control.motion.now = control.motion.due;
+    control.motion.newest = control.motion.before = control.motion.due;
+    ft_capture_on = nondet_bool();
+}
+
+/* STATUS, IDENT and ABOUT are formed without a run-time error of whatever there
+ * is, voltages and temperatures that are no numbers among it; and a voltage or
+ * temperature that the message cannot hold is told as its end.
+ * Run: unwind=70 floats */
+void prove_report_all(void)
+{
+    ft_msg_status s;
+    ft_msg_ident i;
+    ft_msg_about a;
+
+    any_state();
+    ft_report_start(nondet_u32());
+    ft_report_status(&s, &view);
+    ft_report_ident(&i);
+    ft_report_about(&a, &view);
+    CLAIM(sensors.bus_voltage < 65.0f || s.bus_mv == UINT16_MAX);
+    CLAIM(!(sensors.temperature > 2e6f) || s.temperature == INT32_MAX);
+    CLAIM(!(sensors.temperature < -2e6f) || s.temperature == INT32_MIN);
+    END;
+}
+
+/* A recording that is started, whatever the host asks for, written by a tick and
+ * read from any sample on stays within its ring, and ends itself.
+ * Run: unwind=40 floats */
+void prove_capture_ring(void)
+{
+    ft_msg_capture asked;
+    ft_msg_data told;
+    uint32_t taken;
+
+    any_state();
+    ANYTHING(asked);
+    if (nondet_bool())
+        ft_capture_start(&asked);
+    taken = capture.taken;
+    ft_capture_tick(&view);
+    CLAIM(capture.taken == taken || capture.taken == taken + 1u);
+    CLAIM(capture.taken == taken || capture.mode != FT_CAPTURE_ONCE
+          || capture.taken < FT_CAPTURE_SAMPLES || !ft_capture_on);
+    ft_capture_read(nondet_u16(), &told);
+    CLAIM(told.count <= FT_CAPTURE_SAMPLES);
+    END;
+}

@@ -1,0 +1,51 @@
+/* A host that falls silent, safety/ft_safety.c, with what safety.c says of its
+ * neighbours and its invariant.
+ *
+ * Together: a host that is not heard ends in rest. In the tick in which it has
+ * been silent for FT_HOST_TIMEOUT ticks and one more the path is slowed down
+ * (silence_stops), which motion_tick does tick by tick and which ends after 3
+ * FT_RAMP ticks at most (pace_stops); a jog slows down by its ramp
+ * (jog_slows). For three_link at 1 kHz that is 476 ticks until a motion rests. */
+#include "safety.c"
+
+/* How long the host has been silent is counted tick by tick up to one more than
+ * FT_HOST_LOST, and never begins anew by itself.
+ * Run: unwind=27 mechanisms=three_link */
+void prove_silence_counted(void)
+{
+    uint32_t before;
+
+    any_state();
+    before = s.silent;
+    ft_safety_tick(&s, &c, &v, any_event());
+    CLAIM(s.silent == before + (before <= FT_HOST_LOST ? 1u : 0u));
+    END;
+}
+
+/* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a motion
+ * is asked to slow down and a jog to stop, an arm that was led by hand is held
+ * where it is, and no zero is sought and nothing probed: these are without power.
+ * Run: unwind=27 mechanisms=three_link,braked */
+void prove_silence_stops(void)
+{
+    any_state();
+    GIVEN(s.silent >= FT_HOST_TIMEOUT && s.silent < FT_HOST_LOST);
+    ft_safety_tick(&s, &c, &v, any_event());
+    CLAIM(s.state != TRACK || c.motion.brake);
+    CLAIM(s.state != JOG || c.lab.wanted == FT_C(0.0));
+    CLAIM(s.state != FLOAT && s.state != HOMING && s.state != PROBE);
+    END;
+}
+
+/* After FT_HOST_LOST ticks of silence and one more an arm that rests is in
+ * FAULT, which coasts, brakes or holds as the mechanism's file says.
+ * Run: unwind=27 mechanisms=three_link,braked */
+void prove_silence_ends(void)
+{
+    any_state();
+    GIVEN(s.silent > FT_HOST_LOST);
+    GIVEN(s.state == HOLD && ft_motion_settled(&c.motion));
+    ft_safety_tick(&s, &c, &v, FT_MOTION_NOTHING);
+    CLAIM(s.state == FAULT || s.state == ESTOP);
+    END;
+}
