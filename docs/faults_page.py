@@ -31,8 +31,8 @@ name and changes nothing.
 `host`: there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its
 friction holds is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes
 while another is latched can only take away more: hold gives way to brake, brake to coast. While the motors brake,
-faults of supply, drivers, currents and memory go on counting; those of sensing and motion do not, as braking rests on
-no encoder and makes no torque of its own, nor do HOST_LOST and OVERLOAD, which are there to stop a motion.
+faults of supply, drivers, buses, currents and memory go on counting; those of encoders and motion do not, as braking
+rests on no encoder and makes no torque of its own, nor do HOST_LOST and OVERLOAD, which are there to stop a motion.
 
     [safety]
     host = "coast"         # though gravity loads it: it drops its load when the cable is pulled

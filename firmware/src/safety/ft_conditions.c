@@ -492,9 +492,9 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_MODE, FT_OF_JOINTS, FT_OFF, mode_fits },
 #endif
 #if FT_BUS_DRIVES > 0
-    { FT_FAULT_BUS_OFF, FT_OF_JOINTS, FT_OFF, buses_on },
-    { FT_FAULT_DRIVE_FAULT, FT_OF_JOINTS, FT_OFF, drives_enabled },
-    { FT_FAULT_DRIVE_SILENT, FT_OF_JOINTS, FT_OFF, drives_heard },
+    { FT_FAULT_BUS_OFF, FT_POWERED, FT_OFF, buses_on },
+    { FT_FAULT_DRIVE_FAULT, FT_POWERED, FT_OFF, drives_enabled },
+    { FT_FAULT_DRIVE_SILENT, FT_POWERED, FT_OFF, drives_heard },
 #endif
     { FT_FAULT_NOT_FINITE, FT_OF_JOINTS, FT_OFF, finite },
     { FT_FAULT_ENCODER, FT_OF_JOINTS, FT_OFF, counts_possible },
@@ -548,7 +548,7 @@ uint32_t ft_suspects(const ft_view *v)
     if (!ft_safety_powered(v->safety))
         return kinds;
     if (v->found->any)
-        kinds |= FT_OF_JOINTS;
+        kinds |= FT_POWERED | FT_OF_JOINTS;
     if (v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u
         || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
         || outputs_as_commanded(v) != FT_GOOD)

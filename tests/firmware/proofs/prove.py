@@ -231,14 +231,13 @@ def _told(result: Result) -> Result:
     return result
 
 
-def _keep(results: list[Result]) -> None:
-    """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
-    everything = jobs([], quick=False)
-    digests = {(theorem.name, mechanism): digest(theorem, mechanism) for theorem, mechanism in everything}
+def _keep(results: list[Result], digests: dict[tuple[str, str], str]) -> None:
+    """Note the results beside the harnesses, each with the digest that its sources had before it was proved; those of
+    proofs that were not run now stay what they were."""
     new = {(result.theorem, result.mechanism): asdict(result) for result in results}
     new = {which: row | {"digest": digests[which]} for which, row in new.items()}
     old = {(row["theorem"], row["mechanism"]): row for row in json.loads(RESULTS.read_text(encoding="utf-8"))}
-    rows = [(old | new).get(which) for which in digests]
+    rows = [(old | new).get((theorem.name, mechanism)) for theorem, mechanism in jobs([], quick=False)]
     RESULTS.write_text(json.dumps([row for row in rows if row], indent=1) + "\n", encoding="utf-8")
 
 
@@ -250,12 +249,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
     given = parser.parse_args(arguments)
     try:
-        results = run(jobs(given.names, given.quick), given.fresh, given.workers)
+        work = jobs(given.names, given.quick)
+        digests = {(theorem.name, mechanism): digest(theorem, mechanism) for theorem, mechanism in work}
+        results = run(work, given.fresh, given.workers)
     except Refused as why:
         print(why, file=sys.stderr)
         return 1
     if not given.quick:
-        _keep(results)
+        _keep(results, digests)
     bad = [result for result in results if result.outcome != "proved"]
     print(f"{len(results) - len(bad)} of {len(results)} proved")
     return 1 if bad else 0
