@@ -94,7 +94,11 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
 
 def test_that_drives_get_the_torque_of_the_law():
     """What carries the arm's weight, each in its own direction, and on average to far less than a step."""
-    app = held()
+    app = Bussed(arm())
+    app.drives["shoulder"].position = 0.0  # the arm stretched out
+    app.run(60)
+    assert app.command("ARM") == "NONE"
+    app.run(5)
     told = {name: [] for name in app.drives}
     for _ in range(200):
         app.run(1)
