@@ -51,6 +51,18 @@ def test_that_nothing_moves_until_the_brakes_are_open():
     assert app.command("START") == "NONE"
 
 
+def test_that_brakes_open_anew_each_time_that_it_is_armed():
+    app = held()
+    app.command("DISARM")
+    app.run(CLOSES + 10)
+    assert (app.state, app.chip.brake, app.chip.outputs) == ("DISARMED", 0, 0)
+    app.command("ARM")
+    assert (app.chip.brake, app.chip.outputs) == (1, 1)
+    assert app.ask(Float(token(app), 0)) == "BRAKE"
+    app.run(OPENS)
+    assert app.ask(Float(token(app), 0)) == "NONE"
+
+
 def test_that_a_disarmed_arm_is_held_until_its_brakes_have_closed():
     app = held()
     app.command("DISARM")

@@ -111,6 +111,19 @@ def test_that_hello_also_tells_which_chip_it_is_and_what_has_happened_to_it():
     assert about.faults == bytes(messages.FAULT_NUMBERS)
 
 
+def test_that_a_hello_to_a_line_without_room_is_answered_in_full_once_there_is_some():
+    app = App()
+    app.chip.history.resets = 3
+    app.run(1)
+    app.chip.deaf = 1
+    app.send(Hello())
+    app.run(3)
+    app.about = None
+    app.chip.deaf = 0
+    app.run(2)
+    assert app.about is not None and app.about.resets == 3
+
+
 def test_that_faults_are_counted_since_reset_by_their_numbers_up_to_255():
     app = App()
     for _ in range(260):

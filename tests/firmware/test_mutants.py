@@ -37,6 +37,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
+        "table ESTOP: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
@@ -103,6 +105,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                                    "under",
     },
     "ft_knots.c": {
+        "ft_knots_take: bad(alarms, j): never": "what it notes is noted; it returns false",
         "size: x < FT_C(0.0): boundary": "-0 has the size of 0",
         "inside: size(k->velocity[j]) <= most: boundary": "a rate that is the bound in every bit",
         "inside: size(k->acceleration[j]) < FT_C(1e30): boundary": "an acceleration of exactly 1e30",
@@ -123,6 +126,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "ft_port.c": {
         "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
+        "send_due: !rx.ident_due: always": "where there is no room for the one there is none for the other",
         "post: ft_motion_prepare(&to->control->motion): left out": "the tick forms it itself, and takes longer",
         "ft_port_idle: ft_motion_prepare(m): left out": "the tick forms it itself, and takes longer",
         "ft_port_idle: ft_motion_prepare(m): left out (2)": "the tick forms it itself, and takes longer",
@@ -151,6 +155,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "copy_time: tick > 0u: boundary": "no STATUS is due before the first tick",
         "ft_report_status: tick != v->time->tick: always": "copied as often as may be, the last copy is whole",
         "copy_text: length < room: boundary": "it is as long either way",
+        "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
     },
 }
 # file: mutants that no test turns red yet, though one could

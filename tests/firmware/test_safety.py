@@ -1217,6 +1217,12 @@ def test_that_a_motion_of_one_knot_is_a_fault_of_no_joint():
     expect(app, "KNOT")
 
 
+def test_that_a_motion_of_one_knot_that_is_bad_names_the_joint():
+    app = in_hold()
+    assert not start_knot(app, 1, acceleration=float("nan"), flags=messages.KNOT_START | messages.KNOT_END)
+    expect(app, "KNOT", 1)
+
+
 def test_that_a_motion_may_begin_anew_before_its_second_knot():
     app = in_hold()
     assert start_knot(app) and start_knot(app)

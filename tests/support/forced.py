@@ -343,12 +343,6 @@ class Forced(Tour):
             assert self.session.status.refusal == messages.REFUSALS["UNKNOWN"][0]
         self.cleared()
 
-    def command_has_no_conditions(self) -> None:
-        """The table of conditions ends before any that would be this command's."""
-        self.ready()
-        self.put({"ft_conditions_count": 1})
-        assert self.take("DISARM")
-
     def chip_runs_low(self) -> None:
         """Its supply is too low to be armed on, and high enough not to be reset."""
         self.session.connect()
@@ -540,7 +534,7 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
     Forced.knots_are_not_prepared, Forced.motion_ends_early, Forced.knots_vanish, Forced.pace_bends_the_other_way,
     Forced.motion_is_not_what_it_was, Forced.search_runs_out_of_time, Forced.index_is_sought_where_there_is_none,
     Forced.press_has_a_gap, Forced.joint_stands_before_it_is_back, Forced.others_have_no_zero, Forced.command_is_none,
-    Forced.command_has_no_conditions, Forced.chip_runs_low, Forced.clear_is_asked_for_what_stays,
+    Forced.chip_runs_low, Forced.clear_is_asked_for_what_stays,
     Forced.motor_is_too_warm, Forced.faults_have_come_often, Forced.brakes_are_closing_when_it_is_disarmed,
     Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none,
     Forced.knot_is_not_bad_after_all,
