@@ -37,11 +37,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "table DISARMED: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
         "table ESTOP: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
+        "look_for_faults: !ft_safety_armed(s): always":
+            "behind a fault that leaves torques acting there are alarms, which are still there in the next tick",
         "look_for_faults: (f->where & kinds) == 0u: never": "looks at what could not be found",
         "look_for_faults: kinds == 0u: never": "looks at what could not be found",
         "listen_for_host: silent <= FT_HOST_LOST: always":
@@ -166,6 +169,7 @@ OPEN: dict[str, list[str]] = {
         "step: ft_step_take(&c->step, c->motion.pairs): left out",
     ],
     "ft_lab.c": [
+        "plan_homing: stand(in->motion): left out",
         "come_back: lab->velocity != FT_C(0.0): never",
         "most: lab->search == FT_SEEKING: always",
         "plan_homing: event == FT_EVENT_PASSED: never",
