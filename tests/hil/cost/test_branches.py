@@ -205,17 +205,11 @@ NEVER = {
     "else if (how == FT_REACTION_BRAKE)": "of what is neither brake nor hold another branch before has taken care",
     "if (to->act == 0)": COPY,
     "if (to->next == FAULT && s->reaction == FT_REACTION_HOLD)": COPY,
-    "if (!(ft_size(torque) < BOUNDLESS)) {": COPY,
     "return x < FT_C(0.0) ? -bound : bound;": COPY,
     "if (!s->homed[j])": COPY,
     "if (!enabled || !ft_clock_good() || FT_TOLERANT ||": COPY,
     "return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);": COPY,
     "s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;":
-        "this arm has no brakes that close, and no fault leads to DISARMED",
-    "if (s->latched[code] < UINT8_MAX)": "no fault has come 255 times since power-on",
-    "switch (v->safety->fault) {": "of the faults that only a reset can mend not each is tried to be cleared",
-    "if (c->room == UINT32_MAX) /* round and round */": "no joint of this arm turns without end",
+        "in the copy for faults, of which none leads to DISARMED",
     "if (other && ft_size(lab->velocity) > FT_C(0.0)) {": "a jog whose joint stands is over: HOLD comes first",
-    "return alarm == FT_FAULT_OVERLOAD ? v->safety->alarms.warm_joint : FT_GOOD;": "no motor of this arm has a rating",
-    "return FT_TOLERANT ||": "no supply sags just when something is asked for",
 }
