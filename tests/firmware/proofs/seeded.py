@@ -24,7 +24,7 @@ SEEDED = (
     Seeded("cobs_decode_gives_back", "ft_cobs.c", "code < 255u && from < size", "from < size || code < 255u"),
     Seeded("cobs_encode", "ft_cobs.c", "code++;", ";"),
     Seeded("messages_in", "ft_messages.c", "ft_msg_get_u16(b + 2) << 16", "ft_msg_get_u16(b + 2) << 15", quick=True),
-    Seeded("safety_start", "ft_config.c", "[FT_FAULT_CODE] =", "[FT_FAULT_SUPPLY] =", quick=True),
+    Seeded("safety_start", "ft_safety.c", "if (code != FT_FAULT_NONE)", "if (code == FT_FAULT_NONE)", quick=True),
     Seeded("safety_states", "ft_safety.c", "        outputs_off(s, c);\n    else if (how == FT_REACTION_BRAKE)",
            "        brake(s, c);\n    else if (how == FT_REACTION_BRAKE)"),
     Seeded("safety_states", "ft_safety.c", "[FT_EVENT_PAUSED] = { outputs_off, DISARMED }",
