@@ -57,6 +57,9 @@ void ft_app_idle(void)
 """
 
 
+OF_BUSES = {"ft_buses.c", "ft_can.c"}  # are built with mechanisms that have drives on buses alone
+
+
 _OBJECTS = tempfile.TemporaryDirectory(prefix="chip-")
 
 
@@ -65,7 +68,7 @@ def compiled(root: Path, folders: tuple[str, ...], header: str) -> Path:
     """The folder of the chip folders' objects for one ft_board.h."""
     folder = Path(tempfile.mkdtemp(dir=_OBJECTS.name))
     (folder / "ft_board.h").write_text(header, encoding="utf-8")
-    sources = sorted(path for name in folders for path in (root / name).glob("*.c"))
+    sources = sorted(path for name in folders for path in (root / name).glob("*.c") if path.name not in OF_BUSES)
     subprocess.run([*GCC, f"-I{folder}", *(f"-I{root / name}" for name in folders), *INCLUDES, "-c", *sources],
                    check=True, cwd=folder)
     return folder
