@@ -321,6 +321,20 @@ def test_a_loop_that_swings_from_bound_to_bound_is_ended(inline):
     assert coil.worst < 20.0
 
 
+@pytest.fixture
+def odrive(bench):
+    return lambda: bench("odrive-v3.6")
+
+
+def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
+    """A tenth of the inductance, on a board whose sensors see 9 A at a time: only the swinging tells."""
+    coil = odrive().on().ask(1.0).run(0.01)
+    coil.sensor.noise = 4e-3
+    coil.windings[0] = (0.2, SHOULDER[1] / 10.0)
+    coil.run(0.02)
+    assert coil.ended(LOOP) and coil.worst < 20.0
+
+
 @pytest.mark.parametrize("amperes", [0.0, 0.5, 1.0, 3.0])
 def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, amperes):
     """The loop swings from bound to bound, each time farther: the current follows its voltage all the same."""
@@ -456,7 +470,7 @@ def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
         family = board.board.chip.name
         table = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}[family]()
         assert violations(seen, table, family) == []
-        session = armed(board, mechanism)
+        session = armed(board)
         board.run(0.05)
         asked = board.telemetry()["torque"] / np.array([j.motor.K * j.motor.gear for j in mechanism.moving])
         np.testing.assert_allclose(board.plant.current, asked, atol=0.1)
@@ -629,9 +643,9 @@ MUTATIONS = {
         "f405rg-4", LOOP_C, " || l->idle >= c->patience)", ")",
         lambda bench: test_a_cable_that_is_off_is_found_by_the_pulse_and_one_that_comes_off_a_little_later(bench)),
     "the loop that swings": (
-        "f405rg-4", LOOP_C, "if (ft_loop_swings(l, error < 0.0f) ||",
+        "odrive-v3.6", LOOP_C, "if (ft_loop_swings(l, error < 0.0f) ||",
         "if ((ft_loop_swings(l, error < 0.0f) && false) ||",
-        lambda bench: test_a_loop_that_swings_from_bound_to_bound_is_ended(bench)),
+        lambda bench: test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(bench)),
     "the current that jumps as no winding lets it": (
         "f405rg-4", LOOP_C, "return ft_too_often(&l->jumps, jumps, FT_JUMPS);", "return false;",
         lambda bench: test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(bench, 1.0, SHORTED_WINDING)),

@@ -43,8 +43,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
-        "look_for_faults: !ft_safety_armed(s): always":
-            "behind a fault that leaves torques acting there are alarms, which are still there in the next tick",
         "look_for_faults: (f->where & kinds) == 0u: never": "looks at what could not be found",
         "look_for_faults: kinds == 0u: never": "looks at what could not be found",
         "listen_for_host: silent <= FT_HOST_LOST: always":
@@ -66,7 +64,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
         "alarms: v->safety->coming == FT_FAULT_NONE: always": "finds again what is to come already",
         "alarms: a->set.any == 0u: never": "looks at what is not found",
-        "ft_suspects: !ft_safety_armed(v->safety): never": "looks at what is not found, or counts only when armed",
+        "ft_suspects: !ft_safety_powered(v->safety): never": "looks at what is not found, or counts only when armed",
         "ft_suspects: v->found->any: always": "looks at what is not found",
         "ft_suspects: v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u || host_there(v) != FT_GOOD || bus_in_range(v) "
         "!= FT_GOOD "

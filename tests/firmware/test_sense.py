@@ -116,7 +116,7 @@ def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, res
     is the fault that says so."""
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = armed(board, mechanism)
+        session = armed(board)
         sensed = board.chip.converters[-1].volts
         channels = {board.board.chip.analogue[pin]: i for i, pin in enumerate(board.board.sense.temperature.pins)}
         celsius = 0.0
@@ -155,7 +155,7 @@ def test_temperatures_are_told_by_the_thermistor_s_equation(name, at_supply, res
 def test_a_bus_out_of_range_ends_the_drive_on_every_board(name):
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
-        session = armed(board, mechanism)
+        session = armed(board)
         for near, volts, fault in ((31.0, 31.7, "OVER_VOLTAGE"), (17.0, 16.3, "UNDER_VOLTAGE"),
                                    (24.0, 80.0, "OVER_VOLTAGE")):
             board.bus_voltage = near

@@ -173,5 +173,5 @@ def test_every_mode_alone_is_right(name: str) -> None:
 
 def test_flexible_loops_and_newmark_loops_are_refused_by_name() -> None:
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
-    with pytest.raises(BadInput, match="control.scheme = 'newmark': closed loops are not emitted in this scheme"):
+    with pytest.raises(BadInput, match="control.scheme = 'newmark': closed loops and mimic joints are not emitted"):
         emit.sources(replace(mechanism, control=replace(mechanism.control, scheme="newmark")), None)
