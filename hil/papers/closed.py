@@ -34,7 +34,7 @@ def closed_loops(short: bool) -> Finding:
                    all(p.board[law].ended == "done" and not p.board[law].faults for law in LAWS)),
             Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
                    f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
-            Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.0f} times",
+            Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.3g} times",
                    f"at least {BOARD_BETTER:g}", board >= BOARD_BETTER),
         ]
     four_bar = played[0].board
