@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
+from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
 from codegen.mechanism.refusal import refuse
 
 LEAST_INERTIA = 1e-9  # kg m^2: MuJoCo takes no rod without thickness
@@ -115,11 +115,11 @@ def _equalities(root: ET.Element, mechanism: Mechanism, bodies: dict[str, ET.Ele
         for place in places:
             names = [f"{loop.name}:{side}{place}" for side in "ab"]
             for name, anchor in zip(names, (loop.a, loop.b), strict=True):
-                _site(bodies[anchor.link], name, anchor, loop, bool(place))
+                _site(bodies[anchor.link], name, anchor, bool(place))
             ET.SubElement(section, kind, name=f"{loop.name}{place}", site1=names[0], site2=names[1], solref=STIFF)
 
 
-def _site(body: ET.Element, name: str, anchor: Anchor, loop: Loop, along: bool) -> None:
+def _site(body: ET.Element, name: str, anchor: Anchor, along: bool) -> None:
     """A frame of an anchor; `along`: a tenth of a metre along its z."""
     if along:
         body = ET.SubElement(body, "body", name=f"{name}:frame", pos=_numbers(anchor.xyz), euler=_numbers(anchor.rpy))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
@@ -101,8 +102,12 @@ class Assembly:
         return self._kept(self.equations.jacobian(q), -2)
 
     def _kept(self, rows: Array, axis: int) -> Array:
-        every = self.equations.rows
-        return np.take(rows, [every.index(row) for row in self.kept], axis=axis)
+        return np.take(rows, self._places, axis=axis)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Of the kept equations among all."""
+        return [self.equations.rows.index(row) for row in self.kept]
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
         """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""

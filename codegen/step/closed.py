@@ -188,7 +188,7 @@ class LoopStep:
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)
-            self.graph.block(f'"{equations.name(place).removesuffix(".mimic")}" beside what it follows')
+            self.graph.block(f'"{self.assembly.model.bodies[c.follower].joint.name}" beside what it follows')
             unit = 1.0 if equations.is_angle(place) else 1.0 / self.assembly.length
             p, led = (self.graph.input("p", self._position(j)) for j in (c.follower, c.leader))
             left = self._const(unit) * p - self._const(unit * c.ratio) * led - self._const(unit * c.offset)

@@ -1,5 +1,12 @@
 """A gripper whose fingers follow one motor: a second finger, and a thumb that slides as that finger turns."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+
 GRIPPER = """\
 name = "gripper"
 board = { use = "f405rg-4", bus_voltage = 24.0 }
@@ -70,3 +77,11 @@ xyz = [0.05, 0.0, 0.0]
 axis = [1, 0, 0.2]
 mimic = { joint = "other", ratio = -0.04, offset = 0.01 }
 """
+
+
+def gripper_in(folder: Path, old: str = "", new: str = "") -> Mechanism:
+    """The gripper from a file in a folder, with one thing in it replaced."""
+    assert old in GRIPPER
+    path = folder / "gripper.toml"
+    path.write_text(GRIPPER.replace(old, new, 1))
+    return load_mechanism(path)

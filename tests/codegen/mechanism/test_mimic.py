@@ -12,16 +12,9 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.verify.check import examine
 from codegen.verify.new_file import Choice, write
 from tests.codegen.mechanism.test_urdf import robot
-from tests.support.mimic import GRIPPER
+from tests.support.mimic import gripper_in
 
 PANDA = robot("panda_description/urdf/panda.urdf")
-
-
-def loaded(folder: Path, old: str = "", new: str = "") -> Mechanism:
-    assert old in GRIPPER
-    path = folder / "gripper.toml"
-    path.write_text(GRIPPER.replace(old, new, 1))
-    return load_mechanism(path)
 
 
 def mimics(mechanism: Mechanism) -> dict[str, Mimic]:
@@ -29,7 +22,7 @@ def mimics(mechanism: Mechanism) -> dict[str, Mimic]:
 
 
 def test_only_leaders_are_streamed_and_chains_end_at_them(tmp_path: Path) -> None:
-    gripper = loaded(tmp_path)
+    gripper = gripper_in(tmp_path)
     assert [j.name for j in gripper.streamed] == ["shoulder", "grip"]
     assert [j.name for j in gripper.moving] == ["shoulder", "grip", "other", "thumb"]
     found = mimics(gripper)
@@ -39,33 +32,33 @@ def test_only_leaders_are_streamed_and_chains_end_at_them(tmp_path: Path) -> Non
 
 
 def test_a_leader_keeps_what_its_followers_can(tmp_path: Path) -> None:
-    gripper = loaded(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = -0.5, upper = 0.0, velocity = 2.0 }")
+    gripper = gripper_in(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = -0.5, upper = 0.0, velocity = 2.0 }")
     grip = next(j for j in gripper.joints if j.name == "grip")
     assert (grip.limits.lower, grip.limits.upper, grip.limits.velocity) == (0.0, 0.5, 2.0)
     assert "joint.grip: other follows it and leaves it 0 .. 0.5" in gripper.warnings
 
 
 def test_followers_start_where_their_leader_puts_them(tmp_path: Path) -> None:
-    gripper = loaded(tmp_path, "axis = [0, 0, 1]\nlimits", "axis = [0, 0, 1]\nstart = 0.5\nlimits")
+    gripper = gripper_in(tmp_path, "axis = [0, 0, 1]\nlimits", "axis = [0, 0, 1]\nstart = 0.5\nlimits")
     starts = {joint.name: joint.start for joint in gripper.moving}
     assert starts["other"] == -0.5 and starts["thumb"] == pytest.approx(0.03)
 
 
 def test_limits_that_contradict_are_left_out_with_a_warning(tmp_path: Path) -> None:
     """As in the file of PR2, whose grippers follow with a sign that their limits do not know."""
-    gripper = loaded(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = 0.0, upper = 0.9 }")
+    gripper = gripper_in(tmp_path, "lower = -0.9, upper = 0.0 }", "lower = 0.0, upper = 0.9 }")
     assert any("joint.other: it follows grip, and no position keeps the limits of both" in w for w in gripper.warnings)
     assert next(j for j in gripper.joints if j.name == "grip").limits.upper == 0.9
 
 
 def test_who_follows_a_locked_joint_is_locked_where_that_puts_it(tmp_path: Path) -> None:
-    gripper = loaded(tmp_path, 'name = "gripper"', 'name = "gripper"\nlock = { grip = 0.5 }')
+    gripper = gripper_in(tmp_path, 'name = "gripper"', 'name = "gripper"\nlock = { grip = 0.5 }')
     assert [j.name for j in gripper.moving] == ["shoulder"]
     assert gripper.lock["other"] == -0.5 and gripper.lock["thumb"] == pytest.approx(0.03)
 
 
 def test_a_follower_that_is_locked_alone_is_said(tmp_path: Path) -> None:
-    gripper = loaded(tmp_path, 'name = "gripper"', 'name = "gripper"\nlock = { other = 0.0, thumb = 0.0 }')
+    gripper = gripper_in(tmp_path, 'name = "gripper"', 'name = "gripper"\nlock = { other = 0.0, thumb = 0.0 }')
     assert not mimics(gripper)
     assert "joint.other follows grip (mimic); here it is locked at 0" in gripper.warnings
 
@@ -89,7 +82,7 @@ def test_what_cannot_follow_is_refused_in_one_line(tmp_path: Path, old: str, new
     if "-4.0" in new:
         old, new = "ratio = -1.0 }\nlimits = { lower = -0.9, upper = 0.0 }", "ratio = -4.0 }"
     with pytest.raises(BadInput) as caught:
-        loaded(tmp_path, old, new)
+        gripper_in(tmp_path, old, new)
     assert line in str(caught.value)
 
 
@@ -110,6 +103,6 @@ def test_init_drives_the_leader_alone(tmp_path: Path) -> None:
 
 
 def test_check_shows_who_follows_whom(tmp_path: Path) -> None:
-    report = examine(loaded(tmp_path))
+    report = examine(gripper_in(tmp_path))
     assert report.data()["assembly"]["equations"] == ["other.mimic", "thumb.mimic"]
     assert not any("nothing makes it follow" in w for w in report.warnings)

@@ -21,7 +21,7 @@ from codegen.verify.verify import random_motion, verify
 from hil.chip import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
-from tests.support.mimic import GRIPPER
+from tests.support.mimic import gripper_in
 
 HANDS = {  # file: joints that follow
     "panda_description/urdf/panda.urdf": 1, "baxter.urdf": 2, "pr2.urdf": 10, "tiago_pro.urdf": 10,
@@ -77,9 +77,7 @@ def test_a_robot_with_mimic_joints_is_verified(file: str) -> None:
 
 @pytest.fixture
 def gripper(tmp_path: Path) -> Mechanism:
-    path = tmp_path / "gripper.toml"
-    path.write_text(GRIPPER)
-    return load_mechanism(path)
+    return gripper_in(tmp_path)
 
 
 def test_ratios_offsets_and_slides_are_in_the_emitted_step(gripper: Mechanism) -> None:

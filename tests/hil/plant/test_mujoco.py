@@ -19,7 +19,7 @@ from hil.plant.mujoco import Plant
 from hil.plant.rigid import Plant as RigidPlant
 from hil.play.run import run
 from tests.codegen.mechanism.test_urdf import robot
-from tests.support.mimic import GRIPPER
+from tests.support.mimic import gripper_in
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 TREES = ("three_link", "two_link", "six_axis", "eight_link", "industrial_robot")
@@ -76,9 +76,7 @@ def test_loops_stay_closed(name):
 
 
 def test_mimic_joints_follow(tmp_path):
-    path = tmp_path / "gripper.toml"
-    path.write_text(GRIPPER)
-    plant = Plant(load_mechanism(path))
+    plant = Plant(gripper_in(tmp_path))
     plant.push(0.1, [0.5, 0.2, 0.0, 0.0])
     _, grip, other, thumb = plant.q
     assert grip > 0.02
@@ -87,10 +85,9 @@ def test_mimic_joints_follow(tmp_path):
 
 def shoulder(tmp_path, height):
     """The arm of the gripper's file alone, and a table beneath it."""
-    path, scene = tmp_path / "arm.toml", tmp_path / "table.xml"
-    path.write_text(GRIPPER.replace('name = "gripper"', 'name = "arm"\nlock = { grip = 0.0 }', 1))
+    scene = tmp_path / "table.xml"
     scene.write_text(TABLE.format(height=height))
-    return load_mechanism(path), scene
+    return gripper_in(tmp_path, 'name = "gripper"', 'name = "arm"\nlock = { grip = 0.0 }'), scene
 
 
 def test_an_arm_lies_on_a_table_with_its_weight(tmp_path):

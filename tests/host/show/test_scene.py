@@ -23,7 +23,7 @@ from host.show import planned
 from host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
-from tests.support.mimic import GRIPPER
+from tests.support.mimic import gripper_in
 
 ROBOTS = ("ur5_robot", "ur10_robot", "ur3_robot", "kinova", "xarm7", "double_pendulum", "z1", "so101", "finger_edu",
           "a1", "go2", "b1")
@@ -275,9 +275,7 @@ def test_the_page_of_a_plan_moves_the_arm_within_marked_limits(name, browser, he
 
 
 def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
-    path = tmp_path / "gripper.toml"
-    path.write_text(GRIPPER)
-    open_page(load_mechanism(path))
+    open_page(gripper_in(tmp_path))
     browser.run('window.femtorque.places({"grip": 0.5})')
     found = browser.run("return window.femtorque.positions()")
     assert (found["other"], found["thumb"]) == (-0.5, pytest.approx(0.03))

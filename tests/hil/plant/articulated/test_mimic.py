@@ -6,14 +6,13 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import from_rows
 from codegen.reference.pinocchio import pinocchio_of
 from hil.plant.articulated.plant import Plant
 from hil.plant.choose import plant_of
 from hil.play.run import run
 from tests.hil.plant.articulated.test_plant import accelerations
-from tests.support.mimic import GRIPPER
+from tests.support.mimic import gripper_in
 
 # grip leads other (-1) and, by way of it, thumb (0.04, from 0.01 on): columns of shoulder and grip
 G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.04]])
@@ -21,9 +20,7 @@ G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.04]])
 
 @pytest.fixture
 def gripper(tmp_path):
-    path = tmp_path / "gripper.toml"
-    path.write_text(GRIPPER)
-    return load_mechanism(path)
+    return gripper_in(tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(4))
