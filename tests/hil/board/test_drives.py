@@ -23,6 +23,7 @@ from hil.cost.measure import short_motion
 from hil.plant.choose import plant_of
 from hil.play.connect import session_with
 from hil.play.run import Result, play
+from host.link.session import Session
 from tests.support import rig
 from tests.support.bus_arm import arm
 
@@ -42,6 +43,13 @@ def moved(on: VirtualBoard, fault: str | None = None) -> Result:
 
 def start(on: VirtualBoard) -> list[float]:
     return [joint.start for joint in on.mechanism.streamed]
+
+
+def armed(on: VirtualBoard) -> Session:
+    session = session_with(on)
+    session.connect()
+    rig.arm(on, session)
+    return session
 
 
 def drives(on: VirtualBoard):
@@ -66,10 +74,7 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
         wire.log = passed.append
-        session = session_with(on)
-        session.connect()
-        session.home(start(on))
-        session.arm()
+        session = armed(on)
         on.run(0.05)
         assert all(drive.driving for drive in drives(on))
         passed.clear()
@@ -133,10 +138,7 @@ def test_a_drive_with_another_scale_is_not_armed_and_both_values_are_told():
 @pytest.mark.parametrize(("kind", "controller"), [("damiao", "CAN1"), ("fd", "FDCAN1")])
 def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller):
     with board(kind) as on:
-        session = session_with(on)
-        session.connect()
-        session.home(start(on))
-        session.arm()
+        session = armed(on)
         inject("bus-short", on, VirtualClock(on), 0.05)
         on.run(0.06)
         assert on.chip.cans[controller].counters.off
@@ -156,10 +158,7 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
 def test_when_the_board_dies_the_drives_stop_by_themselves():
     """The reset pin is held: nothing is sent any more. Their timeout was set before they were armed."""
     with board() as on:
-        session = session_with(on)
-        session.connect()
-        session.home(start(on))
-        session.arm()
+        session = armed(on)
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
         on.chip.supply(0.0)
@@ -172,10 +171,7 @@ def test_when_the_board_dies_the_drives_stop_by_themselves():
 
 def test_the_e_stop_loop_disables_the_drives():
     with board() as on:
-        session = session_with(on)
-        session.connect()
-        session.home(start(on))
-        session.arm()
+        session = armed(on)
         on.run(0.02)
         on.estop(True)
         on.run(0.02)
