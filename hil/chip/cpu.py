@@ -35,6 +35,7 @@ _FLOATS = (*(arm.UC_ARM_REG_D0 + i for i in range(8)), arm.UC_ARM_REG_FPSCR)  # 
 _ALIGNED = 1 << 9  # in the stacked xPSR: the stack pointer was moved by four for alignment
 _FPCA = 1 << 2  # CONTROL: the floating-point unit holds something
 _SPSEL = 1 << 1  # CONTROL: thread mode runs on the process stack
+_SFPA = 1 << 3  # of processors with a secure state, as which Unicorn takes this one: without it, it clears FPSCR
 _EXC_RETURN = 0xFFFFFFE1
 _UNTIL = 0xFFFFFFFE  # an address execution never reaches
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
@@ -366,7 +367,7 @@ class CortexM4:
         self._account(number)
         self.nvic.enter(number)
         # handler mode: the main stack
-        self._entered.write(top, (1 << 24) | number, control & ~(_FPCA | _SPSEL | 8), code)
+        self._entered.write(top, (1 << 24) | number, control & ~(_FPCA | _SPSEL | _SFPA), code)
         vectors = self.scs.value["VTOR"] or self.vectors
         self._pc = int.from_bytes(self.memory(vectors + 4 * number, 4), "little")
         self._count.last_refill = 0
@@ -387,7 +388,7 @@ class CortexM4:
         floats, thread, process = not code & 0x10, bool(code & 0x8), bool(code & 0x4)
         if thread:  # switch modes first, so that SP names the stack the frame is on
             self._status.write(1 << 24)
-        self._control.write((_SPSEL if process else 0) | (_FPCA if floats else 0))
+        self._control.write((_SPSEL if process else 0) | (_FPCA | _SFPA if floats else 0))
         top, = self._stack.read()
         *frame, pc, xpsr = struct.unpack("<8I", self.memory(top, 32))
         if floats:

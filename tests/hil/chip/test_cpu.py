@@ -119,6 +119,29 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
     assert struct.pack("<I", alone[1]) == struct.pack("<f", a + b + c + d)
 
 
+def test_what_a_comparison_has_found_survives_an_interrupt(program):
+    """Flags of the floating-point unit, too, are unstacked: the next instruction that uses it begins nothing anew."""
+    run = program("""
+        void sys_tick(void) { result[0]++; }
+        void start(void) {
+            uint32_t wrong = 0;
+            CPACR = 0xFu << 20;
+            __asm__ volatile("dsb\\n isb");
+            result[0] = 0;
+            SYST_RVR = 1499; SYST_CVR = 0; SYST_CSR = 7;
+            while (result[0] < 100) {
+                uint32_t status;
+                __asm__ volatile(
+                    "vcmp.f32 %1, %2\\n mov r4, #50\\n 1: subs r4, #1\\n bne 1b\\n vmrs %0, fpscr\\n"
+                    : "=r"(status) : "t"(1.0f), "t"(2.0f) : "r4", "cc");
+                wrong += status >> 28 != 8u; /* less than */
+            }
+            result[1] = wrong; result[2] = 1;
+            for (;;) { WAIT(); }
+        }""").run(40e-3)
+    assert (run[1], run[2]) == (0, 1)
+
+
 def test_priorities_decide_who_interrupts_whom(program):
     """IRQ 0 (urgent) nests in IRQ 1; PendSV (last) waits until both are done."""
     run = program("""
