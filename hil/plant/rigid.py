@@ -27,6 +27,7 @@ from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
 from hil.plant.motors import Motors
+from hil.plant.rigid_steps import MOST, RigidSteps
 from hil.plant.rigid_tree import RigidTree
 
 Array = NDArray[np.float64]
@@ -50,12 +51,13 @@ class Plant(Driven):
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
     none. `q` itself is the measurement of an encoder without quantisation. pose (n,): where the joints stand when the
     encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
-    hand: torque (n,) that somebody exerts on the joints, a function of the plant.
+    hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that have
+    neither stops nor a hand are taken in C; what is here is what that is held against.
     """
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
-                 stops: ArrayLike | None = None) -> None:
+                 stops: ArrayLike | None = None, compiled: bool = True) -> None:
         joints = mechanism.moving
         self.mechanism, self.joints, self.max_step = mechanism, joints, max_step
         self.tree = RigidTree(mechanism, mass_scale)
@@ -75,6 +77,7 @@ class Plant(Driven):
         self.v = np.zeros(self.n)
         self.encoders = Encoders(joints, self.q)
         self.time = 0.0
+        self._compiled = RigidSteps(self.tree) if compiled and self.n <= MOST else None
 
     # -- what the board sees ------------------------------------------------
 
@@ -92,6 +95,30 @@ class Plant(Driven):
         return encoder is not None and abs(turns - round(turns)) <= 0.5 / encoder.counts
 
     # -- motion -------------------------------------------------------------
+
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
+        h, done = seconds / count, 0
+        while done < count:
+            done += self._in_c(h, count - done, voltage, torque)
+            if done < count:
+                self.motors.connect(h, voltage)
+                self._step(h, torque)
+                done += 1
+
+    def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
+        """Take steps in C; how many it has taken."""
+        steps, motors = self._compiled, self.motors
+        if steps is None or self.hand is not None or self.stops is not None:
+            return 0
+        done = steps.take(h, count, self.q, self.v, motors.current, voltage, torque, motors.R, motors.L,
+                          motors.constant, motors.inertia, self.viscous, self.coulomb, self.stiffness, self.rest)
+        self.q, self.v, motors.current = steps.taken
+        worked, lost = steps.energy
+        self.book.motors += worked
+        self.book.friction += lost
+        self.time += done * h
+        return done
 
     def _step(self, h: float, torque: Array) -> None:
         v = self.v

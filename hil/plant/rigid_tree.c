@@ -4,30 +4,13 @@
  *
  * Vectors are three numbers, matrices nine, row by row. Body 0 is the base;
  * body k is moved by joint k, whose data are at k - 1. */
-#include <math.h>
-#include <stdint.h>
+#include "rigid_tree.h"
 
-typedef struct {
-    int64_t n;                           /* joints */
-    const int64_t *parent;               /* body that carries the joint */
-    const double *turns;                 /* 1: it turns, 0: it slides */
-    const double *offset, *slide;        /* of it, in the parent's frame */
-    const double *fixed, *cosine, *sine; /* parts F, C, S of its rotation */
-    const double *axis;                  /* in the body's frame, as these: */
-    const double *mass, *centre, *inertia;
-    const double *gravity;
-    /* of the bodies, the base included; the caller's memory */
-    double *rotation, *origin, *omega;
-    /* of one body, by the joints that move it */
-    double *jv, *jw, *spun, *nv, *nw, *gyro;
-} rigid_tree;
+#include <math.h>
 
 typedef struct {
     double *mass, *coriolis, *gravity, *potential;
 } dynamics;
-
-void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
-                   double *found);
 
 /* Form a . b. */
 static double dot(const double *a, const double *b)

@@ -33,8 +33,9 @@ from codegen.toolchain import host_compiler
 
 Array = NDArray[np.float64]
 
-_SOURCE = Path(__file__).with_suffix(".c")
-_CDEF = """
+_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8")
+            for name in ("rigid_tree.h", "rigid_tree.c")}
+TREE_CDEF = """
 typedef struct {
     int64_t n; const int64_t *parent; const double *turns, *offset, *slide, *fixed, *cosine, *sine,
     *axis, *mass, *centre, *inertia, *gravity; double *rotation, *origin, *omega, *jv, *jw, *spun, *nv, *nw, *gyro;
@@ -114,6 +115,11 @@ class RigidTree:
             if body > 0:
                 solids[body - 1].append((mass, point + rotation @ com, rotation @ inertia @ rotation.T))
 
+    @property
+    def pointer(self) -> Any:
+        """To the C's tree, as long as this one lives."""
+        return self._tree.pointer
+
     def at(self, q: Array, v: Array) -> Dynamics:
         """Everything the equations of motion need at positions q and velocities v, both (n,)."""
         ffi, lib = _library()
@@ -127,7 +133,7 @@ class RigidTree:
 
 @cache
 def _library() -> tuple[cffi.FFI, Any]:
-    return host_compiler.build({_SOURCE.name: _SOURCE.read_text()}, _CDEF)
+    return host_compiler.build(_SOURCES, TREE_CDEF)
 
 
 @dataclass(frozen=True)

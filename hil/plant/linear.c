@@ -1,0 +1,104 @@
+/* Gaussian elimination with row exchanges, for matrices of a few rows. */
+#include "linear.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    int64_t n;
+    double a[MOST * MOST]; /* of the exchanged rows: multipliers, what is left */
+    int64_t row[MOST];     /* which row of the matrix stands there */
+} factors;
+
+/* Exchange rows so that the largest element of a column leads. */
+static void lead(factors *f, int64_t column)
+{
+    int64_t best = column, i, j, kept;
+    for (i = column + 1; i < f->n; i++)
+        if (fabs(f->a[i * f->n + column]) > fabs(f->a[best * f->n + column]))
+            best = i;
+    for (j = 0; j < f->n; j++) {
+        double moved = f->a[best * f->n + j];
+        f->a[best * f->n + j] = f->a[column * f->n + j];
+        f->a[column * f->n + j] = moved;
+    }
+    kept = f->row[best];
+    f->row[best] = f->row[column];
+    f->row[column] = kept;
+}
+
+/* Take a matrix apart; 0 if it is singular. */
+static int factor(factors *f, int64_t n, const double *a)
+{
+    int64_t i, j, k;
+    f->n = n;
+    memcpy(f->a, a, (size_t)(n * n) * sizeof *a);
+    for (i = 0; i < n; i++)
+        f->row[i] = i;
+    for (k = 0; k < n; k++) {
+        lead(f, k);
+        if (f->a[k * n + k] == 0.0)
+            return 0;
+        for (i = k + 1; i < n; i++) {
+            double m = f->a[i * n + k] /= f->a[k * n + k];
+            for (j = k + 1; j < n; j++)
+                f->a[i * n + j] -= m * f->a[k * n + j];
+        }
+    }
+    return 1;
+}
+
+/* Find x from what is on the right. */
+static void substitute(const factors *f, const double *b, double *x)
+{
+    int64_t n = f->n, i, j;
+    for (i = 0; i < n; i++) {
+        x[i] = b[f->row[i]];
+        for (j = 0; j < i; j++)
+            x[i] -= f->a[i * n + j] * x[j];
+    }
+    for (i = n - 1; i >= 0; i--) {
+        for (j = i + 1; j < n; j++)
+            x[i] -= f->a[i * n + j] * x[j];
+        x[i] /= f->a[i * n + i];
+    }
+}
+
+/* Form a x. */
+void linear_times(int64_t n, const double *a, const double *x, double *out)
+{
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        out[i] = 0.0;
+        for (j = 0; j < n; j++)
+            out[i] += a[i * n + j] * x[j];
+    }
+}
+
+/* Solve a x = b; 0 if the matrix is singular. */
+int linear_solve(int64_t n, const double *a, const double *b, double *x)
+{
+    factors f;
+    if (!factor(&f, n, a))
+        return 0;
+    substitute(&f, b, x);
+    return 1;
+}
+
+/* Invert a; 0 if it is singular. */
+int linear_invert(int64_t n, const double *a, double *inverse)
+{
+    factors f;
+    double unit[MOST] = {0.0}, column[MOST];
+    int64_t i, j;
+    if (!factor(&f, n, a))
+        return 0;
+    for (j = 0; j < n; j++) {
+        unit[j] = 1.0;
+        substitute(&f, unit, column);
+        unit[j] = 0.0;
+        for (i = 0; i < n; i++)
+            inverse[i * n + j] = column[i];
+    }
+    return 1;
+}

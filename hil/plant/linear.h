@@ -1,0 +1,13 @@
+/* Small dense systems of equations, row by row. */
+#ifndef LINEAR_H
+#define LINEAR_H
+
+#include <stdint.h>
+
+#define MOST 32 /* rows */
+
+int linear_solve(int64_t n, const double *a, const double *b, double *x);
+int linear_invert(int64_t n, const double *a, double *inverse);
+void linear_times(int64_t n, const double *a, const double *x, double *out);
+
+#endif

@@ -1,0 +1,25 @@
+/* What hil/plant/rigid_tree.c works on. */
+#ifndef RIGID_TREE_H
+#define RIGID_TREE_H
+
+#include <stdint.h>
+
+typedef struct {
+    int64_t n;                           /* joints */
+    const int64_t *parent;               /* body that carries the joint */
+    const double *turns;                 /* 1: it turns, 0: it slides */
+    const double *offset, *slide;        /* of it, in the parent's frame */
+    const double *fixed, *cosine, *sine; /* parts F, C, S of its rotation */
+    const double *axis;                  /* in the body's frame, as these: */
+    const double *mass, *centre, *inertia;
+    const double *gravity;
+    /* of the bodies, the base included; the caller's memory */
+    double *rotation, *origin, *omega;
+    /* of one body, by the joints that move it */
+    double *jv, *jw, *spun, *nv, *nw, *gyro;
+} rigid_tree;
+
+void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
+                   double *found);
+
+#endif
