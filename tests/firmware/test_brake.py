@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from codegen.mechanism.description import Brake, Home
+from codegen.model.bodies import Model
 from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
 from codegen.wire.messages import STATES
+from codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
+from tests.support import oracle
 
 OPENS, CLOSES = 201, 301  # ticks: 0.2 s and 0.3 s, and the tick in which the level changes
 
@@ -188,3 +192,40 @@ def test_that_a_fault_that_was_waited_with_leaves_the_next_one_as_urgent_as_it_i
     app.chip.driver_fault = 1
     app.run(2)
     assert (app.state, app.chip.outputs) == ("FAULT", 0)
+
+
+def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while_brakes_close():
+    """They weigh more than they may be given: that is a fault after 100 ticks, and these brakes close in 60."""
+    mechanism = braked(engage_s=0.06)
+    weak = replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, effort=0.1)) for j in mechanism.joints))
+    app = in_hold(weak)
+    app.run(70, follow=False)
+    assert app.command("DISARM") == "NONE" and app.state == "CLOSING"
+    app.run(60, follow=False)
+    assert (app.state, app.fault[0]) == ("DISARMED", "NONE")
+
+
+@pytest.mark.parametrize("tick", range(4))
+def test_that_an_arm_stopped_in_mid_motion_and_turned_by_hand_is_carried_as_it_stands_while_its_brakes_open(tick):
+    """Whatever the stopped motion had formed of the knot that it was about to pass."""
+    mechanism = braked()
+    app = in_hold(replace(mechanism, control=replace(mechanism.control, trig="knot")))
+    app.run(OPENS)
+    app.stream(three_link_knots(), most=100)
+    app.command("START")
+    app.run(100 + tick)
+    app.chip.estop = 1
+    app.run(1)
+    app.chip.estop = 0
+    for _ in range(100):
+        app.chip.counts[0] += 3
+        app.chip.counts[1] -= 3
+        app.run(1)
+    app.run(200)
+    assert app.command("CLEAR") == "NONE"
+    assert app.ask(Seek(token(app), 0)) == "NONE"
+    app.run(20, follow=False)
+    record, still = app.run(50, follow=False), np.zeros(3)
+    expected = oracle.rnea(Model.of(mechanism), record["position"][-1] * TURN_UNIT, still, still)
+    assert app.lib.fake_state_now() == STATES["HOMING"][0]
+    np.testing.assert_allclose(record["torque_ff"], np.tile(expected, (50, 1)), rtol=1e-4, atol=1e-4)

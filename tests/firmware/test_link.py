@@ -124,6 +124,20 @@ def test_that_a_hello_to_a_line_without_room_is_answered_in_full_once_there_is_s
     assert app.about is not None and app.about.resets == 3
 
 
+def test_that_the_rest_of_an_answer_waits_for_room_of_its_own():
+    """There is room for one frame: for who it is, and not for its history."""
+    app = App()
+    app.run(1)
+    app.ident = app.about = None
+    app.chip.deaf = 2
+    app.send(Hello())
+    app.run(3)
+    assert app.ident is not None and app.about is None
+    app.chip.deaf = 0
+    app.run(2)
+    assert app.about is not None
+
+
 def test_that_faults_are_counted_since_reset_by_their_numbers_up_to_255():
     app = App()
     for _ in range(260):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from codegen.model.bodies import Model
 from codegen.motion.trajectory import Knots
+from codegen.toolchain.path_library import CompiledPath
 from codegen.toolchain.step_library import Turns
 from codegen.wire.codec import Knot
 from tests.firmware.app import in_hold, replace, three_link
@@ -350,6 +351,20 @@ def test_that_nothing_is_left_of_a_motion_that_was_flushed(trig):
         logs.append(np.concatenate(app.trace[begin:]))
     for name in ("target", "torque_ff", "target_rate"):
         assert np.array_equal(logs[0][name], logs[1][name])
+
+
+def test_that_the_exact_sines_of_every_knot_are_taken():
+    """Bit for bit what the same path comes to by itself, from whichever joint's turn it was to be made exact."""
+    app, knots = arm("knot"), three_link_knots()
+    app.stream(knots, most=250)
+    begin = len(app.trace)
+    assert app.command("START") == "NONE"
+    app.run(500)
+    formed = np.concatenate(app.trace[begin:])["torque_ff"].tobytes()
+    path = CompiledPath(app.mechanism)
+    expected = [path.run(knots.position, knots.rate, knots.acceleration, held=k)[0][:400] for k in range(3)]
+    assert np.max(np.abs(expected[0])) > 1.0
+    assert any(e.tobytes() in formed for e in expected)
 
 
 def test_that_nothing_follows_the_end_of_a_motion_but_another_one():

@@ -160,27 +160,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
 }
 # file: mutants that no test turns red yet, though one could
-OPEN: dict[str, list[str]] = {
-    "ft_law.c": ["ft_law_start: l->astray[j].ticks = l->stuck[j].ticks = 0: left out"],
-    "ft_app.c": [
-        "step: FT_STEP_EXACT_AT_KNOTS && c->motion.pairs != 0: never",
-        "step: ft_step_take(&c->step, c->motion.pairs): left out",
-    ],
-    "ft_port.c": ["send_about: send(frame, FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE): always"],
-    "ft_lab.c": [
-        "plan_homing: stand(in->motion): left out",
-        "come_back: lab->velocity != FT_C(0.0): never",
-        "most: lab->search == FT_SEEKING: always",
-        "plan_homing: event == FT_EVENT_PASSED: never",
-        "plan_jog: lab->velocity != FT_C(0.0): always",
-        "stand: ft_motion_settled(m): always",
-        "stand: j < FT_JOINTS: one round less",
-        "stand: m->newest->q[j] = m->next.q[j]: left out",
-        "stand: m->newest->u[j] = m->next.u[j] = FT_C(0.0): left out",
-        "stand: m->rested += ft_motion_settled(m) ? 0u : 1u: left out",
-        "stop_reached: ft_streak_count(&lab->pressed, in->tick) > FT_PRESS_TICKS: boundary",
-    ],
-}
+OPEN: dict[str, list[str]] = {}
 
 
 def campaign(folder: Path, *arguments: str) -> list[dict]:

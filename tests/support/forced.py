@@ -512,6 +512,18 @@ class Forced(Tour):
             self.clock.sleep(0.005)
         self.ends_in("FAULT", "ENCODER" if state == "FAULT" else "TICK_OVERRUN")
 
+    def host_goes_while_motors_brake(self) -> None:
+        """Nobody has to listen to a board that moves nothing."""
+        self.ready()
+        faults = range(max(number for number, _, _ in messages.FAULTS.values()) + 1)
+        self.put({f"ft_reaction[{n}]": BRAKE for n in faults})
+        self.board.encoder_faults[0].offset += 2000
+        self.clock.sleep(0.01)
+        with self.each_tick({"ft.safety.silent": 60000}):
+            self.clock.sleep(0.01)
+        assert self.look("ft.safety.reaction") == BRAKE and "HOST_LOST" not in self.witness.faults
+        self.ends_in("FAULT", "ENCODER")
+
     def arms_without_a_clock(self) -> None:
         """Its outputs stay off."""
         self.session.connect()
@@ -538,7 +550,8 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
     Forced.motor_is_too_warm, Forced.faults_have_come_often, Forced.brakes_are_closing_when_it_is_disarmed,
     Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none,
     Forced.knot_is_not_bad_after_all,
-    Forced.arms_without_a_clock, Forced.table_has_nothing, Forced.outputs_are_not_wanted,
+    Forced.host_goes_while_motors_brake, Forced.arms_without_a_clock, Forced.table_has_nothing,
+    Forced.outputs_are_not_wanted,
     Forced.is_driven_where_it_is_not, Forced.pace_has_nothing_left_to_lose)} | {
     f"torque leads joint {joint} farther out": partial(Forced.torque_leads_farther_out, joint=joint)
     for joint in range(3)} | {
