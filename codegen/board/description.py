@@ -241,6 +241,13 @@ class Board:
         return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
 
     @property
+    def running_on(self) -> list[str]:
+        """Output timers that go on while a debugger halts the processor, at the duty that they had. Those with a break
+        stop with it and drop their outputs; the others would stop at a level, and so are left running."""
+        used = dict.fromkeys(pwm.timer for c in self.channels for _, pwm in c.switches)
+        return [name for name in used if not self.chip.timers[name].repetition]
+
+    @property
     def loader_usart(self) -> str:
         """The port of the boot loader in ROM that is at the link's pins, '' where it does not hear the link."""
         pins = self.link.tx.pin, self.link.rx.pin

@@ -85,6 +85,7 @@ class Report:
     chosen: Chosen | None
     safety: Safety
     falls: tuple[str, ...]
+    halt: tuple[str, ...]
     loads: tuple[str, ...]
     buses: tuple[BusLoad, ...] = ()
     beams: tuple[BeamMode, ...] = ()
@@ -121,6 +122,7 @@ class Report:
             "stiffest_gains": {k: {"ku": g.ku, "kv": g.kv} for k, g in self.rule.items()},
             "safety": asdict(self.safety),
             "falls": list(self.falls),
+            "halt": list(self.halt),
             "loads": list(self.loads),
             "buses": [bus.data for bus in self.buses],
             "beam_modes": [asdict(mode) for mode in self.beams],
@@ -174,7 +176,8 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)), loads, buses, tuple(_beam_modes(models[0][1])))
+                  resolved(mechanism), tuple(falls(mechanism)), tuple(_halt(mechanism)), loads, buses,
+                  tuple(_beam_modes(models[0][1])))
 
 
 def _softer(a: dict[str, Gains], b: dict[str, Gains]) -> dict[str, Gains]:
@@ -499,6 +502,16 @@ def _homing(model: Model, warnings: list[str]) -> None:
             warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it "
                             f"starts: "
                             f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
+
+
+def _halt(mechanism: Mechanism) -> list[str]:
+    """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
+    board = board_module.load(mechanism.board.use) if mechanism.board else None
+    if board is None or not board.running_on or not any(j.motor for j in mechanism.streamed):
+        return []
+    return [f"board {board.name} cannot stop its outputs when a debugger halts the processor: {board.running_on[0]} to "
+            f"{board.running_on[-1]} go on at their last duty, and so do the motors; never halt it while they have "
+            f"power"]
 
 
 def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:

@@ -49,6 +49,18 @@ def rendered(report: Report) -> str:
     return console.export_text()
 
 
+def test_that_outputs_which_a_debuggers_halt_leaves_on_are_told_in_plain_words(arm: Mechanism) -> None:
+    assert arm.board is not None
+    report = examine(replace(arm, board=replace(arm.board, use="f405rg-6")))
+    line = ("board f405rg-6 cannot stop its outputs when a debugger halts the processor: TIM10 to TIM14 go on at their "
+            "last duty, and so do the motors; never halt it while they have power")
+    assert report.halt == (line,) and report.data()["halt"] == [line]
+    assert line in rendered(report).replace("\n", " ")
+    passive = replace(arm, board=replace(arm.board, use="compute"),
+                      joints=tuple(replace(j, motor=None, encoder=None) for j in arm.joints))
+    assert examine(arm).halt == examine(passive).halt == ()
+
+
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
 def test_the_examples_check_without_warnings(path: Path) -> None:
     report = examine(load_mechanism(path))

@@ -1,12 +1,15 @@
 """A debugger on the board: it finds the chip whenever it comes, and a processor that it halts drives no motor."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codegen.board import reader as boards
+from codegen.verify.check import examine
 from hil.chip.stm32.probe import NoAnswer, Probe
 from tests.firmware.test_chip import ARMED, Machine
+from tests.support.rig import three_link
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 
@@ -59,6 +62,16 @@ def test_timers_without_a_break_go_on_while_the_processor_is_halted(tmp_path):
     assert board.outputs[0] == 0.5
     told = (Path(boards.__file__).parents[2] / "firmware" / "boards" / "f405rg-6.toml").read_text(encoding="utf-8")
     assert "never halt the processor while the motors have power" in told
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_check_says_of_the_boards_that_drive_on_and_of_no_others_that_they_cannot_be_halted(tmp_path, name):
+    board = running(tmp_path, name)
+    Probe(board.chip).halt()
+    arm = three_link()
+    said = examine(replace(arm, board=replace(arm.board, use=name))).halt
+    assert bool(said) == (board.outputs[0] == 0.5)
+    assert all(name in line and "never halt it while they have power" in line for line in said)
 
 
 def test_encoders_go_on_while_the_processor_is_halted(tmp_path):
