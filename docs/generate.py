@@ -23,9 +23,9 @@ from pydantic import BaseModel  # noqa: E402
 import femtorque  # noqa: E402
 from codegen.board.description import Board  # noqa: E402
 from codegen.board.reader import BOARDS, load, names  # noqa: E402
-from codegen.drive.budget import Wire  # noqa: E402
+from codegen.drive.budget import Wire, servo_load  # noqa: E402
 from codegen.drive.budget import load as bus_load  # noqa: E402
-from codegen.drive.catalogue import CATALOGUE, DRIVES  # noqa: E402
+from codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
 from codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
 from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from codegen.wire import codec, messages  # noqa: E402
@@ -122,7 +122,52 @@ catalogue.
         loads = [bus_load(wire, [(k, DRIVES[name]) for k in range(1, n + 1)]) for n in range(1, 9)]
         rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
                      *(f"{one.fastest:.0f}" for one in loads[2:7])))
-    return text + table(("drives", "one, us: mean, worst", *(f"{n} drives, Hz" for n in range(3, 8))), rows)
+    text += table(("drives", "one, us: mean, worst", *(f"{n} drives, Hz" for n in range(3, 8))), rows)
+    return text + servos()
+
+
+def servos() -> str:
+    """Servos on a half-duplex wire: what they are, and how much of it they take."""
+    text = """
+## Servos on one wire
+
+Feetech's STS servos have no torque to ask for. In their PWM mode they are brushed motors with a bridge, a gear and an
+encoder of one turn, which is what the control law inverts: the board closes the loop and gives each a duty.
+
+```toml
+[[bus]]
+name = "servos"
+kind = "sts"
+
+[[joint]]
+name = "elbow_flex"
+drive = { type = "feetech-sts3215-12v", bus = "servos", id = 3 }
+```
+
+`zero` is the count that the servo tells at the joint's zero, `offset` the position offset that is stored in it (a
+calibration by other tools stores one), `limit` the torque limit that it is set to. A joint must stay within half a turn
+of its zero. A table `motor` beside `drive` stands for the catalogue's motor: measure yours (`femtorque identify`).
+
+The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
+3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its
+watchdog resets it, and the first packets after that take the duties away; when the wire is cut, each servo keeps its
+last duty until its supply is cut or its own overload protection lets go. The loop of the e-stop must cut their supply.
+
+"""
+    rows = [(f"`{d.name}`", f"{d.servo.volts:g}", f"{d.velocity:.3g}", f"{d.torque:.3g}", f"{d.servo.R:.3g}",
+             f"{d.servo.K * d.servo.gear:.4g}", f"{d.servo.gear:g}", f"{d.servo.inertia * d.servo.gear**2:.3g}",
+             f"{d.servo.viscous:.3g}, {d.servo.coulomb:.3g}", d.note) for d in SERVOS if d.servo]
+    text += table(("type", "V", "velocity, rad/s", "torque, N m", "R, ohm", "K gear, N m/A", "gear", "rotor, kg m²",
+                   "friction, N m s/rad, N m", "sources"), rows)
+    text += """
+A tick sends all duties in one packet, asks all servos for position, speed, load, voltage and temperature in another
+and one servo for one setting more; each answer brings the servo's error bits. Bytes at 1 Mbit/s, and 40 us that a
+servo is taken to need before each answer (an estimate: measure yours), a tenth of the wire kept free:
+
+"""
+    found = [(n, servo_load(Wire("sts", 1e6), range(1, n + 1))) for n in (1, 2, 3, 4, 6, 7, 12)]
+    return text + table(("servos", "a tick at most, us", "ticks a second"),
+                        [(n, f"{1e6 * one.worst:.0f}", f"{one.fastest:.0f}") for n, one in found])
 
 
 # -- mechanism files --------------------------------------------------------------------------------------------------

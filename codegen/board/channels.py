@@ -40,6 +40,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
         _check_moves(mechanism, board)
         return [(joint, None) for joint in mechanism.streamed]
     fieldbus.wired(mechanism, board)
+    fieldbus.lines(mechanism, board)
     driven = [j for j in mechanism.streamed if j.actuated and j.drive is None]
     for part in ("motor", "encoder"):
         lacking = [j.name for j in driven if getattr(j, part) is None]
@@ -64,7 +65,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
             raise BadInput(file_of(mechanism), f"joint.{j.name}.encoder.zero", "index",
                            f"board {board.name!r} has no index "
                            f"input at channel {j.motor.channel}", 'use "stop", "absolute" or "start"')
-    return [(j, board.channels[j.motor.channel] if j.motor and j.actuated else None) for j in mechanism.streamed]
+    return [(j, board.channels[j.motor.channel] if j.motor and j.actuated and j.drive is None else None)
+            for j in mechanism.streamed]
 
 
 def _check_moves(mechanism: Mechanism, board: Board) -> None:
@@ -141,6 +143,8 @@ def current_bound(mechanism: Mechanism, board: Board, joint: Joint, rank: int) -
 
 def usable_share(mechanism: Mechanism, joint: Joint) -> float:
     """Share of the bus voltage that a motor can be given; 1 without a board that drives it."""
+    if joint.drive is not None and joint.drive.servo is not None:
+        return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
         return 1.0
     board = load(mechanism.board.use)

@@ -80,6 +80,14 @@ def _peripherals(board: Board) -> None:
         if pins.controller not in board.chip.cans:
             raise BadInput(file, f"can.{name}.controller", pins.controller, f"{board.chip.part} has no such controller",
                            hint(pins.controller, list(board.chip.cans), "controllers"))
+    for name, wire in board.half_duplex.items():
+        if wire.usart not in board.chip.usarts:
+            raise BadInput(file, f"half_duplex.{name}.usart", wire.usart, f"{board.chip.part} has no such port",
+                           hint(wire.usart, list(board.chip.usarts), "ports"))
+        for side in ("tx", "rx"):
+            _serves(board, f"half_duplex.{name}.{side}", getattr(wire, side), wire.usart, side)
+    if both := sorted({*board.can} & {*board.half_duplex}):
+        raise BadInput(file, f"half_duplex.{both[0]}", None, "has the name of a bus of [can]", "choose another")
     for i, c in enumerate(board.channels):
         key = f"channel.{i}.encoder.timer"
         if not _timer(board, key, c.encoder.timer).encoder:
@@ -148,10 +156,7 @@ def _link(board: Board) -> None:
     """The DMA streams must be able to serve the USART; the baud rate must be exact on both clock trees."""
     link, usart = board.link, board.chip.usarts[board.link.usart]
     for side in ("tx", "rx"):
-        stream = getattr(link, side).dma
-        if stream not in usart.dma[side]:
-            raise BadInput(board.source.name, f"link.{side}.dma", stream, f"does not serve {link.usart} {side}",
-                           "use " + " or ".join(usart.dma[side]))
+        _serves(board, f"link.{side}.dma", getattr(link, side).dma, link.usart, side)
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
         divider = round(usart.steps * clock_hz / link.baud)
         if divider < usart.least or abs(usart.steps * clock_hz / divider / link.baud - 1.0) > BAUD_ERROR:
@@ -160,3 +165,10 @@ def _link(board: Board) -> None:
             near = min(fitting, key=lambda b: abs(b - link.baud))
             raise BadInput(board.source.name, "link.baud", link.baud,
                            f"cannot be made within 0.5 % from {clock_hz / 1e6:g} MHz", f"nearest: {near}")
+
+
+def _serves(board: Board, key: str, stream: str, usart: str, side: str) -> None:
+    """The DMA stream must be able to serve that side of the USART."""
+    able = board.chip.usarts[usart].dma[side]
+    if stream not in able:
+        raise BadInput(board.source.name, key, stream, f"does not serve {usart} {side}", "use " + " or ".join(able))

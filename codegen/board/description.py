@@ -25,9 +25,12 @@ PinName = Annotated[str, Field(pattern=r"^P[A-I]([0-9]|1[0-5])$")]
 TimerName = Annotated[str, Field(pattern=r"^TIM\d+$")]
 
 
+DMA_PATTERN = r"^DMA[12]_(Stream[0-7]|Channel[1-8])$"
+
+
 class LinkPin(Table):
     pin: PinName
-    dma: Annotated[str, Field(pattern=r"^DMA[12]_(Stream[0-7]|Channel[1-8])$")]
+    dma: Annotated[str, Field(pattern=DMA_PATTERN)]
 
 
 class Link(Table):
@@ -67,6 +70,15 @@ class CanPins(Table):
     controller: Annotated[str, Field(pattern=r"^(FD)?CAN\d$")]
     tx: PinName
     rx: PinName
+
+
+class HalfDuplex(Table):
+    """A wire that both sides talk on, pulled up: the pin is the USART's transmitter, open drain, and its receiver."""
+
+    usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
+    pin: PinName
+    tx: Annotated[str, Field(pattern=DMA_PATTERN)]
+    rx: Annotated[str, Field(pattern=DMA_PATTERN)]
 
 
 class BrakeOutput(Table):
@@ -196,13 +208,14 @@ class BoardFile(Table):
     sense: Sense = Sense()
     channel: list[Channel] = []
     can: dict[str, CanPins] = {}
+    half_duplex: dict[str, HalfDuplex] = {}
     low: dict[str, PinName] = {}
     reserved: dict[str, PinName] = {}
 
 
 @dataclass(frozen=True)
 class Board:
-    """A checked board. lead: ticks. baud: of the host link. can: buses by the names
+    """A checked board. lead: ticks. baud: of the host link. can, half_duplex: buses by the names
     that mechanism files use. low: pins that are held low for good."""
 
     name: str
@@ -217,6 +230,7 @@ class Board:
     sense: Sense
     channels: tuple[Channel, ...]
     can: dict[str, CanPins]
+    half_duplex: dict[str, HalfDuplex]
     low: dict[str, str]
     reserved: dict[str, str]
     source: Path

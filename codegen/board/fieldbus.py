@@ -6,23 +6,25 @@ import math
 from dataclasses import dataclass
 
 from codegen.board.chip import BitLimits, Can
-from codegen.board.description import Board, CanPins
+from codegen.board.description import Board, CanPins, HalfDuplex
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
 from codegen.drive.bit_timing import BitTiming, timings
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
 SPOKEN = ("damiao", "robstride")  # families, in the order of FT_FAMILY_
+LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
 NOT_YET = "no firmware here speaks to them yet"
 UNSPOKEN = {
     "cubemars": "CubeMars' drives tell neither their ranges nor whether they are enabled",
     "mini-cheetah": "the mini-cheetah's drives tell neither their ranges nor whether they are enabled",
+    "feetech": "Feetech's servos are on a wire of their own",
 }
 
 
 @dataclass(frozen=True)
 class Wired:
-    """A bus, the board's pins and controller for it, its bits, and its drives: (number of the joint, joint, drive).
+    """A bus of CAN, the board's pins and controller for it, its bits, its drives: (number of the joint, joint, drive).
 
     data: the bits of CAN FD's data phase, None: classic CAN.
     """
@@ -35,26 +37,68 @@ class Wired:
     drives: tuple[tuple[int, Joint, Drive], ...]
 
 
+@dataclass(frozen=True)
+class Line:
+    """A half-duplex wire of servos, the board's USART and pin for it, its clocks a bit on the crystal and on the
+    oscillator that stands in for it, and its servos as above."""
+
+    bus: Bus
+    wire: HalfDuplex
+    divider: int
+    divider_hsi: int
+    drives: tuple[tuple[int, Joint, Drive], ...]
+
+
 def drives(mechanism: Mechanism) -> list[tuple[int, Joint, Drive]]:
     """The streamed joints that a drive turns, with their numbers."""
     return [(i, j, j.drive) for i, j in enumerate(mechanism.streamed) if j.drive is not None]
 
 
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
-    """The buses that have drives, by name, in the order of their first joints: so they are numbered."""
+    """The buses that have drives, by name, as they are numbered: in the order of their first joints, CAN before
+    half-duplex wires."""
     by_name = {bus.name: bus for bus in mechanism.buses}
-    return {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
+    found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
+    return dict(sorted(found.items(), key=lambda item: item[1].kind == "sts"))
 
 
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
-    """Every bus that has drives. Raises BadInput where the board has no such bus, or nothing here speaks to a drive."""
-    found = []
-    for bus in used_buses(mechanism).values():
-        own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
-        for _, joint, drive in own:
-            _spoken(mechanism, joint, drive)
-        found.append(_wired(mechanism, board, bus, own))
-    return tuple(found)
+    """Every bus of CAN that has drives. Raises BadInput where the board has no such bus, or nothing here speaks to a
+    drive."""
+    return tuple(_wired(mechanism, board, bus, _own(mechanism, bus))
+                 for bus in used_buses(mechanism).values() if bus.kind != "sts")
+
+
+def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
+    """Every half-duplex wire that has servos. Raises BadInput as `wired` does."""
+    return tuple(_line(mechanism, board, bus, _own(mechanism, bus))
+                 for bus in used_buses(mechanism).values() if bus.kind == "sts")
+
+
+def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
+    """The drives on one bus, all of which can be spoken to."""
+    own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
+    for _, joint, drive in own:
+        _spoken(mechanism, joint, drive)
+    return own
+
+
+def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Joint, Drive], ...]) -> Line:
+    file, key = mechanism.source or mechanism.name, f"bus.{bus.name}"
+    if bus.name not in board.half_duplex:
+        raise BadInput(file, f"{key}.name", bus.name, f"board {board.name!r} has no half-duplex wire of that name",
+                       hint(bus.name, list(board.half_duplex), "wires") if board.half_duplex else
+                       "choose another board")
+    wire = board.half_duplex[bus.name]
+    usart = board.chip.usarts[wire.usart]
+    dividers = []
+    for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
+        divider = round(usart.steps * clock_hz / bus.bitrate)
+        if divider < usart.least or abs(usart.steps * clock_hz / divider / bus.bitrate - 1.0) > LINE_ERROR:
+            raise BadInput(file, f"{key}.bitrate", bus.bitrate,
+                           f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")
+        dividers.append(divider)
+    return Line(bus, wire, dividers[0], dividers[1], own)
 
 
 def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Joint, Drive], ...]) -> Wired:

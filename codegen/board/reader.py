@@ -3,8 +3,8 @@
 A board file holds `name`, `chip` (a folder of firmware/chip), `hse_hz`, `lead` (ticks from a tick to the interval in
 which its duty is held), `[link]`, and, where it drives motors, `[outputs]`, `[encoders]` and one `[[channel]]` a
 motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[can]` names buses for
-drives. `[reserved]` names the
-pins that are wired to something else. Alternate functions are the chip's business (`codegen.board.chip`).
+drives, `[half_duplex]` wires for servos. `[reserved]` names the pins that are wired to something else.
+Alternate functions are the chip's business (`codegen.board.chip`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def read(path: Path) -> Board:
         raise _bad_key(path, error) from None
     board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
                   file.encoders,
-                  file.gate_driver, file.sense, tuple(file.channel), file.can, file.low, file.reserved, path)
+                  file.gate_driver, file.sense, tuple(file.channel), file.can, file.half_duplex,
+                  file.low, file.reserved, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
     check(board)

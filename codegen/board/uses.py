@@ -12,7 +12,7 @@ from typing import Literal
 
 from codegen.board.description import Board, Channel, ChannelPwm
 
-Mode = Literal["alternate", "input", "output", "output_high", "analogue"]
+Mode = Literal["alternate", "open_drain", "input", "output", "output_high", "analogue"]
 Pull = Literal["up", "down", "float"]
 
 
@@ -54,6 +54,7 @@ def uses(board: Board) -> Iterator[Use]:
     for i, channel in enumerate(board.channels):
         yield from _channel(board, i, channel)
     yield from _buses(board)
+    yield from _half_duplex(board)
     if board.brake:
         closed: Mode = "output_high" if board.brake.release == "low" else "output"
         yield Use("brake.pin", board.brake.pin, "holding brakes", closed, "up" if closed == "output_high" else "down")
@@ -61,6 +62,7 @@ def uses(board: Board) -> Iterator[Use]:
 
 def _link(board: Board) -> Iterator[Use]:
     link, chip = board.link, board.chip
+    yield Use("link.usart", link.usart, clocks=(chip.usarts[link.usart].enable,))
     for side, does in (("tx", "transmit"), ("rx", "receive")):
         yield Use(f"link.{side}.pin", getattr(link, side).pin, f"{link.usart} {does}", pull="up",
                   signal=f"{link.usart}_{side.upper()}", clocks=(chip.usarts[link.usart].enable,))
@@ -77,6 +79,17 @@ def _buses(board: Board) -> Iterator[Use]:
         for side, does in (("tx", "transmit"), ("rx", "receive")):
             yield Use(f"can.{name}.{side}", getattr(pins, side), f"{pins.controller} {does}", pull="up",
                       signal=f"{pins.controller}_{side.upper()}", clocks=clocks)
+
+
+def _half_duplex(board: Board) -> Iterator[Use]:
+    """Of servos: the wire is high while nobody sends."""
+    for name, wire in board.half_duplex.items():
+        key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
+        yield Use(f"{key}.usart", wire.usart, clocks=clocks)
+        yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "up", f"{wire.usart}_TX", clocks)
+        for side in ("tx", "rx"):
+            stream = getattr(wire, side)
+            yield Use(f"{key}.{side}", stream, clocks=(board.chip.dma_enable[stream[:4]],))
 
 
 def _outputs(board: Board) -> Iterator[Use]:

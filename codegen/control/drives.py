@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from codegen.board.fieldbus import SPOKEN, drives, used_buses
 from codegen.control.table import FLOAT, UINT32, member
 from codegen.drive.damiao import TIMEOUT_UNIT
+from codegen.drive.feetech import TURN
 from codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
@@ -59,6 +60,8 @@ def watchdog_s(mechanism: Mechanism) -> float:
 
 def count(drive: Drive) -> float:
     """rad of the joint that one step of the drive's position field stands for, signed."""
+    if drive.servo is not None:
+        return drive.sign * math.tau / TURN
     return drive.sign * 2.0 * drive.type.position / 65535.0
 
 

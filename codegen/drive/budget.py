@@ -15,7 +15,7 @@ from codegen.drive.catalogue import DriveType
 
 USABLE = 0.9  # of a bus
 TRIALS = 500
-SERVO_DELAY = 20e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
+SERVO_DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,28 @@ class Load:
 
 def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     """One round of commands and replies of (id, type). Deterministic."""
+    if wire.kind == "sts":
+        return servo_load(wire, [id for id, _ in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
     return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs))
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
-    """Of Feetech's servos: one packet of duties, one question, an answer of 4 bytes from each."""
-    out = len(feetech.duties(dict.fromkeys(ids, 0.0))) + len(feetech.ask(ids))
-    back = len(ids) * (feetech.seconds(10, wire.bitrate) + SERVO_DELAY)
-    whole = feetech.seconds(out, wire.bitrate) + back
-    return Load(whole, whole)
+    """Of Feetech's servos: all duties in one packet, a question that all answer with their state, and one more to one
+    of them. The worst is a tick that switches their motors too, or the longest question."""
+    answers = len(ids) * len(feetech.packet(0, 0, bytes(feetech.STATE)))
+    always = len(feetech.duties(dict.fromkeys(ids, 0.0))) + len(feetech.ask(ids)) + answers
+    guard = _asked(1)
+    more = max(len(feetech.torques(dict.fromkeys(ids, False))), *(_asked(r.size) for r in feetech.REGISTERS.values()))
+    gaps = (len(ids) + 1) * SERVO_DELAY
+    return Load(feetech.seconds(always + guard, wire.bitrate) + gaps,
+                feetech.seconds(always + more, wire.bitrate) + gaps)
+
+
+def _asked(size: int) -> int:
+    """Bytes of a question about a register and its answer."""
+    return len(feetech.read(1, 0, size)) + len(feetech.packet(0, 0, bytes(size)))
 
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:

@@ -3,15 +3,36 @@
 The field's tables disagree (`note`), and the ranges are settings of the drive: a file may override each of them, and
 what is flashed has to be held against the drive before it is armed. Sources:
 Damiao: openarm_can's dm_motor_constants.hpp, damiao-motor's presets; CubeMars: manual V1.0.8, TMotorCANControl's
-mit_can.py; RobStride: kscalelabs' and LeRobot's tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol.
+mit_can.py; RobStride: kscalelabs' and LeRobot's tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol; Feetech:
+Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 19.5 kg cm, 52 rpm at 7.4 V; C018:
+30 kg cm, 45 rpm at 12 V; both 1:345).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
-Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride"]
+Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride", "feetech"]
+
+
+@dataclass(frozen=True)
+class Servo:
+    """What is behind a servo that turns with an open-loop duty: a brushed motor, its gear, an encoder of one turn.
+
+    model: as its register tells it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
+    turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured.
+    """
+
+    model: int
+    volts: float
+    R: float
+    K: float
+    inertia: float
+    gear: float
+    viscous: float
+    coulomb: float
 
 
 @dataclass(frozen=True)
@@ -19,7 +40,8 @@ class DriveType:
     """One drive that closes kp (q_d - q) + kd (q_d' - q') + torque itself; all at its output.
 
     position rad, velocity rad/s, torque N m: fields go from - to + that. kp N m/rad, kd N m s/rad: from 0 to that.
-    fd: whether it speaks CAN FD. note: where published tables differ.
+    fd: whether it speaks CAN FD. note: where published tables differ. servo: what a servo is instead, which closes no
+    loop; velocity and torque are then those of its data sheet, without load and at stall.
     """
 
     name: str
@@ -31,6 +53,7 @@ class DriveType:
     kd: float = 5.0
     fd: bool = False
     note: str = ""
+    servo: Servo | None = None
 
 
 def _damiao(name: str, velocity: float, torque: float, position: float = 12.5, note: str = "") -> DriveType:
@@ -79,4 +102,22 @@ CATALOGUE = (
     _robstride("05", 50.0, 5.5, note="Seeed: 33 rad/s, 17 N m"),
     _robstride("06", 50.0, 36.0, strong=True, note="Seeed: 20 rad/s, 60 N m"),
 )
-DRIVES = {drive.name: drive for drive in CATALOGUE}
+STS3215 = 777  # its model number: LeRobot's table
+KGF_CM = 0.0980665  # N m
+
+
+def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
+             rpm: float, stall: float) -> DriveType:
+    """kt N m/A, R, armature kg m^2 and friction (N m s/rad, N m) at the output, as Rhoban/bam identified it (model m1);
+    rpm, stall kg cm: of the data sheet."""
+    servo = Servo(STS3215, volts, R, kt / gear, armature / gear**2, gear, *friction)
+    return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
+                     note="at stall the identified motor gives "
+                     f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)
+
+
+SERVOS = (
+    _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
+    _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0),
+)
+DRIVES = {drive.name: drive for drive in (*CATALOGUE, *SERVOS)}

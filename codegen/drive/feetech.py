@@ -1,6 +1,7 @@
 """Feetech's STS servos on one half-duplex wire, in their PWM mode: open-loop motors with a bridge and an encoder.
 
-Packets FF FF id length instruction parameters checksum, little endian. FTServo_stm32HAL, feetech-servo-sdk.
+Packets FF FF id length instruction parameters checksum, little endian. FTServo_stm32HAL, feetech-servo-sdk; registers:
+LeRobot's tables.py. Bit 10 is the duty's direction: LeRobot pull request 4547 has seen it turn a servo round.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
 PING, READ, WRITE, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x82, 0x83
-MODE, TORQUE_ENABLE, DUTY, LOCK, POSITION = 33, 40, 44, 55, 56  # registers
+TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
 PWM_MODE = 2
+STATE = 8  # bytes of one: position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
 BITS_A_BYTE = 10  # start, eight, stop
@@ -53,9 +55,48 @@ def duties(shares: Mapping[int, float]) -> bytes:
     return packet(EVERYBODY, SYNC_WRITE, bytes([DUTY, 2]) + each)
 
 
-def ask(ids: Sequence[int], register: int = POSITION, size: int = 4) -> bytes:
-    """All of them answer in turn: position and velocity."""
+def torques(on: Mapping[int, bool]) -> bytes:
+    """One packet that switches the motors of all servos, each as it says."""
+    return packet(EVERYBODY, SYNC_WRITE, bytes([TORQUE_ENABLE, 1]) + b"".join(bytes(pair) for pair in on.items()))
+
+
+def ask(ids: Sequence[int], register: int = POSITION, size: int = STATE) -> bytes:
+    """All of them answer in turn."""
     return packet(EVERYBODY, SYNC_READ, bytes([register, size]) + bytes(ids))
+
+
+def read(id: int, register: int, size: int) -> bytes:
+    return packet(id, READ, bytes([register, size]))
+
+
+def write(id: int, register: int, value: int, size: int) -> bytes:
+    return packet(id, WRITE, bytes([register]) + value.to_bytes(size, "little"))
+
+
+@dataclass(frozen=True)
+class Register:
+    """What a servo tells of itself once; size: bytes."""
+
+    name: str
+    number: int
+    size: int
+    meaning: str
+
+
+REGISTERS = {r.name: r for r in (
+    Register("model", 3, 2, "777: STS3215"),
+    Register("lock", 55, 1, "1: what is written to the settings is forgotten without power"),
+    Register("return delay", 7, 1, "2 us each before it answers"),
+    Register("mode", 33, 1, "2: its motor gets the duty of register 44, and no loop is closed"),
+    Register("least position", 9, 2, "counts"),
+    Register("largest position", 11, 2, "counts; 0: no limit"),
+    Register("position offset", 31, 2, "counts that it takes off; sign in bit 11"),
+    Register("torque limit", 48, 2, "0.1 % of its supply"),
+    Register("torque enable", TORQUE_ENABLE, 1, "1: its motor is on"),
+)}
+
+# Bits of the error in every answer, register 65. python-st3215, FTServo's memory table
+ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload")
 
 
 def seconds(count: int, bitrate: float = 1e6) -> float:

@@ -45,8 +45,8 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
     brake = _brake(mechanism, board)
-    wired = fieldbus.wired(mechanism, board)
-    used = _served_uses(board, joints, brake is not None, {w.bus.name for w in wired})
+    wired, lines = fieldbus.wired(mechanism, board), fieldbus.lines(mechanism, board)
+    used = _served_uses(board, joints, brake is not None, {w.bus.name for w in wired} | {w.bus.name for w in lines})
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
     return {
@@ -166,7 +166,8 @@ def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool, buses: set[str]) -> list[Use]:
     """What this image uses of the board, the joints' in their order, with their names."""
-    unused = tuple(f"can.{name}." for name in board.can if name not in buses)
+    unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
+                   for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key != "brake.pin"]
     if board.channels and not any(channel for _, channel in joints):

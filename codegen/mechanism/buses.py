@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,14 +10,18 @@ import numpy as np
 
 from codegen.common.nearest import hint
 from codegen.drive.catalogue import DRIVES, DriveType
-from codegen.mechanism.description import Bus, Drive, Joint, Limits
+from codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
+from codegen.mechanism.motors import ELECTRICAL
 from codegen.mechanism.refusal import Fail
 from codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
 FD_BITRATE = 5_000_000  # 1/s: what Damiao's drives are set to for CAN FD, openarm_can's too
 REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
-LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 0x7FF, "damiao": 0x7FF}
+LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 0x7FF, "damiao": 0x7FF, "feetech": 253}
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
+OF_SERVOS = ("zero", "offset", "limit")  # keys
+NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
+STS_BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
@@ -26,8 +31,12 @@ def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
 
 def _bus(t: BusTable, fail: Fail) -> Bus:
     key = f"bus.{t.name}"
-    if t.kind == "can" and t.data_bitrate is not None:
-        fail(f"{key}.data_bitrate", t.data_bitrate, "classic CAN has no data phase of its own", 'kind = "can-fd"')
+    if t.kind != "can-fd" and t.data_bitrate is not None:
+        fail(f"{key}.data_bitrate", t.data_bitrate, "classic CAN has no data phase of its own" if t.kind == "can" else
+             "one wire has one rate", 'kind = "can-fd"')
+    if t.kind == "sts" and t.bitrate not in STS_BITRATES:
+        fail(f"{key}.bitrate", t.bitrate, "no rate of these servos",
+             f"nearest: {min(STS_BITRATES, key=lambda b: abs(b - t.bitrate))}")
     data = (t.data_bitrate or FD_BITRATE) if t.kind == "can-fd" else None
     if data is not None and data < t.bitrate:
         fail(f"{key}.data_bitrate", data, f"is slower than bitrate = {t.bitrate}")
@@ -37,7 +46,8 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
     """The drive of a joint, its ranges those of the catalogue or the file's own; `limits`: the joint's."""
     key = f"joint.{t.name}.drive"
-    for other in ("motor", "encoder", "home"):
+    servo = table.type in DRIVES and DRIVES[table.type].servo is not None
+    for other in ("encoder", "home") if servo else ("motor", "encoder", "home"):
         if getattr(t, other) is not None:
             fail(f"joint.{t.name}.{other}", None, "a drive on a bus has its own", "give either drive or motor")
     if t.type not in ("revolute", "continuous") or not t.actuated:
@@ -53,10 +63,58 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if bus.kind == "can-fd" and not kind.fd:
         fail(f"{key}.bus", bus.name, f"{kind.name} speaks classic CAN alone, and so would the whole bus",
              'a [[bus]] of kind = "can"')
+    _check_kind(key, kind, bus, table, fail)
     _check_ids(key, kind, table, fail)
-    _check_ranges(t, kind, limits, table.pd, fail)
+    pd = table.pd or ("board" if servo else "drive")
+    if servo:
+        _check_servo(t, kind, table, limits, fail)
+    _check_ranges(t, kind, limits, pd, fail)
     reply = table.reply if table.reply is not None or kind.family != "damiao" else table.id + REPLY_BESIDE
-    return Drive(kind, bus.name, table.id, reply, table.sign, table.pd, table.inertia)
+    setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
+    return Drive(kind, bus.name, table.id, reply, table.sign, pd, table.inertia,
+                 ServoSetting(**setting) if servo else None)
+
+
+def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
+    """What a servo has inside: as the file says (`own`), or the catalogue. Its driver and its direction are the
+    servo's."""
+    kind = drive.type.servo
+    assert kind is not None
+    if own is None:
+        return Motor(kind.R, ELECTRICAL * kind.R, kind.K, kind.gear, kind.inertia)
+    for name, plain, rule in (("drive", "voltage", "a servo is given a duty"),
+                              ("sign", 1, "a servo has drive.sign"), ("kind", "brushed", "a servo's is brushed")):
+        if getattr(own, name) != plain:
+            fail(f"joint.{joint}.motor.{name}", getattr(own, name), rule, "remove it")
+    if own.gear < 0.0:
+        fail(f"joint.{joint}.motor.gear", own.gear, "a servo has drive.sign", f"{-own.gear:g}")
+    return own
+
+
+def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fail) -> None:
+    """Servos and other drives have buses and keys of their own."""
+    if (kind.servo is not None) != (bus.kind == "sts"):
+        wanted = "sts" if kind.servo is not None else "can"
+        fail(f"{key}.bus", bus.name, f"{kind.name} is no drive for a bus of kind {bus.kind!r}",
+             f'a [[bus]] of kind = "{wanted}"')
+    foreign = OF_SERVOS if kind.servo is None else NOT_OF_SERVOS
+    for name in foreign:
+        value = getattr(table, name)
+        if value not in (None, 0.0):
+            fail(f"{key}.{name}", value, f"{kind.name} has none", "remove it")
+    if kind.servo is not None and table.pd == "drive":
+        fail(f"{key}.pd", "drive", "a servo that is given a duty closes no loop", 'pd = "board"')
+
+
+def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
+    """Its encoder is of one turn: what can be half a turn from the zero could be either way."""
+    if table.id < 1:
+        fail(f"joint.{t.name}.drive.id", table.id, "a servo's is 1 to 253")
+    for name, reach in (("lower", -limits.lower), ("upper", limits.upper)):
+        if not reach < math.pi:
+            fail(f"joint.{t.name}.limits.{name}", getattr(limits, name) if np.isfinite(reach) else None,
+                 f"{kind.name} tells one turn: the joint must stay within half a turn of its zero",
+                 "at most 3.14 rad to both sides")
 
 
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:

@@ -69,12 +69,22 @@ class Motor:
 
 
 @dataclass(frozen=True)
+class ServoSetting:
+    """zero: count that it tells at the joint's zero. offset: that it is set to take off its own counts. limit: largest
+    share of its supply that it is set to give its motor."""
+
+    zero: int = 2048
+    offset: int = 0
+    limit: float = 1.0
+
+
+@dataclass(frozen=True)
 class Drive:
     """A drive on a bus in place of motor and encoder: what it is, and how it is reached.
 
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
     pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
-    inertia: of its rotor at the output, kg m^2.
+    inertia: of its rotor at the output, kg m^2. servo: how a servo is set; None: it is none.
     """
 
     type: DriveType
@@ -84,11 +94,12 @@ class Drive:
     sign: int = 1
     pd: str = "drive"
     inertia: float = 0.0
+    servo: ServoSetting | None = None
 
 
 @dataclass(frozen=True)
 class Bus:
-    """kind: can, can-fd; bitrate, and that of CAN FD's data phase, 1/s."""
+    """kind: can, can-fd, sts; bitrate, and that of CAN FD's data phase, 1/s."""
 
     name: str
     kind: str = "can"
@@ -204,7 +215,7 @@ class Joint:
     @property
     def rotor(self) -> float:
         """Inertia of what turns it, at the joint: kg m^2 (kg of a prismatic joint)."""
-        if self.drive is not None:
+        if self.drive is not None and self.drive.servo is None:
             return self.drive.inertia
         return self.motor.gear**2 * self.motor.inertia if self.motor else 0.0
 

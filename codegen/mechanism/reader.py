@@ -352,7 +352,7 @@ class _Reader:
 
     def _channels(self, order: Sequence[JointTable]) -> dict[str, int]:
         """Motor channel per joint: as given, else the joint's own number among the motors of the file."""
-        motors = [t for t in self.table.joint if t.motor is not None]
+        motors = [t for t in self.table.joint if t.motor is not None and t.drive is None]
         channels: dict[str, int] = {}
         users: dict[int, str] = {}
         for number, t in enumerate(motors):
@@ -373,6 +373,8 @@ class _Reader:
         limits = self._limits(t)
         self._check_drive(t, motor, encoder, limits)
         drive = None if t.drive is None else buses.read_drive(t, t.drive, limits, self.buses, self.fail)
+        if drive is not None and drive.servo is not None:
+            motor = buses.servo_motor(t.name, drive, motor, self.fail)
         follows = None if t.mimic is None else Mimic(**t.mimic.model_dump())
         if follows is not None:
             driven = next((key for key in ("motor", "drive", "encoder") if getattr(t, key) is not None), None)

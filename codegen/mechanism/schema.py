@@ -187,13 +187,15 @@ class BusTable(Table):
     """A wire with drives on it."""
 
     name: Reference = key("of the bus, as the board file has it")
-    kind: Literal["can", "can-fd"] = key("what is spoken on it", Bus.kind)
+    kind: Literal["can", "can-fd", "sts"] = key(
+        "what is spoken on it; `sts`: Feetech's servos on one half-duplex wire", Bus.kind)
     bitrate: int = key("1/s", Bus.bitrate, ge=10_000, le=1_000_000)
     data_bitrate: int | None = key("1/s, of CAN FD's data phase; 5000000 there", None, ge=10_000, le=8_000_000)
 
 
 class DriveTable(Table):
-    """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus.
+    """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
+    takes a duty; `motor` beside a servo stands for the catalogue's one.
 
     Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to.
     """
@@ -203,13 +205,17 @@ class DriveTable(Table):
     id: int = key("of its commands", ge=0, le=0x7FF)
     reply: int | None = key("id of what it sends; `damiao`: id + 16", None, ge=0, le=0x7FF)
     sign: Sign = key("-1: it turns the other way", Drive.sign)
-    pd: Literal["drive", "board"] = key("who closes the loop of position and velocity", Drive.pd)
+    pd: Literal["drive", "board"] | None = key(
+        "who closes the loop of position and velocity: `drive` where it can, of a servo `board`", None)
     inertia: NotNegative = key("kg m^2, of its rotor at the output, the gear's square in it", Drive.inertia)
     position: Positive | None = key("range of the field, rad, where it is not the catalogue's", None)
     velocity: Positive | None = key("rad/s, the same", None)
     torque: Positive | None = key("N m, the same", None)
     kp: Positive | None = key("N m/rad, the same", None)
     kd: Positive | None = key("N m s/rad, the same", None)
+    zero: int | None = key("of a servo: count that it tells at the joint's zero; 2048", None, ge=0, le=4095)
+    offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
+    limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
 
 
 class EncoderTable(Table):

@@ -22,6 +22,7 @@ from codegen.control import heat
 from codegen.control.gains import MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.control.observer import observer_gains
 from codegen.control.weight import falls, resolved, weights
+from codegen.drive.feetech import TURN
 from codegen.emit import board_header
 from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
 from codegen.mechanism.refusal import refuse
@@ -157,6 +158,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     if mechanism.flexible:
         _bending(models[0][1], warnings)
         _whirling(models[0][1], warnings)
+    _servos(mechanism, warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability: Stability | None = None
@@ -226,6 +228,14 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 
 
 # ---- findings
+
+
+def _servos(mechanism: Mechanism, warnings: list[str]) -> None:
+    """What servos do not do by themselves."""
+    names = [j.name for j in mechanism.streamed if j.drive is not None and j.drive.servo is not None]
+    if names:
+        warnings.append(f"{', '.join(names)}: these servos have no time limit: a board that dies leaves each with its "
+                        "last duty until its watchdog has reset it; a cut wire until the servos' supply is cut")
 
 
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
@@ -392,7 +402,7 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
                 stall = voltage * abs(motor.gear) * motor.K / motor.R
                 warnings.append(f"{key}.limits.effort is not given: torque is limited by the motor alone, "
                                 f"{stall:.4g} at stall")
-        if joint.encoder is None:
+        if joint.encoder is None and joint.drive is None:
             warnings.append(f"{key} has a motor but no encoder: it cannot be controlled")
         elif joint.gains.ku == 0.0:
             warnings.append(f"{key} has a motor but no gains.ku: nothing holds it in place; see stiffest ku and kv")
@@ -405,14 +415,15 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
 
 def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
     """The torque that one encoder count makes through the observer and Kv."""
-    assert joint.encoder is not None
     dt = 1.0 / mechanism.control.rate_hz
-    turn = 2.0 * math.pi / joint.encoder.counts
-    if joint.encoder.at == "motor" and joint.motor is not None:
+    counts = joint.encoder.counts if joint.encoder is not None else TURN
+    turn = 2.0 * math.pi / counts
+    if joint.encoder is not None and joint.encoder.at == "motor" and joint.motor is not None:
         turn /= abs(joint.motor.gear)
     torque = joint.gains.kv * observer_gains(mechanism.control.observer_hz, dt)[1] / dt * turn + joint.gains.ku * turn
     if math.isfinite(joint.limits.effort) and torque > COARSE * joint.limits.effort:
-        warnings.append(f"joint.{joint.name}.encoder.counts = {joint.encoder.counts}: one count makes a torque of "
+        key = "encoder.counts" if joint.encoder else "drive"
+        warnings.append(f"joint.{joint.name}.{key} = {counts}: one count makes a torque of "
                         f"{torque:.3g}, more than {COARSE:.0%} of limits.effort; lower control.observer_hz or "
                             "the gains")
 

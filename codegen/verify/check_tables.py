@@ -96,7 +96,7 @@ def _drive_table(report: Report) -> Table:
     gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
     table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
     for j in report.mechanism.moving:
-        motor = (j.drive.type.name if j.drive else "-") if j.motor is None else (
+        motor = j.drive.type.name if j.drive else "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
         table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",

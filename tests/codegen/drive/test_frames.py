@@ -146,8 +146,25 @@ def test_servo_packets_are_those_of_the_published_sdk():
     group.txPacket()
     assert port.sent == feetech.duties(shares)
     asked = Port()
-    handler.syncReadTx(asked, feetech.POSITION, 4, [1, 2, 3], 3)
+    handler.syncReadTx(asked, feetech.POSITION, feetech.STATE, [1, 2, 3], 3)
     assert asked.sent == feetech.ask([1, 2, 3])
+
+
+def test_what_one_servo_is_asked_and_told_is_as_the_published_library_has_it():
+    handler = protocol_packet_handler()
+    for register in feetech.REGISTERS.values():
+        port = Port()
+        handler.readTx(port, 5, register.number, register.size)
+        assert port.sent == feetech.read(5, register.number, register.size)
+        told = Port()
+        handler.writeTxOnly(told, 5, register.number, register.size, [0x34, 0x12][:register.size])
+        assert told.sent == feetech.write(5, register.number, 0x1234 & (1 << 8 * register.size) - 1, register.size)
+    switched = Port()
+    group = GroupSyncWrite(switched, handler, feetech.TORQUE_ENABLE, 1)
+    for id, on in ((1, True), (2, False), (253, True)):
+        group.addParam(id, [int(on)])
+    group.txPacket()
+    assert switched.sent == feetech.torques({1: True, 2: False, 253: True})
 
 
 def test_a_servos_answer_is_believed_with_its_check_sum_only():

@@ -1,0 +1,124 @@
+"""Servos on a half-duplex wire in a mechanism file: what must be together, and what the wire bears."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from codegen.board.channels import served
+from codegen.board.fieldbus import lines
+from codegen.board.reader import load as load_board
+from codegen.common.errors import BadInput
+from codegen.common.firmware import MECHANISMS
+from codegen.control.constants import joint_constants
+from codegen.mechanism.reader import load_mechanism
+from codegen.verify.check import examine
+
+SO101 = MECHANISMS / "so101_sts.toml"
+PAN = 'drive = { type = "feetech-sts3215-12v", bus = "servos", id = 1 }'
+
+
+def changed(tmp_path, *changes: tuple[str, str]):
+    text = SO101.read_text(encoding="utf-8")
+    for was, becomes in changes:
+        assert was in text, was
+        text = text.replace(was, becomes, 1)
+    path = tmp_path / "so101_sts.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_mechanism(path)
+
+
+def test_a_servos_motor_is_the_catalogues_or_the_files_own(tmp_path):
+    own = "motor = { R = 4.4, L = 0.001, K = 0.008, gear = 191.0 }"
+    arm = changed(tmp_path, (PAN, f"{PAN}\n{own}"))
+    pan, lift = arm.joints[0], arm.joints[1]
+    assert (pan.motor.R, pan.motor.gear) == (4.4, 191.0)
+    assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
+    assert lift.rotor == pytest.approx(0.03246)  # by the motor's inertia and gear, not twice
+    assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
+
+
+def test_the_motor_inversion_gives_the_voltage_of_a_servo():
+    arm = load_mechanism(SO101)
+    row = joint_constants(arm, arm.joints[0])
+    assert row.resistance == pytest.approx(2.0296 / 1.444)
+    assert row.back_emf == pytest.approx(1.444 * 400.0)
+    assert row.effort == pytest.approx(2.9)
+
+
+@pytest.mark.parametrize(("was", "becomes", "said"), [
+    ("feetech-sts3215-12v", "feetech-sts3125-12v", "no such drive; did you mean 'feetech-sts3215-12v'"),
+    ("id = 2 }", "id = 1 }",
+     "joint.shoulder_lift.drive.id = 1: is already used on bus 'servos' by joint 'shoulder_pan'"),
+    ("id = 1 }", "id = 254 }", "joint.shoulder_pan.drive.id = 254: must be at most 253 with feetech"),
+    ("id = 1 }", "id = 0 }", "joint.shoulder_pan.drive.id = 0: a servo's is 1 to 253"),
+    ('kind = "sts"', 'kind = "can"', "feetech-sts3215-12v is no drive for a bus of kind 'can'; a [[bus]] of kind = "
+                                     '"sts"'),
+    ('"feetech-sts3215-12v"', '"damiao-4340"', "damiao-4340 is no drive for a bus of kind 'sts'"),
+    ('kind = "sts"', 'kind = "sts"\nbitrate = 900000', "no rate of these servos; nearest: 1000000"),
+    ('kind = "sts"', 'kind = "sts"\ndata_bitrate = 1000000', "one wire has one rate"),
+    ("id = 1 }", 'id = 1, pd = "drive" }', "a servo that is given a duty closes no loop"),
+    ("id = 1 }", "id = 1, kp = 3.0 }", "joint.shoulder_pan.drive.kp = 3.0: feetech-sts3215-12v has none"),
+    ("id = 1 }", "id = 1, zero = 4096 }", "joint.shoulder_pan.drive.zero = 4096: must be at most 4095"),
+    ("lower = -1.91986", "lower = -3.2", "feetech-sts3215-12v tells one turn: the joint must stay within half a turn"),
+    ("velocity = 4.0", "velocity = 5.0", "feetech-sts3215-12v tells at most 4.71239 rad/s"),
+    ("effort = 2.9", "effort = 3.0", "feetech-sts3215-12v tells at most 2.94199 N m"),
+    (PAN, PAN + "\nmotor = { R = 4.4, L = 0.001, K = 0.008, gear = -191.0 }", "joint.shoulder_pan.motor.gear = -191.0: "
+                                                                          "a servo has drive.sign; 191"),
+    (PAN, PAN + "\nencoder = { counts = 4096 }", "joint.shoulder_pan.encoder: a drive on a bus has its own"),
+])
+def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
+    with pytest.raises(BadInput) as error:
+        examine(changed(tmp_path, (was, becomes)))
+    assert said in str(error.value), error.value
+
+
+def test_a_rate_that_the_wire_does_not_bear_is_refused_with_the_fastest_that_it_does(tmp_path):
+    with pytest.raises(BadInput) as error:
+        examine(changed(tmp_path, ("rate_hz = 400", "rate_hz = 1000")))
+    said = str(error.value)
+    assert "control.rate_hz = 1000: bus 'servos' would be busy for 172% of the time with 6 drives" in said
+    assert "at most 523 Hz" in said
+
+
+def test_what_a_tick_takes_of_the_wire_byte_by_byte():
+    """Duties 8 + 3 n, the question 8 + n, answers 14 n; and switching motors 8 + 2 n, or one more question: 8 + 7."""
+    (bus,) = examine(load_mechanism(SO101)).buses
+    gaps = 7 * 40e-6
+    assert bus.load.worst == pytest.approx((26 + 14 + 84 + 20) * 1e-5 + gaps)
+    assert bus.load.mean == pytest.approx((26 + 14 + 84 + 15) * 1e-5 + gaps)
+
+
+def test_check_says_that_servos_have_no_time_limit():
+    warnings = examine(load_mechanism(SO101)).warnings
+    assert any("these servos have no time limit" in w and "gripper" in w for w in warnings)
+
+
+@pytest.mark.parametrize(("board", "usart", "dividers"), [
+    ("f405rg-4", "USART1", (84, 16)), ("f405rg-6", "USART3", (42, 16)), ("nucleo-g474re-6", "USART3", (170, 16))])
+def test_boards_have_a_wire_for_servos(board, usart, dividers, monkeypatch):
+    arm = load_mechanism(SO101)
+    arm = replace(arm, board=replace(arm.board, use=board))
+    monkeypatch.setattr("codegen.board.fieldbus.SPOKEN", ("feetech",))
+    (line,) = lines(arm, load_board(board))
+    assert (line.wire.usart, (line.divider, line.divider_hsi)) == (usart, dividers)
+    assert [drive.id for _, _, drive in line.drives] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_board_without_such_a_wire_is_refused(monkeypatch):
+    monkeypatch.setattr("codegen.board.fieldbus.SPOKEN", ("feetech",))
+    with pytest.raises(BadInput, match="board 'odrive-v3.6' has no half-duplex wire of that name"):
+        lines(load_mechanism(SO101), load_board("odrive-v3.6"))
+
+
+def test_servos_need_no_channel_of_the_board(monkeypatch):
+    monkeypatch.setattr("codegen.board.fieldbus.SPOKEN", ("feetech",))
+    assert [c for _, c in served(load_mechanism(SO101), load_board("f405rg-6"))] == [None] * 6
+
+
+def test_the_arm_is_that_of_the_urdf():
+    arm = load_mechanism(SO101)
+    assert sum(link.mass for link in arm.links) == pytest.approx(0.485006, rel=1e-5)
+    assert all(-math.pi < j.limits.lower < j.limits.upper < math.pi for j in arm.joints)
