@@ -60,7 +60,7 @@ EXAMPLES = {
     "check": ["check my_arm.toml", "check my_arm.toml --json"],
     "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
                "torque my_arm.toml motion.csv -o torque.csv --backend chip"],
-    "generate": ["generate my_arm.toml -o my_arm_c"],
+    "generate": ["generate my_arm.toml -o my_arm_c", "generate my_arm.toml -o my_arm_library --library"],
     "build": ["build my_arm.toml"],
     "verify": ["verify my_arm.toml motion.csv --report verify.html"],
     "plan": ["plan my_arm.toml waypoints.toml -o motion.csv --figure motion.png",

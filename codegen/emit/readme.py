@@ -39,8 +39,8 @@ def what(name: str, model: Model) -> str:
     return WHAT[name]
 
 
-def render(model: Model, files: list[str]) -> dict[str, str]:
-    """README.md of a folder that holds these files."""
+def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
+    """README.md of a folder that holds these files. library: in src/, beside what makes it one."""
     control = model.mechanism.control
     scheme = str(chosen(model.mechanism) or model.scheme)
     if scheme == "newmark":
@@ -52,10 +52,11 @@ def render(model: Model, files: list[str]) -> dict[str, str]:
         uses_changes=model.scheme == "newton-euler",
         gravity=[f"{g:g}" for g in model.gravity],
         joints=model.mechanism.streamed,
-        files=[(name, what(name, model)) for name in files],
+        files=[(f"src/{name}" if library else name, what(name, model)) for name in files],
+        library=library,
         names=files,
         instant=_instant(model),
-        compiled=" ".join(name for name in files if name.endswith(".c")),
+        compiled="-Isrc src/*.c" if library else " ".join(name for name in files if name.endswith(".c")),
     )
     return {"README.md": text}
 

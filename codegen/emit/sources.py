@@ -19,6 +19,9 @@ from codegen.emit import (
     flexible as elastic_source,
 )
 from codegen.emit import (
+    library as library_source,
+)
+from codegen.emit import (
     messages as message_source,
 )
 from codegen.emit import (
@@ -86,24 +89,38 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     return files
 
 
-def generate(mechanism: Mechanism, out: Path, force: bool = False) -> list[Path]:
+def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str | None = None) -> list[Path]:
     """Write the inverse-dynamics step and its README to a folder that stands on its own; same input, same bytes.
 
+    library: the version of a library to make of it, with manifests and examples, as MAJOR.MINOR.PATCH; what an earlier
+    one left in its src/ goes, because every file there is compiled.
     Raises BadInput, before anything is written, if one of the files is there already (force: and was not made so).
     """
+    files = _alone(mechanism, library)
+    for name in files:
+        claim(out / name, GENERATED, force)
+    old = _made(out / "src") - {out / name for name in files} if library else set()
+    for name in files:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+    for path in old:
+        path.unlink()
+    for name, text in files.items():
+        write_text(out / name, text)
+    return [out / name for name in files]
+
+
+def _alone(mechanism: Mechanism, library: str | None) -> dict[str, str]:
+    """{path: text} of the folder."""
     supported(mechanism)
     model = model_of(mechanism)
     files = step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
         files |= wrench_source.render(model)
     files |= rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model)
-    files |= readme.render(model, sorted(files))
-    for name in files:
-        claim(out / name, GENERATED, force)
-    out.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, text in files.items():
-        path = out / name
-        write_text(path, text)
-        paths.append(path)
-    return paths
+    words = readme.render(model, sorted(files), library is not None)
+    return (files if library is None else library_source.render(mechanism, files, library)) | words
+
+
+def _made(folder: Path) -> set[Path]:
+    """What `generate` has written there."""
+    return {path for path in folder.glob("ft_*.[ch]") if path.is_file() and library_source.MADE in path.read_text()}

@@ -11,7 +11,7 @@ import typer
 
 from codegen.common.errors import BadInput
 from codegen.common.extras import EXTRAS, installing
-from codegen.common.output import GENERATED, TORQUES, check_page, claim, claim_folder, page, picture
+from codegen.common.output import GENERATED, LIBRARY, TORQUES, check_page, claim, claim_folder, page, picture
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, Mech, Traj
@@ -193,28 +193,32 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
 def generate(
     mech: Mech,
     out: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", show_default=False, help="folder to write")],
+    library: Annotated[bool, typer.Option("--library", help="as a library of PlatformIO, Arduino, CMake and Zephyr, "
+                                          "with examples")] = False,
     mjcf: Annotated[bool, typer.Option("--mjcf", help="NAME.xml too: the mechanism for MuJoCo")] = False,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Write the C of the inverse dynamics and its README.
 
-    The folder stands on its own, and the same input gives the same bytes.
+    The folder stands on its own, and the same input gives the same bytes. With --library it is one that PlatformIO,
+    Arduino, CMake and Zephyr take as it is: sources in src/, manifests, and examples, one of them for SimpleFOC.
     """
     from codegen.common.output import claim, write_text
     from codegen.emit import sources as emit
     from codegen.mechanism.mjcf import mjcf as mjcf_of
     from codegen.mechanism.reader import load_mechanism
+    from femtorque import __version__
 
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
-    claim_folder(out, "ft_model.h", GENERATED, force)
-    files = emit.generate(mechanism, out, force)
+    claim_folder(out, "library.json" if library else "ft_model.h", LIBRARY if library else GENERATED, force)
+    files = emit.generate(mechanism, out, force, __version__ if library else None)
     if text is not None:
         claim(path := out / f"{mechanism.name}.xml", GENERATED, force)
         write_text(path, text)
         files.append(path)
-    return Answer({"folder": out, "files": [p.name for p in files]}, "\n".join(map(str, files)))
+    return Answer({"folder": out, "files": [p.relative_to(out).as_posix() for p in files]}, "\n".join(map(str, files)))
 
 
 def build(

@@ -65,6 +65,7 @@ def verbs(desk):
         "torque --figure": (["torque", MECHANISM, MOTION, "-o", desk / "free.csv", "--figure", f"{out}.svg"],
                             f"{out}.svg"),
         "generate": (["generate", MECHANISM, "-o", out], out / "README.md"),
+        "generate --library": (["generate", MECHANISM, "-o", out, "--library"], out / "library.json"),
         "plot html": (["plot", desk / "old.mcap", "-o", f"{out}.html"], f"{out}.html"),
         "plot png": (["plot", desk / "old.mcap", "-o", f"{out}.png"], f"{out}.png"),
         "plot pdf": (["plot", desk / "old.mcap", "-o", f"{out}.pdf"], f"{out}.pdf"),
