@@ -65,8 +65,9 @@ drive = { type = "damiao-4340", bus = "can1", id = 3 }
 ```
 
 `femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate
-that it does not bear. `build` makes the firmware for Damiao's drives, on classic CAN and on CAN FD, and
-for RobStride's in their own protocol; other families are refused by name.
+that it does not bear. `build` makes the firmware for Damiao's drives, on classic CAN and on CAN FD, for RobStride's in
+their own protocol, for CubeMars' AK drives in their MIT mode (those of the generation V3 have other frames, and do not
+understand these), and for drives with the mini-cheetah's firmware.
 
 The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
 bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.
@@ -82,9 +83,25 @@ hold them. A coarse torque field gets what rounding left over in the tick before
 With the outputs off the frame is the one that disables a drive, in every tick, whatever the drive said last. It is
 answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
 its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored. A
-drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`). RobStride's drives do not tell their
-ranges: the position of their states is held against the one that a parameter has without a scale, which shows a wrong
-position range away from zero, and no other.
+drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told.
+
+| family | tells its ranges | tells whether it is enabled | its own error | without commands |
+| --- | --- | --- | --- | --- |
+| Damiao | position, velocity, torque | yes | yes | stops, `LOST_COMM`: set by the board |
+| RobStride | no | yes | yes | stops: set by the board |
+| CubeMars AK | no | no | yes | not known to stop: it goes on with the last command for ever |
+| mini-cheetah | no | no | no | lets go after `CAN_TIMEOUT`, 25 ms as it comes, and goes on with the next command |
+
+Ranges that are not told show in motion. The position of a RobStride's states is held against the one that a parameter
+has without a scale, at first and four times a second while the outputs are off: away from zero a wrong range shows. The
+velocities of all drives that cannot be asked for their range are summed up and held against their positions: a range
+that is off by a fifth shows as soon as the joint has gone half a radian, by hand too. What no one can know before it
+moves is the range of the torque of the last three families, and the range of position of the last two: turn the joint
+by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
+
+A drive that does not tell whether it is enabled is taken to be so once it has answered four frames that say so. When
+one stops by itself, its joint stays behind, and that is what is noticed. `femtorque check` names the joints whose
+drives do not stop by themselves: the e-stop loop must cut their supply, not only tell the board.
 
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
@@ -93,7 +110,7 @@ was silent.
 Faults: `DRIVE_SILENT` after 5 ms without an answer (5 ticks at least), `DRIVE_FAULT` for its own error or when it is
 not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `brake` the others damp, by `kv` as far as
 they can. An e-stop is seen by the tick, by software, and disables them with frames: where that is not enough the loop
-must cut their supply. When the board itself dies a drive stops by its own time limit.
+must cut their supply. When the board itself dies a drive stops by its own time limit, if it has one (see the table).
 
 ## Drives on the virtual board
 

@@ -12,13 +12,21 @@ from codegen.common.nearest import hint
 from codegen.drive.bit_timing import BitTiming, timings
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
-SPOKEN = ("damiao", "robstride")  # families, in the order of FT_FAMILY_
+SPOKEN = ("damiao", "robstride", "cubemars", "mini-cheetah")  # families, in the order of FT_FAMILY_
 LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
 NOT_YET = "no firmware here speaks to them yet"
 UNSPOKEN = {
-    "cubemars": "CubeMars' drives tell neither their ranges nor whether they are enabled",
-    "mini-cheetah": "the mini-cheetah's drives tell neither their ranges nor whether they are enabled",
     "feetech": "Feetech's servos are on a wire of their own",
+}
+# of families that have no time limit without commands that the board can set; bgkatz/motorcontrol stm32f4xx_it.c;
+# CubeMars' manual V1.0.8, which names none
+LEFT_ALONE = {
+    "cubemars": "CubeMars' drives are not known to stop by themselves: when the board falls silent they go on with the "
+                "last command for ever, so the e-stop loop must cut their supply; nor can they be asked for their "
+                "ranges",
+    "mini-cheetah": "when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, "
+                    "as it comes 25 ms, never if that is 0, and takes the next command without having told; nor can it "
+                    "be asked for its ranges",
 }
 
 
@@ -132,6 +140,15 @@ def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, most: B
 def told_late(mechanism: Mechanism) -> int:
     """Ticks by which positions are late where the board closes loops over a bus: they are those of the tick before."""
     return int(any(drive.pd == "board" for _, _, drive in drives(mechanism)))
+
+
+def left_alone(mechanism: Mechanism) -> list[str]:
+    """What drives do when the board says nothing more, where that is not theirs to be told; a line a kind."""
+    kinds: dict[str, list[str]] = {}
+    for _, joint, drive in drives(mechanism):
+        if drive.type.family in LEFT_ALONE:
+            kinds.setdefault(drive.type.family, []).append(joint.name)
+    return [f"{', '.join(names)}: {LEFT_ALONE[family]}" for family, names in kinds.items()]
 
 
 def unspoken(mechanism: Mechanism) -> str:

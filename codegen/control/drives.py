@@ -82,4 +82,4 @@ def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive)
 def family_flags(mechanism: Mechanism) -> dict[str, int]:
     """FT_DRIVE_<family>: whether one of the drives is of it."""
     own = {drive.type.family for _, _, drive in drives(mechanism)}
-    return {family: int(family in own) for family in SPOKEN}
+    return {family.replace("-", "_"): int(family in own) for family in SPOKEN}

@@ -16,8 +16,9 @@ from codegen.mechanism.refusal import Fail
 from codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
 FD_BITRATE = 5_000_000  # 1/s: what Damiao's drives are set to for CAN FD, openarm_can's too
+MASTER = 0  # CAN_MASTER, the id of all mini-cheetahs' replies as they come: bgkatz/motorcontrol, user_config.h
 REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
-LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 0x7FF, "damiao": 0x7FF, "feetech": 253}
+LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 127, "damiao": 0x7FF, "feetech": 253}
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("zero", "offset", "limit")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
@@ -69,9 +70,8 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if servo:
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, limits, pd, fail)
-    reply = table.reply if table.reply is not None or kind.family != "damiao" else table.id + REPLY_BESIDE
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
-    return Drive(kind, bus.name, table.id, reply, table.sign, pd, table.inertia,
+    return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia,
                  ServoSetting(**setting) if servo else None)
 
 
@@ -117,6 +117,12 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
                  "at most 3.14 rad to both sides")
 
 
+def _reply(kind: DriveType, table: DriveTable) -> int | None:
+    """The id of what a drive sends: the file's, or as it comes."""
+    default = {"damiao": table.id + REPLY_BESIDE, "cubemars": table.id, "mini-cheetah": MASTER}
+    return default.get(kind.family) if table.reply is None else table.reply
+
+
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
     most = LARGEST_ID[kind.family]
     if table.id > most:
@@ -143,8 +149,9 @@ def _check_ranges(t: JointTable, kind: DriveType, limits: Limits, pd: str, fail:
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """No two drives of one bus answer to, or with, the same id."""
-    taken: dict[tuple[str, int], str] = {}
+    """No two drives of one bus answer to, or with, the same id, but for mini-cheetahs' replies, whose first byte tells
+    them apart."""
+    taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:
             continue
@@ -152,7 +159,13 @@ def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
         for name, id in (("id", d.id), ("reply", d.reply)):
             if id is None:
                 continue
-            if (d.bus, id) in taken:
+            other = taken.setdefault((d.bus, id), joint)
+            if other is not joint and not (name == "reply" and _shares(other, id) and _shares(joint, id)):
                 fail(f"joint.{joint.name}.drive.{name}", id,
-                     f"is already used on bus {d.bus!r} by joint {taken[d.bus, id]!r}")
-            taken[d.bus, id] = joint.name
+                     f"is already used on bus {d.bus!r} by joint {other.name!r}")
+
+
+def _shares(joint: Joint, id: int) -> bool:
+    """Whether its reply may have the id that others' have."""
+    d = joint.drive
+    return d is not None and d.type.family == "mini-cheetah" and d.reply == id != d.id

@@ -97,14 +97,17 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
-_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/chip/ft_buses.c", "src/chip/ft_can.c")
-_OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",)}
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c",
+              "src/chip/ft_buses.c", "src/chip/ft_can.c")
+_OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",),
+              "cubemars": ("ft_cheetah.c", "ft_mit.c"), "mini-cheetah": ("ft_cheetah.c", "ft_mit.c")}
 
 
 def _unused(mechanism: Mechanism) -> list[str]:
     """What speaks to drives that this mechanism does not have."""
     own = {drive.type.family for _, _, drive in fieldbus.drives(mechanism)}
-    files = [f"src/application/{name}" for family, names in _OF_FAMILY.items() if family not in own for name in names]
+    spoken = {name for family in own for name in _OF_FAMILY[family]}
+    files = [f"src/application/{name}" for name in sorted({n for names in _OF_FAMILY.values() for n in names} - spoken)]
     return files if own else [*files, *_OF_BUSES]
 
 

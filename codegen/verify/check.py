@@ -246,6 +246,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
+    warnings += fieldbus.left_alone(mechanism)
     if board.channels and (unspoken := fieldbus.unspoken(mechanism)):
         warnings.append(unspoken)
         return board.lead

@@ -47,5 +47,5 @@ def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bit
     if family == "robstride":
         return RobStride(wire, number, own)
     if family == "cubemars":
-        return CubeMars(wire, number, own)
+        return CubeMars(wire, number, own, number if reply is None else reply)
     return MiniCheetah(wire, number, own, reply or 0)

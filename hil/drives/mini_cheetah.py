@@ -25,12 +25,13 @@ AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under
 
 
 class MiniCheetah(Drive):
-    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none."""
+    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none. size: of a reply, bytes; 6 in the firmware of
+    2021, whose can.c has DLC = 6."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
-                 traits: Traits = TRAITS) -> None:
+                 traits: Traits = TRAITS, size: int = 8) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
-        self.master, self.ticks = master, ticks
+        self.master, self.ticks, self.size = master, ticks, size
 
     @property
     def timeout(self) -> float:
@@ -67,15 +68,15 @@ class MiniCheetah(Drive):
         self.motor.active = code == ENTER
 
     def reply(self) -> bytes:
-        return bytes([self.id]) + mit_state(*self.state(), self.ranges) + bytes([round(BUS_VOLTS), 0])
+        return bytes([self.id]) + mit_state(*self.state(), self.ranges) + bytes([round(BUS_VOLTS), 0])[:self.size - 6]
 
 
 class CubeMars(MiniCheetah):
-    """It answers under its own identifier, with temperature and error at the end, and knows no timeout. Its loop is
-    taken to be the original's."""
+    """It answers under its own identifier if it has no other, with temperature and error at the end, and knows no
+    timeout. Its loop is taken to be the original's."""
 
-    def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
-        super().__init__(wire, number, ranges, master=number, ticks=0)
+    def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int | None = None) -> None:
+        super().__init__(wire, number, ranges, master=number if master is None else master, ticks=0)
         self.error = 0
 
     def fail(self, code: int) -> None:

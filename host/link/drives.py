@@ -10,6 +10,7 @@ from codegen.drive import damiao, mit, robstride
 from codegen.mechanism.description import Drive, Joint
 from codegen.wire import messages
 
+BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
@@ -30,6 +31,10 @@ def setting(drive: Drive, number: int, bits: int) -> str:
     if not number:
         return ""
     t = drive.type
+    if number == BY_MOTION:
+        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0]
+        return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
+                f"{t.velocity:g}")
     if t.family == "robstride":
         found = next(((p.name, p.format) for p in robstride.PARAMETERS.values() if p.index == number), ("", "I"))
         wanted = {"run_mode": "0", "mech_pos": "where its states have it: position range"}.get(found[0], "the file's")

@@ -16,14 +16,14 @@ from codegen.drive.mit import State, Target
 from codegen.toolchain.host_compiler import build
 
 NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c", "ft_damiao.h", "ft_damiao.c",
-         "ft_robstride.h", "ft_robstride.c")
+         "ft_robstride.h", "ft_robstride.c", "ft_cheetah.h", "ft_cheetah.c")
 CDEF = """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
 typedef struct { float position, velocity, torque, kp, kd; } ft_drive_ranges;
 typedef struct { uint32_t id, reply; } ft_drive_address;
 typedef struct { float position, velocity, kp, kd, torque; } ft_drive_target;
-typedef struct { uint32_t position; float torque; _Bool enabled; uint8_t error, warmth; uint32_t setting, value; }
-    ft_drive_said;
+typedef struct { uint32_t position; float velocity, torque; _Bool enabled; uint8_t error, warmth;
+    uint32_t setting, value; } ft_drive_said;
 void ft_damiao_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *, float *);
 void ft_damiao_special(ft_frame *, const ft_drive_address *, uint8_t);
 void ft_damiao_read(ft_frame *, const ft_drive_address *, uint8_t);
@@ -36,10 +36,14 @@ void ft_robstride_stop(ft_frame *, const ft_drive_address *, _Bool);
 void ft_robstride_read(ft_frame *, const ft_drive_address *, uint16_t);
 void ft_robstride_write(ft_frame *, const ft_drive_address *, uint16_t, uint32_t);
 int ft_robstride_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, ft_drive_said *);
+void ft_cheetah_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *,
+                        float *);
+void ft_cheetah_special(ft_frame *, const ft_drive_address *, uint8_t);
+int ft_cheetah_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, _Bool, ft_drive_said *);
 """
 NOTHING, STATE, SETTING = range(3)
 LONG = 1 << 31
-SPOKEN = [d for d in CATALOGUE if d.family in ("damiao", "robstride")]
+CHEETAHS = [d for d in CATALOGUE if d.family in ("cubemars", "mini-cheetah")]
 ID, REPLY = 0x12, 0x22
 
 
@@ -61,7 +65,7 @@ class Drives:
     def command(self, drive: DriveType, target: Target, carried: float = 0.0) -> tuple[Frame, float]:
         left = self.ffi.new("float *", carried)
         asked = self.ffi.new("ft_drive_target *", {f.name: getattr(target, f.name) for f in fields(target)})
-        getattr(self.lib, f"ft_{drive.family}_command")(self.frame, self.address, self.ranges(drive), asked, left)
+        getattr(self.lib, f"ft_{file_of(drive)}_command")(self.frame, self.address, self.ranges(drive), asked, left)
         return self.sent(), left[0]
 
     def sent(self) -> Frame:
@@ -71,8 +75,13 @@ class Drives:
     def hear(self, drive: DriveType, frame: Frame):
         heard = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data))
         said = self.ffi.new("ft_drive_said *")
-        kind = getattr(self.lib, f"ft_{drive.family}_hear")(heard, self.address, self.ranges(drive), said)
+        ails = (drive.family == "cubemars",) if drive in CHEETAHS else ()
+        kind = getattr(self.lib, f"ft_{file_of(drive)}_hear")(heard, self.address, self.ranges(drive), *ails, said)
         return kind, said
+
+
+def file_of(drive: DriveType) -> str:
+    return "cheetah" if drive in CHEETAHS else drive.family
 
 
 def command_of(drive: DriveType, target: Target) -> Frame:
@@ -94,7 +103,7 @@ def rounded_to(drive: DriveType, share: np.ndarray) -> Target:
     return Target(**found)
 
 
-@pytest.mark.parametrize("drive", SPOKEN, ids=lambda d: d.name)
+@pytest.mark.parametrize("drive", CATALOGUE, ids=lambda d: d.name)
 def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
     chance = np.random.default_rng(7)
     for share in chance.uniform(-1.4, 1.4, (200, 5)):  # beyond the ranges, too
@@ -149,7 +158,7 @@ def test_damiaos_special_frames_and_registers(c):
     assert c.sent() == damiao.write(ID, "TIMEOUT", 400)
 
 
-@pytest.mark.parametrize("drive", [d for d in SPOKEN if d.family == "damiao"], ids=lambda d: d.name)
+@pytest.mark.parametrize("drive", [d for d in CATALOGUE if d.family == "damiao"], ids=lambda d: d.name)
 def test_damiaos_states_are_heard(c, drive):
     chance = np.random.default_rng(2)
     for share in chance.uniform(-1.0, 1.0, (60, 3)):
@@ -160,6 +169,7 @@ def test_damiaos_states_are_heard(c, drive):
         theirs = mit.reply(drive, data)
         assert kind == STATE
         assert mit.ranges(drive)["position"].decode(said.position) == theirs.position
+        assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
         assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
         assert (said.enabled, said.error, said.warmth) == (error == 1, error if error > 1 else 0, 41)
 
@@ -180,6 +190,66 @@ def test_that_foreign_frames_are_not_heard(c):
     assert c.hear(drive, Frame(REPLY, mit.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
 
 
+# ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate: a field is
+# at most a step from ours, and so it is with the original, which truncates by 2^N - 1 (math_ops.c).
+def akin(x: float, low: float, high: float, bits: int) -> int:
+    return min(int((min(max(x, low), high) - low) * ((1 << bits) / (high - low))), (1 << bits) - 1)
+
+
+def original(x: float, low: float, high: float, bits: int) -> int:
+    return int((min(max(x, low), high) - low) * ((1 << bits) - 1) / (high - low))
+
+
+@pytest.mark.parametrize("drive", CHEETAHS, ids=lambda d: d.name)
+def test_that_commands_are_those_of_others_to_a_step(c, drive):
+    theirs = akin if drive.family == "cubemars" else original
+    chance = np.random.default_rng(11)
+    for share in chance.uniform(-1.2, 1.2, (200, 5)):
+        target = rounded_to(drive, share)
+        ours = int.from_bytes(c.command(drive, target)[0].data, "big")
+        ends = ((-12.5, 12.5, 16), (-drive.velocity, drive.velocity, 12), (0.0, 500.0, 12), (0.0, 5.0, 12),
+                (-drive.torque, drive.torque, 12))
+        asked = (target.position, target.velocity, target.kp, target.kd, target.torque)
+        for x, (low, high, bits) in reversed(list(zip(asked, ends, strict=True))):
+            assert abs((ours & (1 << bits) - 1) - theirs(x, low, high, bits)) <= 1, (target, bits)
+            ours >>= bits
+
+
+def test_the_mini_cheetahs_special_frames(c):
+    for last in (mit.ENTER, mit.EXIT):
+        c.lib.ft_cheetah_special(c.frame, c.address, last[-1])
+        assert c.sent() == Frame(ID, last)
+
+
+@pytest.mark.parametrize("drive", CHEETAHS, ids=lambda d: d.name)
+def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
+    chance = np.random.default_rng(5)
+    for share in chance.uniform(-1.0, 1.0, (60, 3)):
+        error = int(chance.integers(0, 8))
+        state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
+        data = mit.answer(drive, ID, state, error=error, temperature=41, supply=24)
+        kind, said = c.hear(drive, Frame(REPLY, data))
+        theirs = mit.reply(drive, data)
+        assert kind == STATE
+        assert mit.ranges(drive)["position"].decode(said.position) == theirs.position
+        assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
+        assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
+        assert not said.enabled
+        assert (said.error, said.warmth) == ((error, 41) if drive.family == "cubemars" else (0, 0))
+
+
+@pytest.mark.parametrize(("name", "size", "kind"), [
+    ("mini-cheetah", 8, STATE), ("mini-cheetah", 6, STATE), ("mini-cheetah", 5, NOTHING),
+    ("cubemars-ak80-9", 8, STATE), ("cubemars-ak80-9", 6, NOTHING)])
+def test_that_short_replies_are_those_of_early_mini_cheetahs_alone(c, name, size, kind):
+    drive = DRIVES[name]
+    data = mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))
+    assert c.hear(drive, Frame(REPLY, data[:size]))[0] == kind
+    assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, mit.answer(drive, ID + 1, State(0, 1.0, 0.0, 0.0))))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
+
+
 def test_robstrides_other_frames(c):
     c.lib.ft_robstride_enable(c.frame, c.address)
     assert c.sent() == robstride.enable(ID)
@@ -193,7 +263,7 @@ def test_robstrides_other_frames(c):
     assert c.sent() == robstride.write(ID, "can_timeout", 400)
 
 
-@pytest.mark.parametrize("drive", [d for d in SPOKEN if d.family == "robstride"], ids=lambda d: d.name)
+@pytest.mark.parametrize("drive", [d for d in CATALOGUE if d.family == "robstride"], ids=lambda d: d.name)
 def test_robstrides_states_are_heard(c, drive):
     chance = np.random.default_rng(2)
     for _ in range(60):
@@ -204,6 +274,7 @@ def test_robstrides_states_are_heard(c, drive):
         theirs, (kind, said) = robstride.reply(drive, frame), c.hear(drive, frame)
         assert kind == STATE
         assert mit.ranges(drive, fine=True)["position"].decode(said.position) == theirs.position
+        assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
         assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
         names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]

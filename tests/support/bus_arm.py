@@ -1,4 +1,4 @@
-"""An arm of drives on a bus, and its image: on classic CAN with two families of drives, and on CAN FD."""
+"""An arm of drives on a bus, and its image: on classic CAN with each family of drives, and on CAN FD."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ ARM = ROOT / "mechanisms" / "damiao_arm.toml"
 PLACE = ROOT / "build" / "boards"
 
 
+OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9"),
+          "mini-cheetah": ("mini-cheetah", "mini-cheetah")}  # for shoulder and elbow, for the wrist
+
+
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
-    """The mechanism and its image. robstride: the same arm with other drives, which close their loops themselves; fd:
+    """The mechanism and its image. A family: the same arm with other drives, which close their loops themselves; fd:
     on another chip, with CAN FD."""
     file = ARM
-    if kind == "robstride":
+    if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
-        file, text = PLACE / "robstride_arm.toml", ARM.read_text(encoding="utf-8")
-        for was, becomes in (('name = "damiao_arm"', 'name = "robstride_arm"'), ("damiao-4340", "robstride-02"),
-                             ("damiao-4310", "robstride-00"), ("effort = 20.0", "effort = 16.0"),
+        file, text = PLACE / f"{kind}_arm.toml", ARM.read_text(encoding="utf-8")
+        strong, weak = OTHERS[kind]
+        for was, becomes in (('name = "damiao_arm"', f'name = "{kind.replace("-", "_")}_arm"'), ("damiao-4340", strong),
+                             ("damiao-4310", weak), ("effort = 20.0", "effort = 16.0"),
                              (', pd = "board"', ""), (", inertia = 0.16", ""), (", inertia = 0.01", "")):
             assert was in text
             text = text.replace(was, becomes)

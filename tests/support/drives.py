@@ -19,10 +19,12 @@ WRITTEN = 0x55
 
 @dataclass
 class FakeDrive:
-    """One drive. position: rad at its output, obeyed by nothing; torque: as it was last told. deaf: answers nothing."""
+    """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: as it was last told. deaf:
+    answers nothing."""
 
     drive: Drive
     position: float = 0.0
+    velocity: float = 0.0
     enabled: bool = False
     error: int = 0
     deaf: bool = False
@@ -35,7 +37,8 @@ class FakeDrive:
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 0x7005: 0, 0x7028: 0}
 
     def answer(self, frame: Frame) -> Frame | None:
-        answer = self._damiao(frame) if self.drive.type.family == "damiao" else self._robstride(frame)
+        speaks = {"damiao": self._damiao, "robstride": self._robstride}.get(self.drive.type.family, self._cheetah)
+        answer = speaks(frame)
         return None if self.deaf else answer
 
     def _note(self, what: str) -> None:
@@ -47,10 +50,19 @@ class FakeDrive:
             self.error = 0
 
     def _damiao(self, frame: Frame) -> Frame | None:
-        d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
+        d = self.drive
         assert d.reply is not None
         if frame.id == damiao.BROADCAST and int.from_bytes(frame.data[:2], "little") == d.id:
             return Frame(d.reply, self._register(frame.data))
+        return self._mit(frame, self.error or None)
+
+    def _cheetah(self, frame: Frame) -> Frame | None:
+        return self._mit(frame, self.error)
+
+    def _mit(self, frame: Frame, error: int | None) -> Frame | None:
+        """error: what its state has, None: whether it is enabled."""
+        d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
+        assert d.reply is not None
         if frame.id != d.id or frame.extended:
             return None
         if frame.data[:7] == b"\xff" * 7 and frame.data[7] in last:
@@ -59,9 +71,9 @@ class FakeDrive:
             self._note("command")
             counts, scales = mit.COMMAND.unpack(frame.data), mit.ranges(d.type)
             self.target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
-        code = self.error or int(self.enabled)
         torque = self.target.torque if self.target else 0.0
-        state = State(d.id, self.position, 0.0, torque)
+        state = State(d.id, self.position, self.velocity, torque)
+        code = int(self.enabled) if error is None else error
         return Frame(d.reply, mit.answer(d.type, d.id, state, error=code, temperature=30))
 
     def _register(self, data: bytes) -> bytes:
@@ -96,7 +108,8 @@ class FakeDrive:
         else:
             self._note("enable" if kind == robstride.ENABLE else "clear" if frame.data[0] else "disable")
         scales = mit.ranges(d.type, fine=True)
-        counts = {"position": scales["position"].encode(self.position), "velocity": scales["velocity"].encode(0.0),
+        counts = {"position": scales["position"].encode(self.position),
+                  "velocity": scales["velocity"].encode(self.velocity),
                   "torque": scales["torque"].encode(self.target.torque if self.target else 0.0), "temperature": 300}
         told = (2 if self.enabled else 0) << 14 | self.error << 8 | d.id
         return Frame(robstride.identifier(robstride.STATE, told, robstride.HOST), robstride.ANSWER.pack(counts),

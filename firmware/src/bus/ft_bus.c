@@ -9,11 +9,13 @@
 #include "ft_field.h"    /* ft_field_decode */
 #include "ft_position.h" /* ft_position_difference */
 
-#include <string.h> /* memset */
+#include <string.h> /* memcpy */
 
 #define FRAMES_A_TICK 32u /* that are taken in of one bus, at most */
 #define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
 #define ANSWERED_NOW 2u /* of questions: what the tick before the last formed */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at what motion shows */
+#define ENABLES 4u /* frames after which a drive that tells nothing is on */
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
 
 /* ---- places ------------------------------------------------------------ */
@@ -40,20 +42,36 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 
 /* ---- what drives say --------------------------------------------------- */
 
+/* Return whether a drive is enabled that has answered. */
+static bool enabled(const ft_bus_drive *d, uint32_t i,
+                    const ft_drive_said *said)
+{
+    if (ft_dialect_tells(i))
+        return said->enabled;
+    return d->enabled || d->waited >= ENABLES;
+}
+
 /* Take in a drive's state. */
-static void take_state(ft_bus_drive *d, const ft_drive_said *said)
+static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
     if (d->answered)
         d->late++;
     d->answered = true;
     d->answers++;
     d->position = said->position;
+    d->velocity = said->velocity;
     d->error = said->error;
     d->warmth = said->warmth;
     if (said->error != 0u)
         d->state = FT_BUS_FAULTED;
     else
-        d->state = said->enabled ? FT_BUS_ENABLED : FT_BUS_SEEN;
+        d->state = enabled(d, i, said) ? FT_BUS_ENABLED : FT_BUS_SEEN;
+}
+
+/* Return the step that a drive is asked about. */
+static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
+{
+    return d->asked < ft_dialect_steps(i) ? d->asked : ft_dialect_again(i);
 }
 
 /* Take in what a drive says of a setting. */
@@ -61,14 +79,17 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
     const float at = place(i, (int32_t)d->position);
-    const ft_answer answer = ft_dialect_judge(i, d->asked, said, at);
+    const uint32_t step = step_of(d, i);
+    const ft_answer answer = ft_dialect_judge(i, step, said, at);
 
     if (answer == FT_ANSWER_OTHER)
         return;
-    d->writes = answer == FT_ANSWER_WRONG && ft_dialect_writes(i, d->asked);
+    d->writes = answer == FT_ANSWER_WRONG && ft_dialect_writes(i, step);
     d->differs = answer == FT_ANSWER_WRONG ? said->setting : 0u;
     d->value = said->value;
-    if (answer == FT_ANSWER_RIGHT)
+    if (answer == FT_ANSWER_WRONG)
+        d->asked = (uint8_t)step;
+    else if (step == d->asked)
         d->asked++;
 }
 
@@ -84,7 +105,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
                                    : FT_HEARD_NOTHING;
 
         if (heard == FT_HEARD_STATE)
-            take_state(&b->drive[i], &said);
+            take_state(&b->drive[i], i, &said);
         if (heard == FT_HEARD_SETTING)
             take_setting(&b->drive[i], i, &said);
         if (heard != FT_HEARD_NOTHING)
@@ -125,6 +146,7 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     d->asked = 0;
     d->differs = 0;
     d->error = 0;
+    ft_travel_forget(&d->travel);
 }
 
 /* Begin with a drive that answers. One that cannot be more than half a turn
@@ -155,6 +177,18 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
     return counts;
 }
 
+/* Hold velocities told against positions told, where the drive cannot be asked
+ * for their range. */
+static void compare(ft_bus_drive *d, uint32_t i)
+{
+    const ft_drive_config *c = &ft_drive[i];
+    const float step = 2.0f * c->position / (float)FT_FIELD_16;
+
+    if (!ft_dialect_tells_velocity(i))
+        ft_travel_tick(&d->travel, d->answered, d->position, d->velocity,
+                       step, c->velocity);
+}
+
 /* Take in all answers, and let counts be what the drives' joints have moved. */
 void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
                  int32_t counts[FT_JOINTS])
@@ -175,6 +209,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
         if (d->answered && !d->held)
             meet(d, i, seen, homed);
         counts[ft_drive[i].joint] = moved(d, i, seen);
+        compare(d, i);
     }
 }
 
@@ -207,6 +242,17 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 
 /* ---- what drives are told ---------------------------------------------- */
 
+/* Return whether a drive is to be asked something in this tick. */
+static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
+{
+    const uint32_t steps = ft_dialect_steps(i);
+
+    if (d->state != FT_BUS_SEEN)
+        return false;
+    return d->asked < steps ? tick % 2u != 0u
+                            : tick % AGAIN_TICKS == 0u && step_of(d, i) < steps;
+}
+
 /* Form the frame of a drive whose outputs are off. Errors are cleared now and
  * then: what still ails the drive comes back, and it is not armed. */
 static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
@@ -216,12 +262,11 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     d->carried = 0.0f;
     if (d->state == FT_BUS_FAULTED && tick % CLEAR_TICKS == 0u)
         ft_dialect_disable(i, true, f);
-    else if (d->state == FT_BUS_SEEN && tick % 2u != 0u
-             && d->asked < ft_dialect_steps(i)) {
+    else if (asks(d, i, tick)) {
         if (d->writes)
-            ft_dialect_write(i, d->asked, f);
+            ft_dialect_write(i, step_of(d, i), f);
         else
-            ft_dialect_ask(i, d->asked, f);
+            ft_dialect_ask(i, step_of(d, i), f);
         d->writes = false;
         d->questions |= 1u;
     } else
@@ -349,9 +394,19 @@ uint32_t ft_bus_set_right(const ft_bus *b)
     uint32_t i;
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        if (b->drive[i].asked < ft_dialect_steps(i))
+        if (b->drive[i].asked < ft_dialect_steps(i)
+            || b->drive[i].travel.wrong)
             return ft_drive[i].joint;
     return FT_GOOD;
+}
+
+uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value)
+{
+    *value = d->value;
+    if (d->differs != 0u || !d->travel.wrong)
+        return d->differs;
+    memcpy(value, &d->travel.range, sizeof *value);
+    return FT_DIALECT_VELOCITY;
 }
 
 #endif

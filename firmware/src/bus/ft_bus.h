@@ -10,7 +10,8 @@
  * where the joint is. In every other tick it is a question instead until the
  * drive has told all settings that matter; one that is set otherwise than the
  * mechanism file says is not armed. With the outputs on the frame enables the
- * drive until it says that it is, and commands it from then on. */
+ * drive until it says that it is, or for a few ticks where it tells nothing,
+ * and commands it from then on. */
 #ifndef FT_BUS_H
 #define FT_BUS_H
 
@@ -21,6 +22,7 @@
 #include "ft_control.h"  /* ft_control */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_frame.h"    /* ft_frame */
+#include "ft_travel.h"   /* ft_travel */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +31,7 @@
 typedef enum {
     FT_BUS_SILENT,  /* it has not answered for FT_SILENT_TICKS */
     FT_BUS_SEEN,    /* it answers, and is not enabled */
-    FT_BUS_ENABLED,
+    FT_BUS_ENABLED, /* where a drive does not tell: it has been told so */
     FT_BUS_FAULTED  /* it says that something ails it */
 } ft_bus_state;
 
@@ -47,6 +49,8 @@ typedef struct {
     uint32_t lost, late;   /* that were due and did not come; too many; wrap */
     uint32_t waited;       /* ticks that it has not been enabled, told to */
     uint32_t position;     /* number in its field, the latest */
+    float velocity;        /* rad/s, the latest */
+    ft_travel travel;
     int32_t fed;           /* what the observer was given in all */
     float carried;         /* of the torque, by rounding */
     uint32_t differs;      /* its number for a setting that is wrong, or 0 */
@@ -72,6 +76,9 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
 uint32_t ft_bus_heard_of(const ft_bus *b);
 uint32_t ft_bus_well(const ft_bus *b);
 uint32_t ft_bus_set_right(const ft_bus *b);
+
+/* Return the number of a drive's setting that is wrong, or 0, and its value. */
+uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value);
 
 #endif
 #endif

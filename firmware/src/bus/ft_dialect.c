@@ -3,6 +3,7 @@
 
 #if FT_BUS_DRIVES > 0
 
+#include "ft_cheetah.h"   /* ft_cheetah_... */
 #include "ft_damiao.h"    /* ft_damiao_... */
 #include "ft_robstride.h" /* ft_robstride_... */
 
@@ -40,11 +41,19 @@ static const step_row robstride[] = {
 };
 #endif
 
-#if FT_DRIVE_DAMIAO && FT_DRIVE_ROBSTRIDE
-#define IS_DAMIAO(i) (ft_drive[i].family == (uint32_t)FT_FAMILY_DAMIAO)
-#else
-#define IS_DAMIAO(i) (FT_DRIVE_DAMIAO != 0)
-#endif
+static const step_row none[] = { { 0, 0 } };
+
+/* Of one family alone a drive need not be looked up. */
+#define CHEETAHS (FT_DRIVE_CUBEMARS || FT_DRIVE_MINI_CHEETAH)
+#define ALONE (FT_DRIVE_DAMIAO + FT_DRIVE_ROBSTRIDE + FT_DRIVE_CUBEMARS \
+               + FT_DRIVE_MINI_CHEETAH == 1)
+#define IS(i, name) \
+    (ALONE ? FT_DRIVE_##name != 0 \
+           : ft_drive[i].family == (uint32_t)FT_FAMILY_##name)
+#define IS_DAMIAO(i) IS(i, DAMIAO)
+#define IS_ROBSTRIDE(i) IS(i, ROBSTRIDE)
+#define IS_CUBEMARS(i) IS(i, CUBEMARS)
+#define IS_CHEETAH(i) (IS_CUBEMARS(i) || IS(i, MINI_CHEETAH))
 
 static ft_drive_address address(uint32_t i)
 {
@@ -62,6 +71,20 @@ static ft_drive_ranges ranges(uint32_t i)
     return r;
 }
 
+/* ---- what they tell ------------------------------------------------------ */
+
+bool ft_dialect_tells(uint32_t i)
+{
+    (void)i;
+    return !IS_CHEETAH(i);
+}
+
+bool ft_dialect_tells_velocity(uint32_t i)
+{
+    (void)i;
+    return IS_DAMIAO(i);
+}
+
 /* ---- commands ---------------------------------------------------------- */
 
 void ft_dialect_enable(uint32_t i, ft_frame *f)
@@ -73,24 +96,34 @@ void ft_dialect_enable(uint32_t i, ft_frame *f)
         ft_damiao_special(f, &a, FT_DAMIAO_ENABLE);
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         ft_robstride_enable(f, &a);
+#endif
+#if CHEETAHS
+    if (IS_CHEETAH(i))
+        ft_cheetah_special(f, &a, FT_CHEETAH_ENTER);
 #endif
 }
 
-/* Disable, or clear errors, of a drive that is disabled. */
+/* Disable, or clear errors, of a drive that is disabled. The mini-cheetah's
+ * and CubeMars' know nothing but leaving their mode for both. */
 void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f)
 {
     const ft_drive_address a = address(i);
 
+    (void)clear;
 #if FT_DRIVE_DAMIAO
     if (IS_DAMIAO(i))
         ft_damiao_special(f, &a, (uint8_t)(clear ? FT_DAMIAO_CLEAR
                                                  : FT_DAMIAO_DISABLE));
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         ft_robstride_stop(f, &a, clear);
+#endif
+#if CHEETAHS
+    if (IS_CHEETAH(i))
+        ft_cheetah_special(f, &a, FT_CHEETAH_EXIT);
 #endif
 }
 
@@ -105,8 +138,12 @@ void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,
         ft_damiao_command(f, &a, &r, t, carried);
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         ft_robstride_command(f, &a, &r, t, carried);
+#endif
+#if CHEETAHS
+    if (IS_CHEETAH(i))
+        ft_cheetah_command(f, &a, &r, t, carried);
 #endif
 }
 
@@ -122,8 +159,12 @@ ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
         heard = ft_damiao_hear(f, &a, &r, said);
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         heard = ft_robstride_hear(f, &a, &r, said);
+#endif
+#if CHEETAHS
+    if (IS_CHEETAH(i))
+        heard = ft_cheetah_hear(f, &a, &r, IS_CUBEMARS(i), said);
 #endif
     return heard;
 }
@@ -141,12 +182,13 @@ static const step_row *steps(uint32_t i, uint32_t *count)
     }
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    *count = (uint32_t)(sizeof robstride / sizeof robstride[0]);
-    return robstride;
-#else
-    *count = 0u;
-    return 0;
+    if (IS_ROBSTRIDE(i)) {
+        *count = (uint32_t)(sizeof robstride / sizeof robstride[0]);
+        return robstride;
+    }
 #endif
+    *count = 0u;
+    return none;
 }
 
 uint32_t ft_dialect_steps(uint32_t i)
@@ -157,6 +199,17 @@ uint32_t ft_dialect_steps(uint32_t i)
     return count;
 }
 
+uint32_t ft_dialect_again(uint32_t i)
+{
+    const step_row *row;
+    uint32_t count, step = 0;
+
+    for (row = steps(i, &count); step < count; step++)
+        if (row[step].about == (uint16_t)PLACE)
+            break;
+    return step;
+}
+
 /* Ask for a setting. */
 void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f)
 {
@@ -164,12 +217,15 @@ void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f)
     uint32_t count;
     const step_row *row = steps(i, &count) + step;
 
+    (void)a;
+    (void)row;
+    (void)f;
 #if FT_DRIVE_DAMIAO
     if (IS_DAMIAO(i))
         ft_damiao_read(f, &a, (uint8_t)row->number);
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         ft_robstride_read(f, &a, row->number);
 #endif
 }
@@ -189,12 +245,16 @@ void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f)
     uint32_t count, value = ft_drive[i].watchdog;
     const step_row *row = steps(i, &count) + step;
 
+    (void)a;
+    (void)row;
+    (void)f;
+    (void)value;
 #if FT_DRIVE_DAMIAO
     if (IS_DAMIAO(i))
         ft_damiao_write(f, &a, (uint8_t)row->number, value);
 #endif
 #if FT_DRIVE_ROBSTRIDE
-    if (!IS_DAMIAO(i))
+    if (IS_ROBSTRIDE(i))
         ft_robstride_write(f, &a, row->number, value);
 #endif
 }

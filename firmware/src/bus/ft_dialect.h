@@ -20,6 +20,15 @@ typedef enum {
     FT_ANSWER_WRONG
 } ft_answer;
 
+/* Set where a drive's own setting has no number: the range of its velocity
+ * field, as its motion shows it. */
+#define FT_DIALECT_VELOCITY 0xFFFFu
+
+/* Return whether its states tell whether it is enabled, and whether it can be
+ * asked for the range of its velocities. */
+bool ft_dialect_tells(uint32_t i);
+bool ft_dialect_tells_velocity(uint32_t i);
+
 void ft_dialect_enable(uint32_t i, ft_frame *f);
 void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f);
 void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,
@@ -31,6 +40,10 @@ ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
  * say is written where it is another; nothing is stored in the drive. place:
  * where the drive is by its own last state, rad. */
 uint32_t ft_dialect_steps(uint32_t i);
+
+/* Return the step to be taken again and again while the drive is off, because
+ * it shows nothing near zero; beyond the last one: none. */
+uint32_t ft_dialect_again(uint32_t i);
 void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f);
 bool ft_dialect_writes(uint32_t i, uint32_t step);
 void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f);

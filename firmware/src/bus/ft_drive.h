@@ -39,8 +39,9 @@ typedef enum {
 /* What one said: its state, or one of its settings. */
 typedef struct {
     uint32_t position; /* number in its field of 16 bits */
+    float velocity;    /* rad/s */
     float torque;      /* N m */
-    bool enabled;
+    bool enabled;      /* false where it does not tell */
     uint8_t error;     /* in its own code; 0: none */
     uint8_t warmth;    /* deg C */
     uint32_t setting;  /* its own number for it */

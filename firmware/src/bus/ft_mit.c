@@ -37,12 +37,15 @@ void ft_mit_special(uint8_t data[8], uint8_t last)
     data[7] = last;
 }
 
-/* Take position and torque out of a reply. */
+/* Take position, velocity and torque out of a reply. */
 void ft_mit_state(const uint8_t data[8], const ft_drive_ranges *r,
                   ft_drive_said *said)
 {
+    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_12);
     const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
 
     said->position = (uint32_t)data[1] << 8 | data[2];
+    said->velocity = ft_field_decode(&rates,
+                                     (uint32_t)data[3] << 4 | data[4] >> 4);
     said->torque = ft_field_decode(&torques, (data[4] & 15u) << 8 | data[5]);
 }

@@ -98,9 +98,11 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 static ft_drive_heard state(const ft_frame *f, const ft_drive_ranges *r,
                             ft_drive_said *said)
 {
+    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_16);
     const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_16);
 
     said->position = get(f, 0u);
+    said->velocity = ft_field_decode(&rates, get(f, 2u));
     said->torque = ft_field_decode(&torques, get(f, 4u));
     said->enabled = (f->id >> 22 & 3u) == RUNS;
     said->error = (uint8_t)(f->id >> 16 & FAULTS);

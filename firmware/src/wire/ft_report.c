@@ -208,8 +208,7 @@ static void copy_drive(ft_msg_drives *m, uint32_t j, const ft_bus_drive *d)
     m->answers[j] = d->answers;
     m->lost[j] = d->lost;
     m->late[j] = d->late;
-    m->setting[j] = (uint16_t)d->differs;
-    m->value[j] = d->value;
+    m->setting[j] = (uint16_t)ft_bus_differs(d, &m->value[j]);
 }
 
 /* Say how drives and their buses are. */

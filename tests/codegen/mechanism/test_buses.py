@@ -87,11 +87,29 @@ def test_check_shows_how_busy_each_bus_is(tmp_path):
     assert bus["fastest_hz"] == pytest.approx(1250, rel=0.02) and bus["joints"] == ["j0", "j1", "j2"]
 
 
-def test_boards_refuse_drives_by_name_that_nothing_speaks_to(tmp_path):
-    mechanism = load_mechanism(arm(tmp_path, change=lambda text: text.replace("damiao-4340", "cubemars-ak10-9", 1)))
-    with pytest.raises(BadInput, match=r"joint.j0.drive.type = 'cubemars-ak10-9': CubeMars' drives tell neither their "
-                                       r"ranges nor whether they are enabled: no firmware here speaks to them yet"):
-        served(mechanism, load_board("f405rg-4"))
+@pytest.mark.parametrize(("kind", "said"), [
+    ("cubemars-ak10-9", "CubeMars' drives are not known to stop by themselves"),
+    ("mini-cheetah", "lets go after CAN_TIMEOUT of its own settings, as it comes 25 ms")])
+def test_check_says_what_drives_do_whose_time_limit_is_not_the_boards_to_set(tmp_path, kind, said):
+    text = arm(tmp_path, change=lambda text: text.replace("damiao-4340", kind, 2).replace("effort = 20.0",
+                                                                                          "effort = 15.0"))
+    text.write_text(text.read_text() + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n')
+    (told,) = [w for w in examine(load_mechanism(text)).warnings if said in w]
+    assert told.startswith("j0, j1: ") and "it be asked for its ranges" in told or "can they be asked" in told
+
+
+def test_replies_have_the_ids_that_drives_come_with(tmp_path):
+    def change(text):
+        for kind in ("cubemars-ak10-9", "mini-cheetah", "mini-cheetah"):
+            text = text.replace("damiao-4340", kind, 1)
+        return text.replace("effort = 20.0", "effort = 15.0")
+
+    joints = load_mechanism(arm(tmp_path, change=change)).joints
+    assert [j.drive.reply for j in joints] == [1, 0, 0]  # the first byte of mini-cheetahs' replies tells them apart
+    for was, becomes, said in (("id = 2 }", "id = 2, reply = 1 }", "joint.j1.drive.reply = 1: is already used"),
+                               ("id = 1 }", "id = 1, reply = 0 }", "joint.j1.drive.reply = 0: is already used"),
+                               ("id = 2 }", "id = 200 }", "must be at most 127 with mini-cheetah")):
+        assert said in refused(tmp_path, change=lambda t, w=was, b=becomes: change(t).replace(w, b))
 
 
 def on(board: str, tmp_path, **kind):

@@ -56,7 +56,8 @@ def drives(on: VirtualBoard):
     return list(on.wiring.buses.drives.values())
 
 
-@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 1e-3), ("robstride", 1e-3), ("fd", 1e-3)])
+@pytest.mark.parametrize(("kind", "nearest"), [("damiao", 1e-3), ("robstride", 1e-3), ("fd", 1e-3),
+                                               ("cubemars", 1e-3), ("mini-cheetah", 1e-3)])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind, nearest):
     """The Damiaos' rotors, of which the file tells, are most of what their joints accelerate. A RobStride that is
     switched on below its zero finds itself a turn further on."""
@@ -117,6 +118,35 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
         assert all(drive.timeout < 0.2 for drive in drives(on))
         on.run(0.1)
         assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+
+
+@pytest.mark.parametrize(("kind", "fault", "name"), [
+    ("cubemars", "drive-ails", "DRIVE_FAULT"), ("cubemars", "drive-restarts", "DRIVE_SILENT"),
+    ("mini-cheetah", "bus-foreign", "ENCODER"), ("mini-cheetah", "drive-silent", "DRIVE_SILENT"),
+    ("mini-cheetah", "bus-short", "BUS_OFF")])
+def test_drives_that_tell_little_end_in_the_same_names(kind, fault, name):
+    """A mini-cheetah that the board reaches no more has let go after 25 ms, in its mode still."""
+    with board(kind) as on:
+        result = moved(on, fault)
+        assert result.state == "FAULT" and result.faults[0] == name
+        on.run(0.1)
+        assert on.outputs_safe()
+
+
+@pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
+def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
+    """As check says of CubeMars': the e-stop loop must cut it."""
+    with board(kind) as on:
+        session = armed(on)
+        on.run(0.02)
+        on.chip.supply(0.0)
+        on.run(0.05)
+        assert on.outputs_safe() is safe and all(drive.driving for drive in drives(on))
+        for drive in drives(on):
+            drive.supplied = False
+        on.run(0.01)
+        assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+        session.link.close()
 
 
 @pytest.mark.parametrize("fault", ["drive-late", "bus-open-end"])

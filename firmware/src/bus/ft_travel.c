@@ -1,0 +1,82 @@
+/* Velocities against positions; see ft_travel.h. */
+#include "ft_travel.h"
+
+#include "ft_field.h" /* FT_FIELD_12 */
+#include "ft_model.h" /* FT_TICK_HZ */
+
+#define FAR 0.5f     /* rad, of one look */
+#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks, after which it is given up */
+#define SHARE 0.1f   /* by which the two may differ */
+#define LAG 0.02f    /* s, by which velocities told may trail */
+#define MOST 16.0f   /* times the file's range: what is more is told as that */
+
+static float size(float x)
+{
+    return x < 0.0f ? -x : x;
+}
+
+void ft_travel_forget(ft_travel *t)
+{
+    t->begun = false;
+    t->wrong = false;
+}
+
+/* Begin a look. */
+static void begin(ft_travel *t, uint32_t position, float velocity)
+{
+    t->begun = true;
+    t->ticks = 0;
+    t->position = position;
+    t->first = velocity;
+    t->velocity = velocity;
+    t->went = 0.0f;
+    t->away = 0.0f;
+}
+
+/* Return how far the two may be apart. A velocity that trails by a time misses
+ * its own change times that time; one that is truncated half a step. */
+static float allowed(const ft_travel *t, float range)
+{
+    const float trailing = LAG * size(t->velocity - t->first);
+    const float truncated = range / (float)FT_FIELD_12 * (float)t->ticks
+                            / (float)FT_TICK_HZ;
+
+    return SHARE * size(t->away) + trailing + truncated;
+}
+
+/* Return the range with which the two would agree. */
+static float seeming(const ft_travel *t, float range)
+{
+    if (size(t->away) >= MOST * size(t->went))
+        return MOST * range;
+    return size(range * t->away / t->went);
+}
+
+/* Judge a look that went far enough. */
+static void judge(ft_travel *t, float range)
+{
+    t->wrong = size(t->went - t->away) > allowed(t, range);
+    t->range = seeming(t, range);
+    t->begun = false;
+}
+
+void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
+                    float velocity, float step, float range)
+{
+    if (!t->begun) {
+        if (answered)
+            begin(t, position, velocity);
+        return;
+    }
+    if (answered) {
+        t->went += 0.5f * (t->velocity + velocity) / (float)FT_TICK_HZ;
+        t->away += step * (float)((int32_t)position - (int32_t)t->position);
+        t->velocity = velocity;
+        t->position = position;
+    } else
+        t->went += t->velocity / (float)FT_TICK_HZ;
+    if (++t->ticks > LONG)
+        t->begun = false;
+    else if (answered && size(t->away) > FAR)
+        judge(t, range);
+}
