@@ -123,4 +123,5 @@ def _alone(mechanism: Mechanism, library: str | None) -> dict[str, str]:
 
 def _made(folder: Path) -> set[Path]:
     """What `generate` has written there."""
-    return {path for path in folder.glob("ft_*.[ch]") if path.is_file() and library_source.MADE in path.read_text()}
+    return {path for path in folder.glob("ft_*.[ch]")
+            if path.is_file() and library_source.MADE in path.read_text(encoding="utf-8")}
