@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class BlockCounter:
     hil/chip/block_counter.c says."""
 
     def __init__(self, uc: Uc) -> None:
-        self._ffi, self._lib = host_compiler.build({_SOURCE.name: _SOURCE.read_text()} | FLASH_SOURCES, _CDEF)
+        self._ffi, self._lib = _library()
         self.state: Any = self._ffi.new("counter *")
         for name, function in (("stop", uclib.uc_emu_stop), ("read_register", uclib.uc_reg_read),
                                ("write_register", uclib.uc_reg_write)):
@@ -99,3 +100,8 @@ class BlockCounter:
     def within(self, start: int, end: int) -> list[Any]:
         """The entries of the blocks that start at addresses [start, end)."""
         return [self.state.blocks[slot] for address, slot in self._used if start <= address < end]
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    return host_compiler.build({_SOURCE.name: _SOURCE.read_text()} | FLASH_SOURCES, _CDEF)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from codegen.common.errors import BadInput
+
+_ENTRY = struct.Struct("<IIIBBH")  # name, value, size, type and binding, visibility, section
+_OBJECT, _FUNCTION = 1, 2
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,13 @@ class Image:
 
 
 def _symbols(elf: ELFFile) -> dict[str, Symbol]:
+    """Of a table of a thousand symbols, which is why it is taken apart here: entries of ELF32, System V ABI."""
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
         return {}
-    found = {}
-    for symbol in table.iter_symbols():
-        kind = symbol["st_info"]["type"]
-        if kind in ("STT_FUNC", "STT_OBJECT") and symbol["st_size"]:
-            found[symbol.name] = Symbol(symbol["st_value"] & ~1 if kind == "STT_FUNC" else symbol["st_value"],
-                                        symbol["st_size"])
+    names, found = elf.get_section(table["sh_link"]).data(), {}
+    for name, value, size, info, _, _ in _ENTRY.iter_unpack(table.data()):
+        if info & 0xF in (_OBJECT, _FUNCTION) and size:
+            key = names[name:names.index(b"\0", name)].decode()
+            found[key] = Symbol(value & ~1 if info & 0xF == _FUNCTION else value, size)
     return found
